@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "compare_command.hpp"
+#include "commands.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,6 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "print.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale {

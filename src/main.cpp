@@ -10,7 +10,7 @@
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "compare_command.hpp"
+#include "commands.hpp"
 #include "config/command_line.hpp"
 #include "config/listing.hpp"
 #include "machine/job_environment.hpp"
@@ -18,6 +18,7 @@
 #include "print.hpp"
 #include "report_command.hpp"
 #include "run_command.hpp"
+#include "system/facts.hpp"
 
 namespace isoscale {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "predict_command.hpp"
+#include "commands.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,6 @@
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "print.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale {

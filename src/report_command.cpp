@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "report_command.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <filesystem>
 #include <set>
 #include <span>
@@ -28,10 +27,15 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
+#include "base/workers.hpp"
+#include "commands.hpp"
 #include "index_files.hpp"
 #include "print.hpp"
+#include "results/output.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
 
@@ -138,7 +142,7 @@ void require_baseline(const config::ReportCommand& command, const analysis::Repo
 /// Past this many files nobody could read the curves of each, nor hold all runs in memory.
 constexpr std::size_t most_joined = 32;
 
-/// Of many files, those that cannot be read are not the end.
+/// Warns of files that cannot be read; refuses when none can.
 void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
   for (const analysis::Unreadable& file : unreadable) {
@@ -163,6 +167,64 @@ std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::
   }
   say_unreadable(unreadable, files.size());
   return unreadable;
+}
+
+/// Returns one file's line of an index, or why it cannot be read.
+analysis::IndexAnswer index_file(const std::filesystem::path& file,
+                                 const analysis::ReportOptions& options,
+                                 analysis::Confidences& confidences) {
+  try {
+    const results::RunData run = results::read_run(file, results::Depth::summary);
+    return analysis::index_run(analysis::summarise(run, file.string(), options, confidences));
+  } catch (const base::UsageError& error) {
+    return analysis::Unreadable{.file = file.string(), .reason = error.what()};
+  }
+}
+
+/// Below this many files a process costs more than it saves.
+constexpr std::size_t fewest_per_process = 16;
+/// More would only wait for the same disks.
+constexpr std::size_t most_processes = 8;
+
+/// Returns, for each file in the order given, its line of an index or why it cannot be read. Runs
+/// are read, summarised and freed one by one; many files are shared out to several processes (at
+/// most 8, and no more than there are cores), since HDF5 lets one thread in at a time. A file that
+/// ends the process which reads it counts as unreadable.
+std::vector<analysis::IndexAnswer> index_files(const std::vector<std::filesystem::path>& files,
+                                               const analysis::ReportOptions& options) {
+  analysis::Confidences confidences;
+  std::vector<analysis::IndexAnswer> answers;
+  constexpr std::size_t most_said = 1000;
+  const std::size_t processes =
+      std::min({files.size() / fewest_per_process, base::usable_cores(), most_processes});
+  if (processes < 2) {
+    for (const auto& file : files) answers.push_back(index_file(file, options, confidences));
+    return answers;
+  }
+  const auto told = base::answer_apart(files.size(), processes, [&](std::size_t at) -> std::string {
+    try {
+      return analysis::to_wire(index_file(files[at], options, confidences));
+    } catch (const std::exception& error) {
+      return analysis::to_wire(analysis::Unreadable{
+          .file = files[at].string(),
+          .reason = fmt::format("{}: cannot be read ({})", files[at].string(), error.what())});
+    }
+  });
+  for (std::size_t at = 0; at < files.size(); ++at) {
+    if (told[at].text) {
+      answers.push_back(analysis::from_wire(*told[at].text));
+      continue;
+    }
+    answers.push_back(analysis::Unreadable{
+        .file = files[at].string(),
+        .reason = base::printable(
+            fmt::format(
+                "{}: reading it ended in {}; it may be damaged: copy it again from where it was "
+                "written",
+                files[at].string(), told[at].ended),
+            most_said)});
+  }
+  return answers;
 }
 
 void refuse_beside_index(const config::ReportCommand& command, std::string_view option,

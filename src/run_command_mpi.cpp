@@ -19,16 +19,15 @@
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
 #include "comm/world.hpp"
+#include "commands.hpp"
 #include "config/arguments.hpp"
 #include "config/command_line.hpp"
 #include "machine/job_environment.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"
-#include "run_command.hpp"
+#include "runner/errors.hpp"
 #include "runner/preflight.hpp"
-#include "runner/problem.hpp"
 #include "runner/run.hpp"
-#include "runner/watch/mpi_limit.hpp"
 #include "runner/watch/supervisor.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
@@ -42,7 +41,7 @@ std::optional<double> half_width(std::span<const double> samples, double confide
   return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
 }
 
-/// Whether all of it was written; says so where it was not.
+/// Returns true if the whole text was written, and warns if it was not.
 bool print_or_warn(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return true;
@@ -120,7 +119,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   runner::Supervisor supervisor{{.world = world, .signals = signals}};
   limit.is_over();
   supervisor.set_timeout(timeout);
-  world.count_calls(supervisor.board().calls());
+  world.count_calls(supervisor.activity().calls());
   // Every rank has the same refusal in hand: one speaks, all leave in order.
   const auto leave_together = [&](const base::Error& error) {
     limit.ends();

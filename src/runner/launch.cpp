@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <string>
 #include <utility>
@@ -20,13 +19,16 @@
 #include "results/output.hpp"
 #include "results/run_files.hpp"
 #include "runner/describe_point.hpp"
+#include "runner/errors.hpp"
 #include "runner/estimate.hpp"
 #include "runner/faults.hpp"
 #include "runner/header.hpp"
 #include "runner/on_root.hpp"
+#include "runner/plan/schedule.hpp"
 #include "runner/preflight.hpp"
 #include "runner/problem.hpp"
 #include "runner/resume.hpp"
+#include "runner/run_file.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -62,10 +64,6 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-std::filesystem::path fallback_of(const config::RunConfig& config) {
-  return config.fallback_dir.empty() ? default_fallback() : config.fallback_dir;
-}
-
 /// A point for which there was no time.
 results::PointData left_out(const PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // as planned: its mesh is known
@@ -89,29 +87,29 @@ Outcome Launch::measure() {
   Supervisor* const supervisor = setting_.services.supervisor;
   if (supervisor != nullptr) {
     supervisor->set_file(path_);
-    supervisor->set_last_words(
-        [self = shared_from_this()](const std::string& why) { self->last_words(why); });
+    supervisor->set_abort_handler(
+        [self = shared_from_this()](const std::string& why) { self->record_abort(why); });
   }
   if (!opened()) return {};
   const config::RunConfig& config = setting_.config;
   const bool speaks = setting_.world->rank() == 0 && config.verbosity == config::Verbosity::normal;
   progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), planned_times(), deadline());
-  if (supervisor != nullptr) progress_->tell(&supervisor->board());
-  turns_.emplace(plan_, config, site_.device, wanted_);
+  if (supervisor != nullptr) progress_->tell(&supervisor->activity());
+  schedule_.emplace(plan_, config, site_.device, wanted_);
   return measure_points();
 }
 
 Outcome Launch::measure_points() {
-  while (turned_to_next()) {
+  while (begin_next()) {
     const units::Seconds began = elapsed();
     results::PointData data = measure_point(*current_);
     const bool failed = data.status == results::PointStatus::failed;
-    turns_->done(*current_, failed ? std::nullopt : std::optional{elapsed() - began});
+    schedule_->done(*current_, failed ? std::nullopt : std::optional{elapsed() - began});
     all_ok_ = all_ok_ && !failed;
     if (!data.rows.empty()) measured_.points.push_back(std::move(data));
   }
-  leave_out();
+  record_left_out();
   progress_->finish();
   on_root(*setting_.world, [&] { finish(); });
   const bool is_moved = file_ && !file_->moved().empty();  // known on rank 0
@@ -119,14 +117,15 @@ Outcome Launch::measure_points() {
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-/// While it is held nobody ends the process, or has last words on the point under way.
+/// While it is held nobody ends the process, or records an abort of the point under way.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   Supervisor* const supervisor = setting_.services.supervisor;
   return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}
                                : std::unique_lock<std::timed_mutex>{};
 }
 
-/// Returns what is in the file then. Where no memory is left for that, the point has failed.
+/// Writes a point, and returns what is in the file then. Where no memory is left for that, the
+/// point has failed.
 results::PointData Launch::commit(results::PointData data) {
   const auto lock = hold_file();
   try {
@@ -143,7 +142,7 @@ results::PointData Launch::commit(results::PointData data) {
   return data;
 }
 
-bool Launch::turned_to_next() {
+bool Launch::begin_next() {
   const std::optional<Turn> next = agreed_next();
   const auto lock = hold_file();
   current_ = next;
@@ -167,77 +166,6 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-bool Launch::opened() {
-  const bool is_new = setting_.config.resume.empty();
-  on_root(*setting_.world, [&] {
-    results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
-  });
-  results::PreflightData looked = preflight({.config = setting_.config,
-                                             .executor = &setting_.executor,
-                                             .device_reason = setting_.device_reason,
-                                             .facts = setting_.facts},
-                                            *setting_.world);
-  require_no_stop(looked, *setting_.world);
-  const std::vector<RankSoftware> software =
-      gather_software(*setting_.world, setting_.executor.describe());
-  bool is_open = true;
-  on_root(*setting_.world, [&] {
-    header_ =
-        make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
-    header_.preflight = std::move(looked);
-    rank_facts_ = header_.rank_facts;
-    if (is_new) {
-      create();
-    } else {
-      is_open = reopen();
-    }
-    if (is_open) warn_of_time_limit();
-  });
-  return setting_.world->broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
-}
-
-void Launch::create() {
-  add_idle_injections();
-  measured_ = header_;
-  file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
-                fallback_of(setting_.config));
-}
-
-/// Whether the run that is gone on with lacks anything. Its header takes the place of this
-/// launch's; a warning says which points are whose.
-bool Launch::reopen() {
-  const std::string file = path_.string();
-  require_no_differences(file, differences(*earlier_, header_));
-  require_no_differences(file, differences(*earlier_, plan_));
-  wanted_ = missing_points(*earlier_, plan_);
-  if (wanted_.empty() && earlier_->complete) {
-    if (setting_.config.verbosity == config::Verbosity::normal) {
-      setting_.services.print(fmt::format(
-          "{} is complete: it has all of its {} points, and nothing is left to measure\n", file,
-          plan_.points.size()));
-    }
-    return false;
-  }
-  if (!wanted_.empty()) {
-    earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
-    for (const preflight::CheckResult& result : header_.preflight->results) {
-      // The file's own preflight is that of its first launch.
-      if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
-    }
-  }
-  file_.emplace(results::RunWriter::resume(path_, *earlier_, wanted_), path_, *earlier_,
-                fallback_of(setting_.config));
-  header_ = *std::exchange(earlier_, std::nullopt);
-  std::vector<results::PointData> points = std::move(header_.points);
-  header_.points.clear();
-  measured_ = header_;
-  std::erase_if(points, [&](const results::PointData& point) {
-    return point.rows.empty() || wanted_.contains(point.index);
-  });
-  measured_.points = std::move(points);
-  return true;
-}
-
 /// The same on every rank; rank 0 has the clock and knows what is wanted.
 std::optional<Turn> Launch::agreed_next() {
   const comm::Communicator& world = *setting_.world;
@@ -246,7 +174,7 @@ std::optional<Turn> Launch::agreed_next() {
   const bool shall_end = supervisor != nullptr && supervisor->shall_end_soon();
   ends_soon_ = world.all_max(shall_end ? 1.0 : 0.0) > 0;
   const bool chooses = world.rank() == 0 && !ends_soon_;
-  const std::optional<Turn> next = chooses ? turns_->next(elapsed()) : std::nullopt;
+  const std::optional<Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
   const std::int64_t index = world.broadcast(next ? std::int64_t{next->index} : none);
   if (index == none) return std::nullopt;
   const auto agreed = [&](units::Seconds time) {
@@ -282,31 +210,32 @@ results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
   Supervisor* const supervisor = setting_.services.supervisor;
-  const std::uint64_t life = supervisor != nullptr ? supervisor->begin_point(way_on()) : 0;
+  const std::uint64_t generation =
+      supervisor != nullptr ? supervisor->begin_point(continuation()) : 0;
   results::PointData data = run_point(point, context(turn));
-  if (supervisor != nullptr) supervisor->end_point(life);
-  return put_down(std::move(data));
+  if (supervisor != nullptr) supervisor->end_point(generation);
+  return record(std::move(data));
 }
 
-/// Collective. Returns what is in the file, on rank 0.
-results::PointData Launch::put_down(results::PointData data) {
-  if (Board* const board = progress_->board()) board->doing("writing the run file");
+/// Collective: writes a point, and returns what is in the file, on rank 0.
+results::PointData Launch::record(results::PointData data) {
+  if (Activity* const activity = progress_->activity()) activity->doing("writing the run file");
   on_root(*setting_.world, [&] { data = commit(std::move(data)); });
   progress_->end_point(outcome_text(data));
   return data;
 }
 
-/// Puts down the points for which there was no time.
-void Launch::leave_out() {
+/// Records the points for which there was no time.
+void Launch::record_left_out() {
   on_root(*setting_.world, [&] {
-    if (ends_soon_ && !turns_->waiting().empty()) {
+    if (ends_soon_ && !schedule_->waiting().empty()) {
       header_.warnings.push_back(
           fmt::format("asked to end (SIGUSR1) with {} of {} points left; continue with: isoscale "
                       "run --resume {}",
-                      turns_->waiting().size(), plan_.points.size(), file_->path().string()));
+                      schedule_->waiting().size(), plan_.points.size(), file_->path().string()));
       base::warn(header_.warnings.back());
     }
-    for (const int index : turns_->waiting()) {
+    for (const int index : schedule_->waiting()) {
       const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
       progress_->begin_point(index, point_title(point));
       progress_->end_point(
@@ -316,14 +245,15 @@ void Launch::leave_out() {
 }
 
 void Launch::finish() {
-  if (const auto shortest = turns_->shortest()) {
+  if (const auto shortest = schedule_->shortest()) {
     header_.warnings.push_back(fmt::format(
         "--budget {} gave {} less time than --max-time {}, down to {}",
-        units::format(*setting_.config.budget), base::counted(turns_->shortened(), "point"),
+        units::format(*setting_.config.budget), base::counted(schedule_->shortened(), "point"),
         units::format(setting_.config.max_time), units::format(*shortest)));
   }
   if (setting_.config.budget) {
-    if (const auto warning = no_curve_warning(plan_, turns_->waiting(), *setting_.config.budget)) {
+    if (const auto warning =
+            no_curve_warning(plan_, schedule_->waiting(), *setting_.config.budget)) {
       header_.warnings.push_back(*warning);
       base::warn(*warning);
     }
@@ -340,26 +270,38 @@ void Launch::finish() {
   if (setting_.services.show_file) setting_.services.show_file(file_->path());
 }
 
-void Launch::warn_of_time_limit() const {
-  units::Seconds expected{0};
-  for (const int index : wanted_) {
-    const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-    const PointTime time = estimate(point, setting_.config, site_.device);
-    expected += total(time, time.most);
-  }
-  if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  const auto warning = machine::time_limit_warning(
-      machine::time_limit(machine::process_environment(), now), expected);
-  if (warning) base::warn(*warning);
+Outcome Launch::continue_after_hang(const std::string& why, comm::Communicator world) {
+  setting_.world =
+      worlds_.emplace_back(std::make_unique<comm::Communicator>(std::move(world))).get();
+  record(as_failed(current_->index, why));
+  schedule_->done(*current_, std::nullopt);
+  all_ok_ = false;
+  return measure_points();
 }
 
-/// What was asked for and will not happen must not pass for what happened.
-void Launch::add_idle_injections() {
-  for (const std::string& text : idle_injections(setting_.config.injections, plan_)) {
-    header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
-    base::warn(header_.warnings.back());
-  }
+void Launch::record_abort(const std::string& why) {
+  if (!current_ || !file_ || last_in_file_ == current_->index) return;
+  file_->commit(as_failed(current_->index, why));
+}
+
+results::PointData Launch::as_failed(int index, const std::string& why) const {
+  const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+  results::PointData data = describe_point(point);
+  data.status = results::PointStatus::failed;
+  data.reason = why;
+  data.injections = point.injections;
+  if (!data.injections.empty()) data.labels.emplace_back("injected");
+  data.ended = base::utc_now();
+  return data;
+}
+
+/// Absent on GPUs: a rank that is stuck on one, or with one thread for MPI, cannot leave what it is
+/// at.
+Supervisor::Continuation Launch::continuation() {
+  if (site_.device != "host") return nullptr;
+  return [self = shared_from_this()](const std::string& why, comm::Communicator world) {
+    return self->continue_after_hang(why, std::move(world)).exit_code;
+  };
 }
 
 }  // namespace isoscale::runner

@@ -17,18 +17,22 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "runner/budget.hpp"
+#include "runner/measure/measure_point.hpp"
 #include "runner/plan.hpp"
+#include "runner/plan/plan.hpp"
+#include "runner/plan/schedule.hpp"
+#include "runner/plan/site.hpp"
 #include "runner/point.hpp"
 #include "runner/progress.hpp"
 #include "runner/run.hpp"
 #include "runner/run_file.hpp"
-#include "runner/site.hpp"
+#include "runner/watch/progress.hpp"
 #include "runner/watch/supervisor.hpp"
 
 namespace isoscale::runner {
 
-/// One launch once it is known what is to be done: makes the plan, opens the file, measures point
-/// after point.
+/// A launch of a measurement: makes the plan, opens the file (run.cpp, resume.cpp), and measures
+/// point after point (launch.cpp).
 class Launch : public std::enable_shared_from_this<Launch> {
  public:
   struct Setting {
@@ -42,41 +46,41 @@ class Launch : public std::enable_shared_from_this<Launch> {
     std::optional<std::string> device_reason{};  ///< of --device auto: why it is this one
   };
 
-  /// `earlier`: on rank 0, the run that is gone on with, if one is. Throws base::UsageError where
+  /// `earlier`: on rank 0, the run that is resumed, if one is. Throws base::UsageError where
   /// make_plan() does. What `setting` refers to must outlive the launch.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
 
   /// Collective; once.
   [[nodiscard]] Outcome measure();
-  /// Collective, after what measure() was at was given up by all ranks: puts it down as failed, and
+  /// Collective, after all ranks have given up the point under way: records it as failed, and
   /// measures what is left with a new world.
-  [[nodiscard]] Outcome go_on(const std::string& why, comm::Communicator world);
-  /// On rank 0, when the job ends early: puts the point under way down as failed.
-  void last_words(const std::string& why);
+  [[nodiscard]] Outcome continue_after_hang(const std::string& why, comm::Communicator world);
+  /// On rank 0, when the job ends early: records the point under way as failed.
+  void record_abort(const std::string& why);
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// How long each point that is wanted is expected to take, by index.
+  /// Estimates how long each point that is wanted takes, by index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// When the budget, if there is one, is used up.
+  /// Returns when the budget, if there is one, is used up.
   [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
   /// Makes the file ready for points, and says which are wanted. False, on every rank, when a run
-  /// that was to be gone on with lacks nothing.
+  /// that was to be resumed lacks nothing.
   bool opened();
   void create();
-  bool reopen();
+  bool reopen();  ///< in resume.cpp
   [[nodiscard]] Outcome measure_points();
   [[nodiscard]] std::optional<Turn> agreed_next();
   [[nodiscard]] PointContext context(const Turn& turn);
-  [[nodiscard]] bool turned_to_next();
+  [[nodiscard]] bool begin_next();
   results::PointData measure_point(const Turn& turn);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
-  results::PointData put_down(results::PointData data);
+  results::PointData record(results::PointData data);
   results::PointData commit(results::PointData data);
   [[nodiscard]] std::unique_lock<std::timed_mutex> hold_file() const;
-  /// How the run goes on when the point under way is given up, where it can be.
-  [[nodiscard]] Supervisor::GoOn way_on();
-  void leave_out();
+  /// Returns how the run continues when the point under way is given up, where it can be.
+  [[nodiscard]] Supervisor::Continuation continuation();
+  void record_left_out();
   void finish();
   void warn_of_time_limit() const;
   void add_idle_injections();
@@ -87,7 +91,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   std::filesystem::path path_;
   std::set<int> wanted_;  ///< points to measure; right on rank 0
   std::optional<Progress> progress_;
-  std::optional<Turns> turns_;
+  std::optional<Schedule> schedule_;
   std::optional<Turn> current_;  ///< the point under way; changed while the file is held
   bool all_ok_ = true, ends_soon_ = false;
   std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< after the first was given up
@@ -97,7 +101,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   std::vector<results::RankFacts> rank_facts_;  ///< of this launch
   results::RunData measured_;                   ///< the points that calibrate
   std::optional<RunFile> file_;
-  std::optional<int> last_in_file_;  ///< the point that was put down last
+  std::optional<int> last_in_file_;  ///< the point that was recorded last
 };
 
 }  // namespace isoscale::runner

@@ -13,9 +13,14 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
 #include "runner/budget.hpp"
+#include "runner/launch.hpp"
+#include "runner/plan/schedule.hpp"
+#include "runner/run_file.hpp"
+#include "system/facts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -61,7 +66,7 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   }
 }
 
-/// Of the variables that a run keeps, those by which libraries and devices work.
+/// Returns the variables of a run that change how libraries and devices work.
 std::map<std::string, std::string> settings_of(const RunData& run) {
   const std::map<std::string, std::string> variables{run.environment.begin(),
                                                      run.environment.end()};
@@ -208,6 +213,41 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
     text += fmt::format(", on {} instead of {}", hosts_text(after), hosts_text(before));
   }
   return text;
+}
+
+/// Returns true if the run that is resumed lacks anything. Its header takes the place of this
+/// launch's; a warning says which points are whose.
+bool Launch::reopen() {
+  const std::string file = path_.string();
+  require_no_differences(file, differences(*earlier_, header_));
+  require_no_differences(file, differences(*earlier_, plan_));
+  wanted_ = missing_points(*earlier_, plan_);
+  if (wanted_.empty() && earlier_->complete) {
+    if (setting_.config.verbosity == config::Verbosity::normal) {
+      setting_.services.print(fmt::format(
+          "{} is complete: it has all of its {} points, and nothing is left to measure\n", file,
+          plan_.points.size()));
+    }
+    return false;
+  }
+  if (!wanted_.empty()) {
+    earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
+    for (const system::CheckResult& result : header_.preflight->results) {
+      // The file's own preflight is that of its first launch.
+      if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
+    }
+  }
+  file_.emplace(results::RunWriter::resume(path_, *earlier_, wanted_), path_, *earlier_,
+                fallback_of(setting_.config));
+  header_ = *std::exchange(earlier_, std::nullopt);
+  std::vector<results::PointData> points = std::move(header_.points);
+  header_.points.clear();
+  measured_ = header_;
+  std::erase_if(points, [&](const results::PointData& point) {
+    return point.rows.empty() || wanted_.contains(point.index);
+  });
+  measured_.points = std::move(points);
+  return true;
 }
 
 }  // namespace isoscale::runner

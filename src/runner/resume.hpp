@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "results/run_data.hpp"
-#include "runner/plan.hpp"
+#include "runner/plan/plan.hpp"
 
 /// Going on with a run that ended early: what it lacks, and whether this launch may measure that.
 namespace isoscale::runner {
 
-/// Whether a point is to be measured (again): it failed, or there was no time for it. Other skipped
+/// True if a point is to be measured (again): it failed, or there was no time for it. Other skipped
 /// points would be skipped again.
 [[nodiscard]] bool lacks_result(const results::PointData& point);
 
 /// Indices of the plan's points that `earlier` does not have, or that lack a result.
 [[nodiscard]] std::set<int> missing_points(const results::RunData& earlier, const Plan& plan);
 
-/// What of the program, the machine, its ranks and the settings of their libraries
-/// (machine::recorded_settings) sets `now` apart from the run, a clause each: "3 nodes, not 4",
+/// Lists in what the program, the machine, its ranks and the settings of their libraries
+/// (system::recorded_settings) of `now` differ from the run, a clause each: "3 nodes, not 4",
 /// "NCCL_ALGO 'Ring', not unset". Points of both would be no curve. Names of hosts may differ, and
 /// which of their devices are visible.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
@@ -39,7 +39,8 @@ void require_no_differences(const std::string& file, std::span<const std::string
 /// plan to compare.
 void require_ranks(const results::RunData& earlier, const std::string& file, int ranks);
 
-/// What the file says of it: which points are of another launch, and the hosts where they differ.
+/// Returns the warning that the file keeps: which points are of another launch, and the hosts where
+/// they differ.
 [[nodiscard]] std::string resumption_warning(const results::RunData& earlier,
                                              const results::RunData& now,
                                              const std::set<int>& missing);

@@ -5,110 +5,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/plural.hpp"
 #include "base/text.hpp"
 #include "config/resumption.hpp"
 #include "config/run_config.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
+#include "results/output.hpp"
 #include "results/reader.hpp"
-#include "runner/device.hpp"
-#include "runner/gpu_work.hpp"
+#include "runner/errors.hpp"
 #include "runner/launch.hpp"
-#include "runner/on_root.hpp"
-#include "runner/plan.hpp"
+#include "runner/plan/dry_run.hpp"
+#include "runner/plan/injections.hpp"
+#include "runner/plan/plan.hpp"
+#include "runner/plan/schedule.hpp"
+#include "runner/plan/site.hpp"
+#include "runner/preflight.hpp"
 #include "runner/resume.hpp"
+#include "runner/run_file.hpp"
 #include "runner/site.hpp"
+#include "runner/watch/progress.hpp"
 #include "runner/watch/watched_executor.hpp"
+#include "system/facts.hpp"
+#include "system/time_limit.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-/// Prints the plan for a machine that a data sheet describes. `why`: the reason that this sheet is
-/// assumed; "" where it is named.
-void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
-                int ranks, const Services& services) {
-  const PricedMachine machine = services.priced_machine(sheet);
-  const Site site = site_of(machine, asked, ranks);
-  const auto [config, gpu_work] = with_gpu_work(asked, site);
-  Plan plan = make_plan(config, site);
-  price(machine, config, plan);
-  std::string text;
-  if (!why.empty()) {
-    text = fmt::format(
-        "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
-        "--device host.\n",
-        why, sheet);
-  }
-  text += fmt::format(
-      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
-      "micro-benchmarks "
-      "at usual rates.\n",
-      machine.name, base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
-      machine.memory ? units::format(*machine.memory) : "unknown memory");
-  services.print(text + gpu_work + describe(plan, config, site.device));
-}
-
-/// Prints the plan for the ranks that were started, or, unless this host can do all of it, for the
-/// data sheet that is assumed.
-void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
-                  const Services& services) {
-  const Site site = planned_site(here, asked);
-  const auto [config, gpu_work] = with_gpu_work(asked, site);
-  const bool may_assume = here.device == "host" && config.device == config::Device::automatic;
-  if (may_assume) {
-    std::optional<std::string> why = beyond_host(asked);
-    if (!why) {
-      Site boundless = site;
-      boundless.memory_free.clear();
-      const std::optional<units::Bytes> free = here.memory_free.front();
-      if (free) why = beyond_host(make_plan(asked, boundless), site, *free);
-    }
-    if (why) return dry_run_on(std::string{assumed_sheet}, *why, asked, started, services);
-  }
-  std::string text = fmt::format(
-      "Times are for the {} device at usual rates; --on prices another machine (isoscale list "
-      "systems).\n",
-      site.device);
-  text += gpu_work + describe(make_plan(config, site), config, site.device);
-  if (site.nodes == Nodes::unknown) {
-    text += fmt::format(
-        "{} of {} ranks were started, so nobody knows which share a node (?); give "
-        "--ranks-per-node, or start all of them.\n",
-        started, site.ranks);
-  }
-  const bool is_known =
-      std::ranges::any_of(site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
-  if (!is_known) {
-    text += "The memory of the device is unknown: whether points fit was not checked.\n";
-  } else if (site.memory_of == MemoryOf::this_machine) {
-    text += "Points are checked against the memory of this machine.\n";
-  }
-  services.print(text);
-}
-
-/// Prints the plan; nothing is measured, so no device need be there.
-Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
-                const comm::Communicator& world, const Services& services) {
-  if (!config.on.empty()) {
-    on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });
-    return {};
-  }
-  const executor::Description device = planned_device(config, environment, world);
-  const Site here = make_site(world, device, gather_facts(world));
-  on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
-  return {};
-}
-
-/// What a launch is made of. It lives for as long as anything goes on.
-struct Going {
+/// The objects that a launch refers to. They exist for as long as the launch does.
+struct LaunchParts {
   config::RunConfig config;
   Services services;
   std::unique_ptr<executor::Executor> executor;
@@ -116,7 +51,7 @@ struct Going {
   std::vector<machine::MachineFacts> facts;
 };
 
-/// The run that --resume goes on with, on rank 0; its settings as the file keeps them, everywhere.
+/// The run that --resume continues, on rank 0; its settings as the file keeps them, everywhere.
 struct Resumed {
   std::optional<results::RunData> run;
   config::RunConfig config;
@@ -132,7 +67,8 @@ Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& w
   return resumed;
 }
 
-/// The device, where --device auto chose it, and how to get a curve where there is one rank.
+/// Names the device, where --device auto chose it, and says how to get a curve where there is one
+/// rank.
 std::string opening_lines(const executor::Description& device, const std::string& reason,
                           int ranks) {
   std::string text;
@@ -147,6 +83,64 @@ std::string opening_lines(const executor::Description& device, const std::string
 
 }  // namespace
 
+bool Launch::opened() {
+  const bool is_new = setting_.config.resume.empty();
+  on_root(*setting_.world, [&] {
+    results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
+  });
+  results::PreflightData looked = preflight({.config = setting_.config,
+                                             .executor = &setting_.executor,
+                                             .device_reason = setting_.device_reason,
+                                             .facts = setting_.facts},
+                                            *setting_.world);
+  require_no_stop(looked, *setting_.world);
+  const std::vector<RankSoftware> software =
+      gather_software(*setting_.world, setting_.executor.describe());
+  bool is_open = true;
+  on_root(*setting_.world, [&] {
+    header_ =
+        make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
+    header_.preflight = std::move(looked);
+    rank_facts_ = header_.rank_facts;
+    if (is_new) {
+      create();
+    } else {
+      is_open = reopen();
+    }
+    if (is_open) warn_of_time_limit();
+  });
+  return setting_.world->broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
+}
+
+void Launch::create() {
+  add_idle_injections();
+  measured_ = header_;
+  file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
+                fallback_of(setting_.config));
+}
+
+void Launch::warn_of_time_limit() const {
+  units::Seconds expected{0};
+  for (const int index : wanted_) {
+    const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+    const PointTime time = estimate(point, setting_.config, site_.device);
+    expected += total(time, time.most);
+  }
+  if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const auto warning =
+      system::time_limit_warning(system::time_limit(system::process_environment(), now), expected);
+  if (warning) base::warn(*warning);
+}
+
+/// Warns of injections that were asked for and touch no point, so that they do not pass for made.
+void Launch::add_idle_injections() {
+  for (const std::string& text : idle_injections(setting_.config.injections, plan_)) {
+    header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
+    base::warn(header_.warnings.back());
+  }
+}
+
 Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
             const comm::Communicator& world, const Services& services) {
   const units::Nanoseconds begin = comm::now();
@@ -154,38 +148,41 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
           machine::singleton_problem(world.size(), machine::process_environment())) {
     throw base::UsageError(*problem);
   }
-  if (asked.mode == config::Mode::dry_run) return dry_run(asked, environment, world, services);
+  if (asked.mode == config::Mode::dry_run) {
+    dry_run(asked, environment, world, services);
+    return {};
+  }
   const bool is_new = asked.resume.empty();
   auto [earlier, config] =
       is_new ? Resumed{.run = {}, .config = asked} : read_resumed(asked, world);
-  const auto going = std::make_shared<Going>();
-  going->config = std::move(config);
-  auto [executor, reason] = choose_executor(going->config, environment, world);
-  going->executor = std::move(executor);
-  going->facts = gather_facts(world);
-  going->services = services;
-  const Site site = make_site(world, going->executor->describe(), going->facts);
+  const auto parts = std::make_shared<LaunchParts>();
+  parts->config = std::move(config);
+  auto [executor, reason] = choose_executor(parts->config, environment, world);
+  parts->executor = std::move(executor);
+  parts->facts = gather_facts(world);
+  parts->services = services;
+  const Site site = make_site(world, parts->executor->describe(), parts->facts);
   std::string gpu_work;
-  std::tie(going->config, gpu_work) = with_gpu_work(going->config, site);
+  std::tie(parts->config, gpu_work) = with_gpu_work(parts->config, site);
   if (Supervisor* const supervisor = services.supervisor) {
-    supervisor->set_timeout(going->config.timeout);
-    going->watched.emplace(*going->executor, supervisor->board(), world);
+    supervisor->set_timeout(parts->config.timeout);
+    parts->watched.emplace(*parts->executor, supervisor->activity(), world);
   }
   executor::Executor& used =
-      going->watched ? static_cast<executor::Executor&>(*going->watched) : *going->executor;
+      parts->watched ? static_cast<executor::Executor&>(*parts->watched) : *parts->executor;
   auto* const launch =
-      new Launch{{.config = going->config,
-                  .services = going->services,
+      new Launch{{.config = parts->config,
+                  .services = parts->services,
                   .world = &world,
                   .executor = used,
-                  .facts = going->facts,
+                  .facts = parts->facts,
                   .site = site,
                   .begin = begin,
                   .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                  std::move(earlier)};
-  // It may go on after this returned: it keeps what it is made of.
-  const std::shared_ptr<Launch> kept{launch, [going](Launch* made) { delete made; }};
-  if (world.rank() == 0 && going->config.verbosity == config::Verbosity::normal) {
+  // A launch may continue after this returned, so it keeps its parts.
+  const std::shared_ptr<Launch> kept{launch, [parts](Launch* made) { delete made; }};
+  if (world.rank() == 0 && parts->config.verbosity == config::Verbosity::normal) {
     services.print(opening_lines(used.describe(), reason, world.size()) + gpu_work);
   }
   return kept->measure();

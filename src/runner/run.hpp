@@ -10,20 +10,19 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
-#include "runner/priced.hpp"
-#include "runner/stop_rule.hpp"
-#include "runner/warm_up.hpp"
+#include "runner/measure/step_loop.hpp"
+#include "runner/plan/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 
 /// One launch, from plan to file.
 namespace isoscale::runner {
 
-/// What the runner is lent by layers that it does not see.
+/// Functions that the runner is lent by layers that it does not see.
 struct Services {
   HalfWidth half_width;
   NominalConfidence nominal_confidence;
   LastChange last_change;
-  /// What the rows of a run's micro-benchmarks tell of the machine.
+  /// Fits the machine's data to the rows of a run's micro-benchmarks.
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;

@@ -3,22 +3,55 @@
 #include "runner/run_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/utc.hpp"
+#include "results/output.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
 
 namespace isoscale::runner {
-namespace fs = std::filesystem;
 namespace {
 
-/// The name in the fallback, or with a number where something has it.
+namespace fs = std::filesystem;
+using nlohmann::json;
+using results::PointData;
+
+std::string random_id() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+std::map<std::string, std::string> shape_of(const workloads::Model& model) {
+  return {{"hidden", std::to_string(model.hidden)},
+          {"ffn", std::to_string(model.ffn)},
+          {"heads", std::to_string(model.heads)},
+          {"kv_heads", std::to_string(model.kv_heads)},
+          {"head_size", std::to_string(model.head_size)},
+          {"layers", std::to_string(model.layers)},
+          {"sequence", std::to_string(model.sequence)},
+          {"vocabulary", std::to_string(model.vocabulary)},
+          {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
+}
+
+/// Returns the name in the fallback, or with a number where something has it.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;
@@ -29,7 +62,7 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// The points of the run that can be read there.
+/// Returns the points of the run that can be read from a file.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
@@ -41,7 +74,165 @@ std::vector<results::PointData> points_of(const fs::path& path, const std::strin
 
 }  // namespace
 
-fs::path default_fallback() {
+std::filesystem::path output_path(const config::RunConfig& config, const std::string& host) {
+  if (!config.output.empty()) return config.output;
+  std::string workloads;
+  std::set<std::string> named;
+  for (const config::Experiment& experiment : config.experiments) {
+    if (!named.insert(experiment.workload).second) continue;
+    workloads += (workloads.empty() ? "" : "-") + experiment.workload;
+  }
+  std::string time = base::utc_now(), where = host;
+  std::erase(time, ':');
+  std::erase(time, '-');
+  std::replace_if(
+      where.begin(), where.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-'; }, '_');
+  return fmt::format("isoscale-{}-{}-{}.h5", workloads, where, time);
+}
+
+std::string to_text(const RankSoftware& software) {
+  json object{{"device", software.device}, {"mpi_library", software.mpi_library}};
+  object["text"] = software.text;
+  json& number = object["number"] = json::object();
+  for (const auto& [key, value] : software.number) {
+    if (std::isfinite(value)) number[key] = value;  // JSON has no others
+  }
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+RankSoftware software_from_text(const std::string& text) {
+  const json object = json::parse(text);
+  return {.device = object.at("device").get<std::string>(),
+          .mpi_library = object.at("mpi_library").get<std::string>(),
+          .text = object.at("text").get<std::map<std::string, std::string>>(),
+          .number = object.at("number").get<std::map<std::string, double>>()};
+}
+
+std::vector<RankSoftware> gather_software(const comm::Communicator& world,
+                                          const executor::Description& device) {
+  const RankSoftware mine{.device = device.detail,
+                          .mpi_library = comm::Environment::library_version(),
+                          .text = device.facts_text,
+                          .number = device.facts_number};
+  std::vector<RankSoftware> software;
+  for (const std::string& text : world.gather(to_text(mine))) {
+    software.push_back(software_from_text(text));
+  }
+  return software;
+}
+
+std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts> facts,
+                                           std::span<const RankSoftware> software,
+                                           std::span<const int> node_of_rank) {
+  std::vector<results::RankFacts> result;
+  for (std::size_t r = 0; r < facts.size(); ++r) {
+    const system::MachineFacts& machine = facts[r];
+    results::RankFacts& entry = result.emplace_back(results::RankFacts{.rank = static_cast<int>(r),
+                                                                       .host = machine.host,
+                                                                       .node = node_of_rank[r],
+                                                                       .text = {},
+                                                                       .number = {}});
+    const auto text = [&](const char* key, const std::optional<std::string>& value) {
+      if (value) entry.text[key] = *value;
+    };
+    const auto number = [&](const char* key, const auto& value) {
+      if (value) entry.number[key] = static_cast<double>(*value);
+    };
+    text("cpu_model", machine.cpu_model);
+    text("os", machine.os);
+    text("device", software[r].device);
+    text("mpi_library", software[r].mpi_library);
+    if (!machine.bound_cpus.empty()) {
+      entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
+      entry.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
+    }
+    // For people, and for rules.
+    if (machine.cpu_quota) {
+      entry.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
+    }
+    number("cpu_quota", machine.cpu_quota);
+    number("sockets", machine.sockets);
+    number("cores", machine.cores);
+    number("numa_nodes", machine.numa_nodes);
+    if (machine.memory_total) {
+      entry.number["memory_total"] = static_cast<double>(machine.memory_total->value());
+    }
+    entry.text.insert(software[r].text.begin(), software[r].text.end());
+    entry.number.insert(software[r].number.begin(), software[r].number.end());
+  }
+  return result;
+}
+
+results::RunData make_header(const config::RunConfig& config, const Site& site,
+                             const executor::Description& device,
+                             std::span<const system::MachineFacts> facts,
+                             std::span<const RankSoftware> software) {
+  const base::BuildInfo& build = base::build_info();
+  results::RunData data;
+  data.id = random_id();
+  data.created = base::utc_now();
+  data.isoscale_version = build.version;
+  data.git_hash = build.git_hash;
+  data.compiler = build.compiler;
+  data.build_type = build.build_type;
+  data.device = device.name;
+  data.device_detail = device.detail;
+  data.mpi_library = comm::Environment::library_version();
+  data.command_line = config.command_line;
+  data.config_toml = config::to_toml(config);
+  data.ranks = site.ranks;
+  data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
+  data.environment = system::recorded_environment(system::process_environment());
+  data.rank_facts = rank_facts(facts, software, site.node_of_rank);
+  if (site.oversubscribed) {
+    data.warnings.emplace_back(
+        "ranks share cores: points labelled oversubscribed give no scaling result");
+  }
+  if (const auto warning = device.facts_text.find("blas_warning");
+      warning != device.facts_text.end()) {
+    data.warnings.push_back(warning->second);
+  }
+  if (data.build_type != "Release" && data.build_type != "RelWithDebInfo") {
+    data.warnings.push_back(fmt::format(
+        "this is a {} build: its own overhead is not that of a release", data.build_type));
+  }
+  return data;
+}
+
+PointData describe_point(const PlannedPoint& point) {
+  const workloads::Request& request = point.request;
+  PointData data;
+  data.index = point.index;
+  data.workload = point.workload->name;
+  data.model = uses_model(point) ? request.model.name : "none";
+  data.dtype = workloads::name(request.precision);
+  data.mesh = request.mesh;
+  data.ranks = point.ranks;
+  data.nodes = point.nodes.value();  // what is measured has been started
+  data.scaling = workloads::name(point.experiment->scaling);
+  data.placement = mesh::name(point.experiment->placement);
+  const workloads::OptionReader options{point.workload->options, request.options};
+  for (const workloads::OptionSpec& spec : point.workload->options) {
+    if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
+  }
+  // Points without a model get none of its numbers: weak scaling would tell them apart by these.
+  if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
+  data.seed = request.seed;
+  data.throughput_unit = point.workload->throughput_unit;
+  data.world_rank = point.world_ranks;
+  if (!point.skip_reason.empty()) {
+    data.status = results::PointStatus::skipped;
+    data.reason = point.skip_reason;
+    data.mesh = {};
+    return data;
+  }
+  if (!point.workload->is_bench()) data.work_per_step = point.workload->work_per_step(request);
+  return data;
+}
+
+fs::path fallback_of(const config::RunConfig& config) {
+  if (!config.fallback_dir.empty()) return config.fallback_dir;
   const char* const directory = std::getenv("TMPDIR");
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }

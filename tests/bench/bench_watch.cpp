@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // What it costs a step to be watched for hangs: steps of one session in alternating blocks, once
-// played plainly, once by way of a board while another thread looks as a supervisor does. (Of two
-// sessions, each with memory of its own, one is faster by up to some percent, whichever is
+// played plainly, once by way of an Activity while another thread looks as a supervisor does. (Of
+// two sessions, each with memory of its own, one is faster by up to some percent, whichever is
 // watched.) Usage: mpirun -np 2 bench_watch [PAIRS [BATCH]]
 #include <fmt/format.h>
 #include <time.h>
@@ -20,10 +20,9 @@
 #include "bench.hpp"
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
-#include "runner/watch/board.hpp"
-#include "runner/watch/roll_call.hpp"
+#include "runner/watch/progress.hpp"
+#include "runner/watch/stuck_ranks.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "runner/watch/watched_executor.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale {
@@ -36,16 +35,16 @@ constexpr int steps_of_block = 30;
 /// Looks as a supervisor does, while it is on.
 class Looker {
  public:
-  Looker(const runner::Board& board, const comm::Communicator& world)
-      : thread_([this, &board, &world](const std::stop_token& stop) {
-          runner::RollCall roll_call{world};
-          runner::Board::Motion last;
+  Looker(const runner::Activity& activity, const comm::Communicator& world)
+      : thread_([this, &activity, &world](const std::stop_token& stop) {
+          runner::RankPoll rank_poll{world};
+          runner::Activity::Motion last;
           while (!stop.stop_requested()) {
             constexpr auto pause = runner::Supervisor::look_pause.value();
             std::this_thread::sleep_for(std::chrono::nanoseconds{pause});
             if (!on) continue;
-            if (roll_call.is_called()) return;
-            last = board.motion();
+            if (rank_poll.is_requested()) return;
+            last = activity.motion();
             processor_seconds = processor_time();
           }
         }) {}
@@ -101,12 +100,12 @@ int run(int argc, char** argv) {
       {.dp = world.size()}, workloads::Scaling::weak);
   const program::ProgramSet set = workload.build(request);
   const auto executor = executor::make_host_executor({});
-  runner::Board board{world.rank()};
+  runner::Activity activity{world.rank()};
   Remembering remembering{*executor};
-  runner::WatchedExecutor watching{remembering, board, world};
+  runner::WatchedExecutor watching{remembering, activity, world};
   const auto watched = watching.prepare(set, world);
   executor::Session* const plain = remembering.last;
-  Looker looker{board, world};
+  Looker looker{activity, world};
   watched->play(program::Section::setup, executor::Trace::off);
   block(*watched, world);
   std::vector<double> ratios;

@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "runner/bench_case.hpp"
+#include "runner/microbench/benchmark_case.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
 

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "runner/verify.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/mpi/small_points.hpp"

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "mesh/request.hpp"
+#include "mesh/resolve.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 

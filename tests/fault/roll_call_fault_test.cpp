@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string>
 
-#include "runner/watch/roll_call.hpp"
+#include "runner/watch/stuck_ranks.hpp"
 #include "tests/fault/failing_calls.hpp"
 
 namespace isoscale::runner {
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 TEST(RollCallFaults, ALetterThatCannotBePostedIsNoAnswer) {
   const comm::Communicator world = comm::Communicator::world();
   const int mute = world.size() - 1;
-  RollCall roll_call{world};
+  RankPoll rank_poll{world};
   world.barrier();
   RankState own{.rank = world.rank()};
   own.still = 1;
@@ -27,7 +27,7 @@ TEST(RollCallFaults, ALetterThatCannotBePostedIsNoAnswer) {
     fault::fail({.call = "MPI_Isend", .times = fault::Times::ever});
     testing::internal::CaptureStderr();
   }
-  const RollCall::Result found = roll_call.hold(own, units::Seconds{0.5}, [] {});
+  const RankPoll::Result found = rank_poll.poll(own, units::Seconds{0.5}, [] {});
   fault::stop();
   if (world.rank() == mute) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(),

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "executor/host/host.hpp"
-#include "runner/expectations.hpp"
+#include "runner/microbench/benchmark_case.hpp"
 #include "tests/mpi/flip_bits.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/workload.hpp"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "executor/host/host.hpp"
-#include "runner/expectations.hpp"
+#include "runner/microbench/benchmark_case.hpp"
 #include "tests/mpi/flip_bits.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/overlap/overlap.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "executor/host/host.hpp"
-#include "runner/point.hpp"
-#include "runner/site.hpp"
+#include "runner/measure/measure_point.hpp"
+#include "runner/plan/site.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/host/host.hpp"
-#include "runner/step_check.hpp"
+#include "runner/measure/step_check.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::runner {

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "program/fill.hpp"
 #include "program/fill_and_checksum.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "runner/verify.hpp"
 #include "workloads/stack/parameters.hpp"
 

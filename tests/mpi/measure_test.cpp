@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "executor/host/host.hpp"
-#include "runner/measure.hpp"
-#include "runner/step_check.hpp"
+#include "runner/measure/measure_steps.hpp"
+#include "runner/measure/step_check.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {

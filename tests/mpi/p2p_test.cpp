@@ -11,9 +11,9 @@
 #include <set>
 
 #include "executor/host/host.hpp"
-#include "runner/pairs.hpp"
-#include "runner/point.hpp"
-#include "runner/site.hpp"
+#include "runner/measure/measure_point.hpp"
+#include "runner/microbench/result_rows.hpp"
+#include "runner/plan/site.hpp"
 
 namespace isoscale::runner {
 namespace {

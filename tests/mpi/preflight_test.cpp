@@ -13,8 +13,11 @@
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
 #include "preflight/job_facts.hpp"
+#include "runner/microbench/rank_speeds.hpp"
+#include "runner/plan/site.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
+#include "system/preflight/job_facts_json.hpp"
 
 namespace isoscale::runner {
 namespace {

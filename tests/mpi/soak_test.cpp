@@ -10,7 +10,7 @@
 
 #include "executor/executor.hpp"
 #include "executor/host/host.hpp"
-#include "runner/soak.hpp"
+#include "runner/measure/step_check.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {

@@ -42,17 +42,17 @@ TEST_F(Supervised, WhoWasGivenUpNeverGoesOn) {
     EXPECT_THAT(why, HasSubstr("hang: "));
     EXPECT_EQ(world.size(), world_.size());
     while (!told->awake) {
-      supervisor_->board().doing("waiting for who was given up");
+      supervisor_->activity().doing("waiting for who was given up");
       std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
     return ExitCode::done;
   };
   const ExitCode code = supervisor_->watch([supervisor = supervisor_, told, go_on] {
-    const std::uint64_t life = supervisor->begin_point(go_on);
+    const std::uint64_t generation = supervisor->begin_point(go_on);
     std::this_thread::sleep_for(std::chrono::seconds{5});
     told->awake = true;
-    supervisor->end_point(life);
+    supervisor->end_point(generation);
     told->went_on = true;
     return ExitCode::done;
   });
@@ -91,32 +91,32 @@ TEST_F(Supervised, WhoHasEndedIsNotKilledByTheSignalToEndSoon) {
 }
 
 /// Rank 0 calls; the others have been at one op for 0.7 of the timeout.
-RollCall::Result called_by(bool is_idle, const comm::Communicator& world) {
-  RollCall roll_call{world};
+RankPoll::Result called_by(bool is_idle, const comm::Communicator& world) {
+  RankPoll rank_poll{world};
   RankState own{.rank = world.rank()};
   own.rests = world.rank() == 0 && is_idle;
   own.still = timeout.value() * (world.rank() == 0 ? 1.1 : 0.7);
-  RollCall::Result result = roll_call.hold(own, timeout, [] {});
+  RankPoll::Result result = rank_poll.poll(own, timeout, [] {});
   world.barrier();
   return result;
 }
 
-TEST(RollCall, IdleRanksWaitForWhoIsNotYetDue) {
+TEST(RankPoll, IdleRanksWaitForWhoIsNotYetDue) {
   const comm::Communicator world = comm::Communicator::world();
   if (world.size() < 2) GTEST_SKIP() << "one rank has nobody to ask";
   EXPECT_TRUE(called_by(true, world).calm);
   EXPECT_FALSE(called_by(false, world).calm);
 }
 
-TEST(RollCall, IsCalmWhereNobodyHasAnythingToDo) {
+TEST(RankPoll, IsCalmWhereNobodyHasAnythingToDo) {
   const comm::Communicator world = comm::Communicator::world();
-  RollCall roll_call{world};
+  RankPoll rank_poll{world};
   RankState own{.rank = world.rank()};
   own.still = 2 * timeout.value();
   own.rests = true;
-  EXPECT_TRUE(roll_call.hold(own, timeout, [] {}).calm);
+  EXPECT_TRUE(rank_poll.poll(own, timeout, [] {}).calm);
   own.rests = world.rank() != 0;
-  EXPECT_FALSE(roll_call.hold(own, timeout, [] {}).calm);
+  EXPECT_FALSE(rank_poll.poll(own, timeout, [] {}).calm);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
+#include "mesh/resolve.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "runner/speeds.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/geometry.hpp"
 
@@ -121,8 +121,8 @@ TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
       .model = gated_model(),
       .options = {{"partition", "proportional"}, {"microbatch", "1"}, {"microbatches", "2"}}};
   const workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
-  EXPECT_TRUE(deals_by_speed(request));
-  EXPECT_FALSE(deals_by_speed(hybrid.scale(base, {}, workloads::Scaling::weak)));
+  EXPECT_TRUE(partitions_by_speed(request));
+  EXPECT_FALSE(partitions_by_speed(hybrid.scale(base, {}, workloads::Scaling::weak)));
   const program::ProgramSet one = largest_multiplication(hybrid.build(request));
   ASSERT_EQ(one.programs.size(), 1U);
   // Queries, keys and values: 32 tokens x 96 x (24 + 2 x 12 heads of 16).

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "program/check.hpp"
-#include "runner/elements.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "tests/mpi/twin_cases.hpp"
 
 namespace isoscale::runner {

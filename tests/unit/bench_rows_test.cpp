@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "runner/bench_rows.hpp"
+#include "runner/microbench/result_rows.hpp"
 
 namespace isoscale::runner {
 namespace {

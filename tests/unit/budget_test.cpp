@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/budget.hpp"
+#include "runner/plan/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ class TurnsOfACurve : public testing::Test {
     return total(time, time.most);
   }
   /// Plays all turns as if each took `factor` times what was expected of it.
-  std::vector<int> play(Turns& turns, double factor) {
+  std::vector<int> play(Schedule& turns, double factor) {
     std::vector<int> order;
     while (const auto turn = turns.next(elapsed_)) {
       const auto& point = plan_.points[static_cast<std::size_t>(turn->index)];
@@ -102,7 +102,7 @@ class TurnsOfACurve : public testing::Test {
 };
 
 TEST_F(TurnsOfACurve, WithoutABudgetAreThePlans) {
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   EXPECT_EQ(turns.next(Seconds{1e6})->loop, config_.max_time);
   EXPECT_THAT(play(turns, 100), ElementsAre(0, 1, 2));
   EXPECT_TRUE(turns.waiting().empty());
@@ -110,13 +110,13 @@ TEST_F(TurnsOfACurve, WithoutABudgetAreThePlans) {
 }
 
 TEST_F(TurnsOfACurve, AreOfWhatIsWantedOnly) {
-  Turns turns{plan_, config_, "host", {0, 2}};
+  Schedule turns{plan_, config_, "host", {0, 2}};
   EXPECT_THAT(play(turns, 1), ElementsAre(0, 2));
 }
 
 TEST_F(TurnsOfACurve, KeepABudgetThatHoldsAll) {
   config_.budget = Seconds{50};
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   EXPECT_THAT(play(turns, 1), ElementsAre(0, 2, 1));
   EXPECT_EQ(turns.shortened(), 3);
   EXPECT_LT(*turns.shortest(), config_.max_time);
@@ -126,7 +126,7 @@ TEST_F(TurnsOfACurve, KeepABudgetThatHoldsAll) {
 
 TEST_F(TurnsOfACurve, LeaveNothingShortWhereThereIsTimeForAll) {
   config_.budget = 2 * (whole(0) + whole(1) + whole(2));
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   EXPECT_THAT(play(turns, 1), ElementsAre(0, 2, 1));
   EXPECT_EQ(turns.shortened(), 0);
 }
@@ -134,25 +134,25 @@ TEST_F(TurnsOfACurve, LeaveNothingShortWhereThereIsTimeForAll) {
 TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLonger) {
   // The first takes ten times its share: of the others, whatever fits comes still.
   config_.budget = Seconds{20};
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   const auto first = turns.next(Seconds{0});
   ASSERT_EQ(first->index, 0);
   turns.done(*first, Seconds{15});
   const auto second = turns.next(Seconds{15});
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->index, 2);
-  Turns strict{plan_, config_, "host", {2}};
+  Schedule strict{plan_, config_, "host", {2}};
   EXPECT_LT(second->loop, strict.next(Seconds{15})->loop);
 }
 
 TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
   // By its estimate, the second point does not fit any more.
   config_.budget = Seconds{10};
-  Turns turns{plan_, config_, "host", {0, 2}};
+  Schedule turns{plan_, config_, "host", {0, 2}};
   const auto first = turns.next(Seconds{0});
   ASSERT_EQ(first->index, 0);
   const Seconds late = Seconds{9.8} - 0.5 * total(estimate(plan_.points[2], config_, "host"), {});
-  EXPECT_FALSE((Turns{plan_, config_, "host", {2}}.next(late).has_value()));
+  EXPECT_FALSE((Schedule{plan_, config_, "host", {2}}.next(late).has_value()));
   turns.done(*first, 0.1 * total(estimate(plan_.points[0], config_, "host"), {}));
   ASSERT_TRUE(turns.next(late).has_value());
   EXPECT_EQ(turns.next(late)->index, 2);
@@ -160,21 +160,21 @@ TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
 
 TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFail) {
   config_.budget = Seconds{100};
-  Turns turns{plan_, config_, "host", {0, 2}};
+  Schedule turns{plan_, config_, "host", {0, 2}};
   turns.done(*turns.next(Seconds{0}), std::nullopt);
   EXPECT_EQ(turns.waiting(), (std::set<int>{2}));
   EXPECT_EQ(turns.next(Seconds{60})->loop,
-            (Turns{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+            (Schedule{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
 }
 
 TEST_F(TurnsOfACurve, LearnNothingFromALoopThatEndsEarly) {
   // All that was needed at least may still have taken as long as thought.
   config_.budget = Seconds{100};
-  Turns turns{plan_, config_, "host", {0, 2}};
+  Schedule turns{plan_, config_, "host", {0, 2}};
   const auto first = turns.next(Seconds{0});
   turns.done(*first, total(estimate(plan_.points[0], config_, "host"), {}));
   EXPECT_EQ(turns.next(Seconds{60})->loop,
-            (Turns{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+            (Schedule{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
 }
 
 TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
@@ -185,7 +185,7 @@ TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
   config_.budget = Seconds{50};
   const auto loops = expected_loops(plan_, config_, "host");
   ASSERT_EQ(loops.size(), 3U);
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   EXPECT_LE(loops.at(0), turns.next(Seconds{0})->loop);
   config_.budget = Seconds{1e-3};
   EXPECT_TRUE(expected_loops(plan_, config_, "host").empty());
@@ -204,7 +204,7 @@ TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
 
 TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
   config_.budget = Seconds{5};
-  Turns turns{plan_, config_, "host", wanted_};
+  Schedule turns{plan_, config_, "host", wanted_};
   const auto first = turns.next(Seconds{0});
   turns.done(*first, Seconds{5});
   EXPECT_FALSE(turns.next(Seconds{5}).has_value());

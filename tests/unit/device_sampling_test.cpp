@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/device_sampling.hpp"
+#include "runner/measure/gather_point.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/estimate.hpp"
+#include "runner/plan/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "runner/measure/step_loop.hpp"
 #include "runner/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/watch/hang.hpp"
+#include "runner/watch/stuck_ranks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,7 @@
 #include <random>
 
 #include "program/op.hpp"
-#include "runner/watch/calls_made.hpp"
-#include "runner/watch/rank_runs.hpp"
+#include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -116,7 +115,7 @@ TEST(Hang, RunsOfRanksHoldAllOfThem) {
     for (int rank = 0; rank < 64; ++rank) {
       if (draw() % 3 != 0) ranks.push_back(rank);
     }
-    EXPECT_EQ(ranks_of(runs_of(ranks)), ranks);
+    EXPECT_EQ(ranks_of(ranges_of(ranks)), ranks);
   }
 }
 

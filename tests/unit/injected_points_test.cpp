@@ -11,8 +11,11 @@
 
 #include "plan_samples.hpp"
 #include "program/op.hpp"
+#include "program/partners.hpp"
 #include "runner/faults.hpp"
 #include "runner/plan.hpp"
+#include "runner/plan/injections.hpp"
+#include "runner/plan/plan.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // Classes of links from facts of ranks, and verdicts on pairs.
-#include "runner/link_class.hpp"
+#include "runner/microbench/result_rows.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "runner/pairs.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/watch/mpi_limit.hpp"
+#include "runner/watch/supervisor.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,6 @@
 #include <chrono>
 #include <csignal>
 #include <thread>
-
-#include "runner/watch/supervisor.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/order.hpp"
+#include "runner/plan/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

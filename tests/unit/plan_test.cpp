@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan.hpp"
+#include "runner/plan/plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

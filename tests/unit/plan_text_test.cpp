@@ -6,9 +6,10 @@
 #include <algorithm>
 
 #include "plan_samples.hpp"
-#include "runner/budget.hpp"
-#include "runner/plan.hpp"
-#include "runner/site.hpp"
+#include "runner/plan/dry_run.hpp"
+#include "runner/plan/plan.hpp"
+#include "runner/plan/schedule.hpp"
+#include "runner/plan/site.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "runner/bench_case.hpp"
+#include "runner/microbench/benchmark_case.hpp"
+#include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/priced.hpp"
+#include "runner/plan/dry_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "analysis/predict/forecast.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
-#include "runner/estimate.hpp"
+#include "runner/plan/schedule.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/progress.hpp"
+#include "runner/watch/progress.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "plan_samples.hpp"
-#include "runner/budget.hpp"
+#include "runner/plan/schedule.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/site.hpp"
+#include "runner/plan/site.hpp"
+#include "runner/run_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

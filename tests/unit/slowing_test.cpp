@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/host/op_slower.hpp"
 #include "runner/faults.hpp"
+#include "runner/plan/injections.hpp"
 
 namespace isoscale {
 namespace {

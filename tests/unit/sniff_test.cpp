@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/sniff.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,11 @@
 
 #include <numeric>
 
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "runner/measure/measure_steps.hpp"
+#include "runner/measure/step_loop.hpp"
 #include "runner/op_sums.hpp"
 #include "runner/spread.hpp"
 #include "runner/step_loop.hpp"

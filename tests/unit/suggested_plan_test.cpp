@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "plan_samples.hpp"
-#include "runner/plan.hpp"
+#include "runner/plan/plan.hpp"
 
 /// What the refusal of a plan suggests is a plan that is not refused.
 namespace isoscale::runner {

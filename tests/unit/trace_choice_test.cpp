@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Which ranks of a point keep their spans.
-#include "runner/trace_choice.hpp"
+#include "runner/measure/gather_point.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

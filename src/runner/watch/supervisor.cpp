@@ -6,21 +6,30 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/mail.hpp"
 #include "comm/message_queue.hpp"
+#include "runner/errors.hpp"
 #include "runner/problem.hpp"
 #include "runner/watch/hang_file.hpp"
+#include "runner/watch/stuck_ranks.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using base::ExitCode;
+
+constexpr units::Seconds for_launcher{2};  // to end the other processes when one has ended
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
@@ -61,6 +70,38 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
+void MpiLimit::starts() { watch("started"); }
+
+void MpiLimit::ends() { watch("ended"); }
+
+void MpiLimit::watch(std::string_view what) {
+  over_ = false;
+  thread_ = std::thread{[this, what] {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
+    const units::Seconds limit = is_first_ ? timeout_ : timeout_ + for_launcher;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!over_) {
+      constexpr int by_signal = 128;
+      const int signal = sigtimedwait(&signals, nullptr, &between_looks);
+      if (signal > 0) std::_Exit(by_signal + signal);
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+      if (!(timeout_.value() > 0) || waited.count() < limit.value()) continue;
+      base::warn_within(fmt::format(
+          "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
+          "cannot be reached; check the launcher's hosts, or give more time with --timeout",
+          what, units::format(timeout_)));
+      std::_Exit(static_cast<int>(base::ExitCode::hang));
+    }
+  }};
+}
+
+void MpiLimit::is_over() {
+  over_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
 HeldSignals::HeldSignals() {
   sigemptyset(&set_);
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1, wake_up()}) sigaddset(&set_, signal);
@@ -74,7 +115,7 @@ void HeldSignals::release() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-/// What a thread does, and what came of it.
+/// The work of a thread, and its outcome.
 struct Supervisor::Task {
   std::thread thread;
   std::atomic<bool> done{false};
@@ -85,9 +126,9 @@ struct Supervisor::Task {
 Supervisor::Supervisor(const Setting& setting)
     : world_(setting.world),
       signals_(setting.signals),
-      board_(std::make_shared<Board>(setting.world.rank())) {
+      activity_(std::make_shared<Activity>(setting.world.rank())) {
   if (!comm::threads_may_talk()) return;
-  roll_call_.emplace(world_);
+  rank_poll_.emplace(world_);
   spare_ = world_.duplicate();
 }
 
@@ -101,29 +142,29 @@ void Supervisor::set_file(std::filesystem::path file) {
   file_ = std::move(file);
 }
 
-std::uint64_t Supervisor::begin_point(GoOn go_on) {
+std::uint64_t Supervisor::begin_point(Continuation continuation) {
   const std::scoped_lock lock{mutex_};
-  go_on_ = std::move(go_on);
+  continuation_ = std::move(continuation);
   in_point_ = true;
-  return life_;
+  return generation_;
 }
 
-void Supervisor::end_point(std::uint64_t life) {
+void Supervisor::end_point(std::uint64_t generation) {
   std::unique_lock lock{mutex_};
   asked_.wait(lock, [&] { return !asks_; });
-  if (life != life_) {
+  if (generation != generation_) {
     lock.unlock();
     while (true) std::this_thread::sleep_for(std::chrono::hours{1});
   }
-  go_on_ = nullptr;
+  continuation_ = nullptr;
   in_point_ = false;
 }
 
 /// From here to end_asking() a rank that is at a point stays there.
-Supervisor::GoOn Supervisor::begin_asking() {
+Supervisor::Continuation Supervisor::begin_asking() {
   const std::scoped_lock lock{mutex_};
   asks_ = true;
-  return go_on_;
+  return continuation_;
 }
 
 void Supervisor::end_asking(bool gives_up) {
@@ -131,17 +172,17 @@ void Supervisor::end_asking(bool gives_up) {
     const std::scoped_lock lock{mutex_};
     asks_ = false;
     if (gives_up) {
-      ++life_;
-      go_on_ = nullptr;
+      ++generation_;
+      continuation_ = nullptr;
       in_point_ = false;
     }
   }
   asked_.notify_all();
 }
 
-void Supervisor::set_last_words(std::function<void(const std::string&)> last_words) {
+void Supervisor::set_abort_handler(std::function<void(const std::string&)> abort_handler) {
   const std::scoped_lock lock{mutex_};
-  last_words_ = std::move(last_words);
+  abort_handler_ = std::move(abort_handler);
 }
 
 std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> work) const {
@@ -168,7 +209,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> wo
 }
 
 ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
-  if (!roll_call_) {
+  if (!rank_poll_) {
     signals_.release();
     return work();
   }
@@ -177,20 +218,21 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
   units::Nanoseconds looked = moved_;
   while (true) {
     if (task->done.load(std::memory_order_acquire)) {
-      if (!must_call(*task)) return result_of(*task);
-      board_->failed(text_of(task->error));
-      task = hold_roll_call(std::move(task));
+      if (!must_poll(*task)) return result_of(*task);
+      activity_->failed(text_of(task->error));
+      task = poll_ranks(std::move(task));
     }
     take_signal(signal_pause);
     if (comm::now() - looked < look_pause) continue;
     looked = comm::now();
     const bool still = stands_still();
-    if (roll_call_->is_called() || still) task = hold_roll_call(std::move(task));
+    if (rank_poll_->is_requested() || still) task = poll_ranks(std::move(task));
   }
 }
 
-/// Whether it failed alone, in something that the others cannot leave by themselves.
-bool Supervisor::must_call(const Task& task) {
+/// True if the task failed on this rank alone, within a point, which other ranks cannot leave by
+/// themselves.
+bool Supervisor::must_poll(const Task& task) {
   if (!task.error || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
   return in_point_;
@@ -205,7 +247,7 @@ ExitCode Supervisor::result_of(Task& task) const {
 }
 
 bool Supervisor::stands_still() {
-  Board::Motion motion = board_->motion();
+  Activity::Motion motion = activity_->motion();
   const units::Nanoseconds now = comm::now();
   if (motion != motion_) {
     motion_ = std::move(motion);
@@ -244,19 +286,19 @@ void Supervisor::end_by_signal(int signal) {
   std::_Exit(by_signal + signal);
 }
 
-std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Task> task) {
-  RankState own = board_->state();
+std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> task) {
+  RankState own = activity_->state();
   own.still = units::to_seconds(comm::now() - moved_).value();
-  const GoOn go_on = begin_asking();
+  const Continuation continuation = begin_asking();
   units::Seconds timeout;
   {
     const std::scoped_lock lock{mutex_};
     timeout = timeout_;
   }
-  own.can_leave = static_cast<bool>(go_on);
-  const RollCall::Result found =
-      roll_call_->hold(own, timeout, [this] { take_signal(signal_glance); });
-  // Of a rank that was only asked, its own patience runs on.
+  own.can_leave = static_cast<bool>(continuation);
+  const RankPoll::Result found =
+      rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
+  // The time limit of a rank that was only asked runs on.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (found.calm) {
     end_asking(false);
@@ -265,19 +307,19 @@ std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Tas
   if (!found.goes_on) end_job(found);
   if (found.leader == world_.rank()) tell(found);
   gave_up_ = true;
-  board_->interrupt();
+  activity_->interrupt();
   task->thread.detach();  // it may be stuck for ever
-  board_->start_anew();
+  activity_->start_anew();
   end_asking(true);
-  return start([this, go_on, why = found.sentence] {
+  return start([this, continuation, why = found.sentence] {
     comm::Communicator world = spare_.duplicate();
-    world.count_calls(board_->calls());
-    return go_on("hang: " + why, std::move(world));
+    world.count_calls(activity_->calls());
+    return continuation("hang: " + why, std::move(world));
   });
 }
 
 /// Says what was found, on standard error and beside the run file.
-void Supervisor::tell(const RollCall::Result& found) {
+void Supervisor::tell(const RankPoll::Result& found) {
   const std::scoped_lock lock{mutex_};
   std::string doing;
   for (const RankState& state : found.states) {
@@ -295,21 +337,21 @@ void Supervisor::tell(const RollCall::Result& found) {
   }
 }
 
-void Supervisor::end_job(RollCall::Result found) {
+void Supervisor::end_job(RankPoll::Result found) {
   kill_self_later();
   if (found.sentence.empty()) found.sentence = found.hang.sentence();
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {
-    std::function<void(const std::string&)> last_words;
+    std::function<void(const std::string&)> abort_handler;
     {
       const std::scoped_lock lock{mutex_};
-      last_words = last_words_;
+      abort_handler = abort_handler_;
     }
     constexpr std::chrono::seconds to_lock{1};
-    if (last_words && file_mutex_.try_lock_for(to_lock)) {
+    if (abort_handler && file_mutex_.try_lock_for(to_lock)) {
       try {
-        last_words("hang: " + found.sentence);
+        abort_handler("hang: " + found.sentence);
       } catch (const std::exception& error) {
         base::warn_within(
             fmt::format("isoscale: the run file could not be notified: {}", error.what()));

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "commands.hpp"
+
+namespace isoscale {
+namespace {
+
+[[noreturn]] void refuse(std::string_view command) {
+  throw base::UsageError(
+      fmt::format("{}: this isoscale was built without MPI and only reads run files; build with "
+                  "-DISOSCALE_MPI=ON to measure",
+                  command));
+}
+
+}  // namespace
+
+base::ExitCode run_command(const config::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+  refuse("run");
+}
+
+base::ExitCode check_command(const config::CheckCommand& /*command*/, int /*argc*/,
+                             char** /*argv*/) {
+  refuse("check");
+}
+
+}  // namespace isoscale

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/communicator.hpp"
+#include "comm/world.hpp"
+#include "runner/problem.hpp"
+
+/// Errors as sentences, and their way to all ranks.
+namespace isoscale::runner {
+
+/// Describes an error in a sentence. Where memory ran out, which an exception says nothing about,
+/// it says how much this process holds and how much is free.
+[[nodiscard]] std::string problem_of(const std::exception& error);
+
+/// Calls `work` and describes what it throws; "" when all is well.
+template <class Work>
+[[nodiscard]] std::string problem_in(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return problem_of(error);
+  }
+  return "";
+}
+
+/// Runs `work` on rank 0 and throws its base::UsageError, or a base::AgreedError, on every rank.
+template <class Work>
+void on_root(const comm::Communicator& world, const Work& work) {
+  std::string problem;
+  std::int64_t code = 0;
+  if (world.rank() == 0) {
+    try {
+      work();
+    } catch (const base::Error& error) {
+      problem = error.what();
+      code = static_cast<std::int64_t>(error.exit_code());
+    } catch (const std::exception& error) {
+      problem = problem_of(error);
+      code = static_cast<std::int64_t>(base::ExitCode::failed);
+    }
+  }
+  code = world.broadcast(code);
+  if (code == 0) return;
+  problem = world.broadcast(problem);
+  if (code == static_cast<std::int64_t>(base::ExitCode::usage)) throw base::UsageError(problem);
+  throw base::AgreedError(problem);
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/measure/measure_steps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include "program/op.hpp"
+#include "program/solo.hpp"
+#include "timeline/median.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+OpClass class_of(program::OpKind kind) {
+  if (kind == program::OpKind::gemm) return OpClass::gemm;
+  if (program::communicates(kind)) return OpClass::communication;
+  if (kind == program::OpKind::copy || kind == program::OpKind::advise) return OpClass::copies;
+  return OpClass::other_compute;
+}
+
+constexpr std::size_t least_kept = 2;  // spans of the last steps of a traced block, at least
+
+/// The loop over blocks on one rank. All ranks hold the same slowest-rank step times and the same
+/// elapsed time after each block, and so are handed the same blocks.
+class StepPlayer {
+ public:
+  StepPlayer(executor::Session& session, const program::Program& step,
+             const comm::Communicator& active, Share share, const Effort& effort)
+      : session_(session),
+        classes_(op_classes(step)),
+        active_(active),
+        share_(share),
+        most_traces_(static_cast<std::size_t>(effort.trace_steps)),
+        begin_(comm::now()),
+        loop_(effort) {}
+
+  Record run(const OnBlock& on_block) {
+    while (loop_.end().empty()) {
+      play(loop_.next());
+      if (loop_.warm_up_end() && loop_.steps() > record_.warm_up_steps) on_block(standing());
+    }
+    record_.stopped_because = loop_.end();
+    record_.looks = {
+        .planned = loop_.looks_planned(), .made = loop_.looks_made(), .growth = StopRule::growth};
+    return std::move(record_);
+  }
+
+ private:
+  [[nodiscard]] Standing standing() const {
+    return {.steps = record_.step_times.size(),
+            .traced = static_cast<std::size_t>(std::ranges::count(record_.traced, 1)),
+            .counted = loop_.counted(),
+            .elapsed = loop_.elapsed(),
+            .half_width = loop_.half_width()};
+  }
+
+  void play(const Block& block) {
+    const bool is_traced = block.kind == Block::Kind::traced;
+    const bool is_warm_up = block.kind == Block::Kind::warm_up;
+    const auto trace = is_traced ? executor::Trace::on : executor::Trace::off;
+    const std::size_t kept = std::max(least_kept, (most_traces_ + least_pairs - 1) / least_pairs);
+    std::vector<double> times;
+    for (std::size_t i = 0; i < block.steps; ++i) {
+      const executor::PlayTime time = session_.play(program::Section::step, trace);
+      times.push_back(units::to_seconds(time.end - time.begin).value());
+      if (record_.traced.empty()) record_.begin = time.begin;
+      record_.end = time.end;
+      record_.traced.push_back(is_traced ? 1 : 0);
+      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up says it all
+      if (!is_traced || i == 0) continue;
+      const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
+      record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
+      if (i + kept >= block.steps) keep(number, time);
+    }
+    thin_to(record_.op_sums, most_op_sums);
+    record_.step_times.insert(record_.step_times.end(), times.begin(), times.end());
+
+    // All ranks learn each step's slowest rank, and how long the loop has lasted.
+    if (share_ == Share::replica) std::fill(times.begin(), times.end(), 0.0);
+    times.push_back(units::to_seconds(comm::now() - begin_).value());
+    active_.all_max(times);
+    const units::Seconds elapsed{times.back()};
+    times.pop_back();
+    loop_.played(block, times, elapsed);
+    if (is_warm_up && loop_.warm_up_end()) {
+      record_.warm_up_rule = *loop_.warm_up_end();
+      record_.warm_up_steps = record_.step_times.size();
+    }
+  }
+
+  /// The spans of the step just played, and as many of the earlier ones as are wanted.
+  void keep(std::uint32_t number, const executor::PlayTime& time) {
+    const auto spans = session_.spans();
+    record_.traces.push_back({.rank = 0,
+                              .step = number,
+                              .begin = time.begin,
+                              .end = time.end,
+                              .spans = {spans.begin(), spans.end()}});
+    thin_to(record_.traces, most_traces_);
+  }
+
+  executor::Session& session_;
+  std::vector<OpClass> classes_;
+  const comm::Communicator& active_;
+  Share share_;
+  std::size_t most_traces_;
+  units::Nanoseconds begin_;
+  StepLoop loop_;
+  Record record_;
+};
+
+constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
+constexpr double share_of_time = 0.1;  // of max_time, for all plays together
+
+}  // namespace
+
+std::vector<OpClass> op_classes(const program::Program& program) {
+  std::vector<OpClass> classes;
+  classes.reserve(program.ops.size());
+  for (const program::Op& op : program.ops) {
+    classes.push_back(class_of(program::kind_of(op.payload)));
+  }
+  return classes;
+}
+
+StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
+                std::span<const OpClass> classes) {
+  std::array<units::Nanoseconds, 4> sums{};
+  for (const timeline::Span& span : spans) {
+    sums[static_cast<std::size_t>(classes[span.op])] += span.end - span.start;
+  }
+  const auto seconds = [&](OpClass which) {
+    return units::to_seconds(sums[static_cast<std::size_t>(which)]).value();
+  };
+  return {.step = step,
+          .gemm = seconds(OpClass::gemm),
+          .other_compute = seconds(OpClass::other_compute),
+          .copies = seconds(OpClass::copies),
+          .communication = seconds(OpClass::communication)};
+}
+
+Record measure(executor::Session& session, const program::Program& step,
+               const comm::Communicator& active, Share share, const Effort& effort,
+               const OnBlock& on_block) {
+  return StepPlayer{session, step, active, share, effort}.run(on_block);
+}
+
+int solo_plays(units::Seconds step, units::Seconds max_time) {
+  const double fitting = share_of_time * max_time.value() / std::max(step.value(), 1e-9);
+  return static_cast<int>(std::clamp(fitting, static_cast<double>(fewest_solo_plays),
+                                     static_cast<double>(most_solo_plays)));
+}
+
+std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
+                                             const program::RankProgram& program,
+                                             program::Section solo,
+                                             const comm::Communicator& active, int plays) {
+  const std::vector<std::uint32_t> ops = program::solo_ops(program.step());
+  std::vector<std::vector<units::Nanoseconds>> times(ops.size());
+  active.barrier();
+  for (int play = 0; play < plays; ++play) {
+    session.play(solo, executor::Trace::on);
+    if (play == 0) continue;
+    const auto spans = session.spans();
+    if (spans.size() != ops.size()) throw std::logic_error("the solo step has other ops");
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      times[i].push_back(spans[i].end - spans[i].start);
+    }
+  }
+  std::vector<units::Nanoseconds> medians(program.step().ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) medians[ops[i]] = timeline::median(times[i]);
+  return medians;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/measure/twin_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "base/error.hpp"
+#include "executor/host/host.hpp"
+#include "program/access.hpp"
+#include "program/check.hpp"
+#include "program/narrow.hpp"
+#include "runner/errors.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+template <class Element, class Convert>
+std::vector<double> convert(std::span<const std::byte> raw, const Convert& to_double) {
+  std::vector<double> values(raw.size() / sizeof(Element));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Element element;
+    std::memcpy(&element, raw.data() + i * sizeof(Element), sizeof(Element));
+    values[i] = to_double(element);
+  }
+  return values;
+}
+
+std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
+                               const program::Slice& slice) {
+  const program::DType type = program.buffers[slice.buffer].dtype;
+  std::vector<std::byte> raw(slice.count * program::element_size(type));
+  session.read(slice, raw);
+  return to_doubles(raw, type);
+}
+
+/// Calls visit(name, local elements) for each observable, and for what changed in it since setup.
+template <class Visit>
+void for_each_tensor(executor::Session& session, const program::RankProgram& program,
+                     const Initial& initial, const Visit& visit) {
+  for (std::size_t i = 0; i < program.observables.size(); ++i) {
+    const program::Observable& observable = program.observables[i];
+    std::vector<double> local = read_slice(session, program, observable.slice);
+    visit(observable, observable.name, local);
+    if (initial[i].empty()) continue;
+    for (std::size_t e = 0; e < local.size(); ++e) local[e] -= initial[i][e];
+    visit(observable, observable.name + std::string{change_suffix}, local);
+  }
+}
+
+/// Plays `twin_steps` steps of the reference on this rank alone, on the host in f64.
+Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
+                          const comm::Communicator& self) {
+  const program::ProgramSet set = workload.build(workload.reference(twin));
+  const program::RankProgram& program = set.programs.front();
+  const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
+  const auto session = host->prepare(set, self);
+  const Initial initial = play_twin(*session, program);
+  Tensors tensors;
+  for_each_tensor(*session, program, initial,
+                  [&](const program::Observable& observable, const std::string& name,
+                      const std::vector<double>& local) {
+                    std::vector<double>& whole = tensors[name];
+                    for_each_element(observable.shard, {},
+                                     [&](std::uint64_t from, std::uint64_t to) {
+                                       if (to >= whole.size()) whole.resize(to + 1, std::nan(""));
+                                       whole[to] = local[from];
+                                     });
+                  });
+  return tensors;
+}
+
+/// Copies rank 0's tensors to every rank.
+void broadcast(Tensors& tensors, const comm::Communicator& point) {
+  std::string names;
+  for (const auto& [name, values] : tensors) names += fmt::format("{} {}\n", name, values.size());
+  names = point.broadcast(names);
+  if (point.rank() != 0) {
+    for (std::size_t begin = 0; begin < names.size();) {
+      const std::size_t end = names.find('\n', begin), space = names.find(' ', begin);
+      tensors[names.substr(begin, space - begin)].resize(
+          std::stoull(names.substr(space + 1, end - space - 1)));
+      begin = end + 1;
+    }
+  }
+  for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
+}
+
+/// Collective: names a tensor with an element that no rank holds, "" when there is none.
+std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
+                           const Tensors& reference, const comm::Communicator& point) {
+  std::map<std::string_view, std::size_t> first;  // of a tensor in `held`
+  std::size_t total = 0;
+  for (const auto& [name, values] : reference) {
+    first[name] = total;
+    total += values.size();
+  }
+  std::vector<double> held(total, 0.0);
+  for (const program::Observable& observable : program.observables) {
+    for (const std::string& name :
+         {observable.name, observable.name + std::string{change_suffix}}) {
+      const auto found = first.find(name);
+      if (found == first.end()) continue;
+      for_each_element(observable.shard, at, [&](std::uint64_t /*from*/, std::uint64_t to) {
+        held[found->second + to] = 1;
+      });
+    }
+  }
+  point.all_max(held);
+  for (const auto& [name, values] : reference) {
+    const auto begin = held.begin() + static_cast<std::ptrdiff_t>(first[name]);
+    if (std::count(begin, begin + static_cast<std::ptrdiff_t>(values.size()), 1.0) !=
+        static_cast<std::ptrdiff_t>(values.size())) {
+      return name;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type) {
+  using program::DType;
+  if (const auto format = program::narrow_format(type)) {
+    if (program::element_size(type) == 1) {
+      return convert<std::uint8_t>(raw, [&](std::uint8_t code) { return decode(*format, code); });
+    }
+    return convert<std::uint16_t>(raw, [&](std::uint16_t code) { return decode(*format, code); });
+  }
+  switch (type) {
+    case DType::f64:
+      return convert<double>(raw, [](double value) { return value; });
+    case DType::f32:
+      return convert<float>(raw, [](float value) { return static_cast<double>(value); });
+    default:
+      throw base::Error(fmt::format("cannot read {} as floating point", program::name(type)));
+  }
+}
+
+Initial play_twin(executor::Session& session, const program::RankProgram& program) {
+  session.play(program::Section::setup, executor::Trace::off);
+  std::set<program::BufferId> filled;
+  for (const program::Op& op : program.setup.ops) {
+    program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
+      filled.insert(slice.buffer);
+    });
+  }
+  Initial initial;
+  for (const program::Observable& observable : program.observables) {
+    initial.emplace_back();
+    if (!filled.contains(observable.slice.buffer)) continue;
+    initial.back() = read_slice(session, program, observable.slice);
+  }
+  for (int step = 0; step < twin_steps; ++step) {
+    session.play(program::Section::step, executor::Trace::off);
+  }
+  return initial;
+}
+
+Difference compare(executor::Session& session, const program::RankProgram& program,
+                   const mesh::Coordinates& at, const Initial& initial, const Tensors& reference) {
+  Difference worst;
+  const auto compare_tensor = [&](const program::Observable& observable, const std::string& name,
+                                  const std::vector<double>& local) {
+    const auto found = reference.find(name);
+    if (found == reference.end()) {
+      throw base::Error(fmt::format("the reference has no tensor {}", name));
+    }
+    const std::vector<double>& whole = found->second;
+    double magnitude = 0;
+    for (const double value : whole) magnitude = std::max(magnitude, std::abs(value));
+    for_each_element(observable.shard, at, [&](std::uint64_t from, std::uint64_t to) {
+      const double expected = to < whole.size() ? whole[to] : std::nan("");
+      const double difference = std::abs(local[from] - expected) / magnitude;
+      ++worst.compared;
+      if (!(difference <= worst.relative)) {  // also when it is not a number
+        worst.relative =
+            std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+        worst.name = name;
+      }
+    });
+  };
+  for_each_tensor(session, program, initial, compare_tensor);
+  return worst;
+}
+
+double tolerance(workloads::Precision precision) {
+  using workloads::Precision;
+  switch (precision) {
+    case Precision::f64:
+      return 1e-11;
+    case Precision::f32:
+      return 1e-4;
+    case Precision::tf32:
+      return 1e-2;
+    case Precision::f16:
+      return 2e-2;
+    case Precision::bf16:
+      return 1e-1;
+    case Precision::fp8:
+      break;
+  }
+  return 3e-1;
+}
+
+double tolerance(const workloads::Request& twin) {
+  const double computed = tolerance(twin.precision);
+  const auto travels = twin.options.find("grad_dtype");
+  if (travels == twin.options.end() || travels->second == "same") return computed;
+  return std::max(computed, tolerance(workloads::parse_precision(travels->second)));
+}
+
+Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,
+                        const workloads::Request& twin, executor::Executor& executor,
+                        const comm::Communicator& point) {
+  Tensors reference;
+  const comm::Communicator self = point.split(point.rank(), 0);
+  std::string problem;
+  if (point.rank() == 0) {
+    problem = problem_in([&] { reference = reference_tensors(workload, twin, self); });
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  broadcast(reference, point);
+
+  std::unique_ptr<executor::Session> session;
+  bool is_supported = true;
+  problem = problem_in([&] {
+    try {
+      session = executor.prepare(set, point);
+    } catch (const executor::Unsupported&) {
+      is_supported = false;
+      throw;
+    }
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    const bool fails = point.all_max(is_supported && !problem.empty() ? 1.0 : 0.0) > 0;
+    if (fails) return {false, vote.why};
+    return {.ok = false, .detail = vote.why, .unsupported = is_supported ? vote.why : problem};
+  }
+  const program::RankProgram& program = set.of(point.rank());
+  const Initial initial = play_twin(*session, program);
+
+  Difference mine;
+  const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
+  const double allowed = tolerance(twin);
+  problem = problem_in([&] { mine = compare(*session, program, at, initial, reference); });
+  if (problem.empty() && mine.relative > allowed) {
+    problem =
+        fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
+                    mine.name, mine.relative, allowed);
+  }
+  const comm::Vote vote = comm::all_ok(point, problem);
+  const double worst = point.all_max(mine.relative);
+  if (!vote.ok) return {false, vote.why, worst};
+  const std::string missing = missing_tensor(program, at, reference, point);
+  if (!missing.empty()) {
+    return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
+  }
+  return {true,
+          fmt::format("twin on mesh {}, {} steps: {} equal one rank's in f64 within {:.1e} ({:.0e} "
+                      "allowed)",
+                      mesh::to_string(set.mesh), twin_steps,
+                      workload.is_bench() ? "outputs and cache" : "outputs, gradients and weights",
+                      worst, allowed),
+          worst,
+          {},
+          session->facts().gemm_choices};
+}
+
+Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,
+                    executor::Executor& executor, const comm::Communicator& point) {
+  program::ProgramSet set;
+  workloads::Request twin;
+  const std::string problem = problem_in([&] {
+    twin = workload.twin(request);
+    set = workload.build(twin);
+    if (point.rank() == 0) program::check(set);
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  return verify_programs(set, workload, twin, executor, point);
+}
+
+}  // namespace isoscale::runner

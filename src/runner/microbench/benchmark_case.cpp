@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/microbench/benchmark_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "workloads/bench/pattern.hpp"
+#include "workloads/bench/product.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using workloads::pattern_period;
+
+constexpr double plays_wanted = 20;  // that the budget should hold
+constexpr std::size_t least_plays = 6, most_plays = 200;
+constexpr std::size_t calls_traced = 256;   // for a 99th percentile
+constexpr double most_traced = 0.3;         // of the budget, at most
+constexpr double longest_wait = 4;          // budgets that six plays may take
+constexpr double cheap = 0.1;               // seconds that they may always take
+constexpr std::uint64_t most_repeats = 20;  // of late plays, in one case
+
+class CasePlayer {
+ public:
+  CasePlayer(const CasePlay& what, const comm::Communicator& active, Share share,
+             const Effort& effort, const CaseLimits& limits)
+      : session_(what.session),
+        case_(what.one),
+        section_(what.section),
+        streams_(what.streams),
+        gpu_(what.gpu),
+        active_(active),
+        share_(share),
+        effort_(effort),
+        limits_(limits),
+        budget_(limits.budget.value()),
+        begin_(comm::now()) {}
+
+  CaseRecord run() {
+    try {
+      measure();
+    } catch (const GivenUp&) {
+      return {.end = has_timed_out_ ? CaseEnd::timed_out : CaseEnd::peer_timed_out};
+    }
+    return std::move(record_);
+  }
+
+ private:
+  /// Thrown on all ranks alike, once they have agreed on it.
+  struct GivenUp {};
+  /// Seconds of one play, of this rank and of the slowest.
+  struct Times {
+    double mine = 0, slowest = 0;
+  };
+
+  void measure() {
+    if (case_.when != workloads::Restore::never) restore();
+    warm_up();
+    machine::DeviceSampler sampler{gpu_, {}};
+    begin_ = comm::now();  // what is not timed takes none of the budget
+    do {
+      play();
+    } while (!finished());
+    record_.gpu = sampler.stop();
+    if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
+    // The comparison that follows must see the results of a timed play, not what was there before.
+    if (case_.when == workloads::Restore::once) {
+      restore();
+      play();
+    }
+  }
+
+  void restore() { session_.play({.section = case_.restore}); }
+
+  [[nodiscard]] executor::Launches launches_of(executor::Trace trace) const {
+    const bool hides =
+        trace == executor::Trace::off && case_.launch_cost == workloads::LaunchCost::excluded;
+    return hides ? executor::Launches::hidden : executor::Launches::counted;
+  }
+
+  /// This rank's seconds; 0 when it had no answer, which agree() tells the others.
+  double play_once(executor::Trace trace, std::uint64_t times) {
+    if (case_.when == workloads::Restore::every_play) restore();
+    is_late_ = false;
+    active_.barrier();
+    try {
+      const executor::PlayTime time = session_.play({.section = case_.section,
+                                                     .trace = trace,
+                                                     .times = static_cast<std::uint32_t>(times),
+                                                     .timeout = limits_.timeout,
+                                                     .launches = launches_of(trace)});
+      is_late_ = time.is_late;
+      return units::to_seconds(time.end - time.begin).value();
+    } catch (const executor::TimedOut&) {
+      has_timed_out_ = true;
+      return 0;
+    }
+  }
+
+  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken. Throws
+  /// GivenUp when one of them has timed out.
+  double agree(double mine) {
+    std::array<double, 4> values{share_ == Share::replica ? 0 : mine,
+                                 units::to_seconds(comm::now() - begin_).value(),
+                                 has_timed_out_ ? 1.0 : 0.0, is_late_ ? 1.0 : 0.0};
+    active_.all_max(values);
+    if (values[2] > 0) throw GivenUp{};
+    elapsed_ = values[1];
+    is_late_ = values[3] > 0;
+    return values[0];
+  }
+
+  /// An untraced play whose time is what it claims to be: one that was late on some rank is played
+  /// again.
+  Times timed_play(std::uint64_t times) {
+    while (true) {
+      const double mine = play_once(executor::Trace::off, times);
+      const double slowest = agree(mine);
+      if (!is_late_) return {mine, slowest};
+      if (record_.repeated_plays == most_repeats) {
+        ++record_.late_plays;
+        return {mine, slowest};
+      }
+      ++record_.repeated_plays;
+    }
+  }
+
+  /// The first pass makes connections and loads code, the second tells how long a pass takes.
+  void warm_up() {
+    pass_ = agree(play_once(executor::Trace::off, 1));
+    record_.first_call = pass_ / static_cast<double>(case_.calls);
+    // A first pass that took long may have made connections, or computed for long: one more tells.
+    if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
+    pass_ = std::max(pass_, 1e-9);
+    record_.times = passes_of_play(case_, units::Seconds{pass_}, limits_);
+    if (record_.times > 1) timed_play(record_.times);
+    record_.late_plays = 0;  // what warms up is no sample
+  }
+
+  void play() {
+    const Times times = timed_play(record_.times);
+    record_.plays.push_back(times.mine);
+    slowest_.push_back(times.slowest);
+  }
+
+  [[nodiscard]] bool finished() const {
+    if (slowest_.size() >= most_plays) return true;
+    const bool is_late = elapsed_ >= budget_;
+    // Six plays give an interval, and one that was held up must not stand alone.
+    if (slowest_.size() < least_plays) {
+      const double quickest = *std::ranges::min_element(slowest_);
+      return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
+    }
+    const std::optional<double> width = effort_.half_width(slowest_, plain_confidence);
+    return is_late || (width && *width <= effort_.precision);
+  }
+
+  /// Between the first start and the last end of some spans, seconds.
+  static double duration(std::span<const timeline::Span> spans) {
+    const auto first = std::ranges::min_element(spans, {}, &timeline::Span::start);
+    const auto last = std::ranges::max_element(spans, {}, &timeline::Span::end);
+    return units::to_seconds(last->end - first->start).value();
+  }
+
+  /// Notes the times of streams in the last traced pass.
+  void note_streams() {
+    std::vector<std::vector<timeline::Span>> of_stream;
+    const auto spans = session_.spans();
+    for (const timeline::Span& span : spans) {
+      const std::size_t stream = section_.ops[span.op].stream;
+      if (of_stream.size() <= stream) of_stream.resize(stream + 1);
+      of_stream[stream].push_back(span);
+    }
+    if (record_.stream_times.size() < of_stream.size()) {
+      record_.stream_times.resize(of_stream.size());
+    }
+    for (std::size_t stream = 0; stream < of_stream.size(); ++stream) {
+      if (!of_stream[stream].empty()) {
+        record_.stream_times[stream].push_back(duration(of_stream[stream]));
+      }
+    }
+  }
+
+  /// Enough for a high percentile of single calls, or for a median of streams.
+  [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
+    return streams_ == Streams::apart ? passes >= record_.plays.size() : calls >= calls_traced;
+  }
+
+  /// Times of single calls: between the first start and the last end of a call's ops.
+  void trace() {
+    const double limit = elapsed_ + (streams_ == Streams::apart ? 1 : most_traced) * budget_;
+    std::size_t calls = 0, passes = 0;
+    while (!traced_enough(passes, calls) &&
+           (elapsed_ + pass_ < limit || (streams_ == Streams::apart && passes == 0))) {
+      play_once(executor::Trace::on, 1);
+      ++passes;
+      if (streams_ == Streams::apart && !has_timed_out_) note_streams();
+      std::vector<double> times(case_.calls, 0.0);
+      const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
+      const std::size_t ops = spans.size() / case_.calls;
+      for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == Share::in_point; ++i) {
+        times[i] = duration(spans.subspan(i * ops, ops));
+      }
+      active_.all_max(times);
+      record_.call_times.insert(record_.call_times.end(), times.begin(), times.end());
+      calls += times.size();
+      static_cast<void>(agree(0));
+    }
+  }
+
+  executor::Session& session_;
+  const workloads::Case& case_;
+  const program::Program& section_;
+  Streams streams_;
+  std::vector<machine::Source> gpu_;
+  const comm::Communicator& active_;
+  Share share_;
+  const Effort& effort_;
+  CaseLimits limits_;
+  double budget_;
+  units::Nanoseconds begin_;
+  double elapsed_ = 0;
+  bool has_timed_out_ = false;  ///< this rank
+  bool is_late_ = false;        ///< the last play: on this rank, and after agree() on any
+  double pass_ = 0;             ///< seconds of one pass, slowest rank
+  std::vector<double> slowest_;
+  CaseRecord record_;
+};
+
+constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
+
+/// Compares a stretch element by element; `begin` is its first element's place in the slice.
+void count_wrong(std::span<const std::byte> got, std::span<const std::byte> expected,
+                 std::uint64_t element, std::uint64_t begin, Comparison& result) {
+  for (std::uint64_t at = 0; at < got.size(); at += element) {
+    if (std::memcmp(got.data() + at, expected.data() + at, element) == 0) continue;
+    ++result.wrong;
+    if (result.first.empty()) result.first = fmt::format("element {}", begin + at / element);
+  }
+}
+
+}  // namespace
+
+std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
+                             const CaseLimits& limits) {
+  const workloads::PlayBounds& bounds = limits.bounds;
+  const auto calls = static_cast<double>(std::max<std::uint64_t>(1, one.calls));
+  const double fit = std::max(1.0, std::floor(limits.budget.value() / plays_wanted / pass.value()));
+  double passes = std::min(fit, static_cast<double>(std::max<std::uint64_t>(1, one.most_times)));
+  if (one.repeat == workloads::Repeat::allowed) {
+    const double long_enough = std::min(std::ceil(bounds.least_time.value() / pass.value()),
+                                        std::ceil(static_cast<double>(bounds.least_calls) / calls));
+    passes = std::max(passes, long_enough);
+    if (pass.value() < calls * bounds.short_call.value()) {
+      const double launched = std::floor(static_cast<double>(bounds.most_short_calls) / calls);
+      passes = std::min(passes, std::max(1.0, launched));
+    }
+  }
+  return static_cast<std::uint64_t>(passes);
+}
+
+CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, Share share,
+                     const Effort& effort, const CaseLimits& limits) {
+  return CasePlayer{what, active, share, effort, limits}.run();
+}
+
+const std::vector<std::byte>& Expectations::table(const workloads::Expectation& expected) {
+  const program::DType type = buffers_.at(expected.slice.buffer).dtype;
+  if (tables_.size() >= most_tables) tables_.clear();
+  std::vector<std::byte>& table = tables_[{type, expected.sources, expected.reduction}];
+  if (table.empty()) {
+    table = workloads::pattern_table(type, ranks_, expected.sources, expected.reduction);
+    const std::size_t period = table.size();
+    table.resize(2 * period);
+    std::copy_n(table.begin(), period, table.begin() + static_cast<std::ptrdiff_t>(period));
+  }
+  return table;
+}
+
+Comparison Expectations::compare(executor::Session& session,
+                                 std::span<const workloads::Expectation> expected) {
+  // By source, so that each table is made once however many there are.
+  std::vector<const workloads::Expectation*> order;
+  for (const workloads::Expectation& one : expected) order.push_back(&one);
+  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
+  Comparison result;
+  std::vector<std::byte> got;
+  for (const workloads::Expectation* const next : order) {
+    const workloads::Expectation& one = *next;
+    const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
+    const std::span<const std::byte> truth{table(one)};
+    // Blocks of at most a period, so that the truth of each is one stretch of the doubled table.
+    for (std::uint64_t done = 0; done < one.slice.count; done += pattern_period) {
+      program::Slice slice = one.slice;
+      slice.offset += done;
+      slice.count = std::min(pattern_period, one.slice.count - done);
+      got.resize(slice.count * element);
+      session.read(slice, got);
+      const auto stretch = truth.subspan((one.first + done) % pattern_period * element, got.size());
+      result.compared += slice.count;
+      if (std::memcmp(got.data(), stretch.data(), got.size()) != 0) {
+        count_wrong(got, stretch, element, done, result);
+      }
+    }
+  }
+  return result;
+}
+
+Comparison Expectations::compare(executor::Session& session,
+                                 std::span<const program::Gemm> products) const {
+  Comparison result;
+  std::vector<std::byte> got;
+  const auto type = [&](const program::Matrix& matrix) {
+    return buffers_.at(matrix.slice.buffer).dtype;
+  };
+  for (const program::Gemm& gemm : products) {
+    const workloads::ProductTypes types{.a = type(gemm.a), .b = type(gemm.b), .d = type(gemm.d)};
+    const std::uint64_t element = program::element_size(types.d), row = gemm.n * element;
+    for (std::uint32_t batch = 0; batch < gemm.batch; ++batch) {
+      const std::vector<std::byte> truth = workloads::product_rows(gemm, types, batch);
+      // The rows that differ, again and again.
+      const std::uint64_t period = truth.size() / row;
+      for (std::uint64_t done = 0; done < gemm.m; done += period) {
+        program::Slice slice = gemm.d.slice;
+        const std::uint64_t begin = (std::uint64_t{batch} * gemm.m + done) * gemm.n;
+        slice.offset += begin;
+        slice.count = std::min(period, gemm.m - done) * gemm.n;
+        got.resize(slice.count * element);
+        session.read(slice, got);
+        result.compared += slice.count;
+        if (std::memcmp(got.data(), truth.data(), got.size()) != 0) {
+          count_wrong(got, truth, element, begin, result);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,341 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/microbench/microbench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "program/check.hpp"
+#include "runner/errors.hpp"
+#include "runner/measure/gather_point.hpp"
+#include "runner/microbench/benchmark_case.hpp"
+#include "runner/microbench/result_rows.hpp"
+#include "units/text.hpp"
+#include "workloads/bench/bench.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointStatus;
+using results::RowData;
+using workloads::Bench;
+using workloads::Case;
+
+class BenchRun {
+ public:
+  BenchRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+           results::PointData& data)
+      : context_(context),
+        hooks_(point.workload->bench),
+        place_(place),
+        data_(data),
+        request_(point.request),
+        begin_(comm::now()),
+        gpu_(watched_gpu()) {
+    for (const int rank : point.world_ranks) {
+      names_.push_back(rank_name(rank, context.facts[static_cast<std::size_t>(rank)].host));
+    }
+    if (hooks_.timeout != nullptr) timeout_ = hooks_.timeout(request_);
+  }
+
+  void run() {
+    batches_ = hooks_.batches(request_);
+    for (batch_ = 0; batch_ < batches_ && data_.status != PointStatus::failed; ++batch_) {
+      run_batch();
+    }
+    conclude();
+  }
+
+ private:
+  /// The UUID of this rank's GPU; "" where it has none. Copies of the point tell nothing of theirs.
+  [[nodiscard]] std::string watched_gpu() const {
+    const auto& facts = context_.executor.describe().facts_text;
+    const auto uuid = facts.find("gpu_uuid");
+    return uuid == facts.end() || place_.share != Share::in_point ? "" : uuid->second;
+  }
+
+  /// The same answer on every rank that plays.
+  bool agreed(const std::string& problem) {
+    const comm::Vote vote = comm::all_ok(place_.active, problem);
+    if (!vote.ok) fail(vote.why);
+    return vote.ok;
+  }
+  void fail(std::string reason) {
+    data_.status = PointStatus::failed;
+    data_.reason = std::move(reason);
+  }
+
+  /// In one session, or in several where ranks time out: each is the end of one.
+  void run_batch() {
+    std::size_t next_case = 0;
+    first_row_ = data_.rows.size();
+    do {
+      session_.reset();  // its memory and communicators go before the next one's come
+      if (!built()) return;
+      const std::optional<std::string> unsupported = prepared();
+      if (data_.status == PointStatus::failed) return;
+      if (unsupported) return skip_rows(*unsupported, bench_.cases[next_case].row_begin);
+      if (place_.share == Share::in_point && next_case == 0) {
+        collect_session(place_.sub_world, session_->facts(), data_);
+      }
+      next_case = run_session(next_case);
+    } while (next_case < bench_.cases.size());
+  }
+
+  /// Returns the case that the next session is to begin with.
+  std::size_t run_session(std::size_t next_case) {
+    session_->play(program::Section::setup, executor::Trace::off);
+    Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
+    for (; next_case < bench_.cases.size(); ++next_case) {
+      if (is_silent(bench_.cases[next_case])) {
+        add_rows(bench_.cases[next_case], {}, {});
+        continue;
+      }
+      const CaseEnd end = run_case(next_case, expectations);
+      if (end == CaseEnd::complete) continue;
+      session_->abandon();
+      return take_note(bench_.cases[next_case], end) ? next_case : next_case + 1;
+    }
+    for (std::size_t i = 0; i < bench_.cases.size(); ++i) check_case(i, expectations);
+    return next_case;
+  }
+
+  [[nodiscard]] std::span<const workloads::RowSpec> rows_of(const Case& one) const {
+    return std::span{bench_.rows}.subspan(one.row_begin, one.row_end - one.row_begin);
+  }
+  [[nodiscard]] bool is_silent(const Case& one) const {
+    return std::ranges::all_of(rows_of(one),
+                               [](const auto& row) { return row.silent.has_value(); });
+  }
+
+  /// Finds out whose answer did not come. Pairs are left in peace from now on and the case can be
+  /// played again, without them: true. What was not of pairs has failed as a whole: false.
+  bool take_note(const Case& one, CaseEnd end) {
+    constexpr std::int64_t nobody = -1;
+    const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
+    std::vector<int> waiting;  // in vain; alike on all, copies of the point included
+    for (const std::int64_t rank : place_.active.all_gather(mine)) {
+      if (rank != nobody) waiting.push_back(static_cast<int>(rank));
+    }
+    bool has_pairs = false;
+    for (const workloads::RowSpec& row : rows_of(one)) {
+      const bool is_pair = row.number.contains("src") && row.number.contains("dst");
+      const bool waits = std::ranges::any_of(
+          row.ranks, [&](int rank) { return std::ranges::find(waiting, rank) != waiting.end(); });
+      if (!is_pair || !waits || row.silent) continue;
+      const auto [low, high] = std::ranges::minmax(row.ranks);
+      request_.silent_pairs.emplace_back(low, high);
+      has_pairs = true;
+    }
+    if (!has_pairs && place_.sub_world.rank() == 0) {
+      for (const workloads::RowSpec& row : rows_of(one)) {
+        data_.rows.push_back(
+            row_of(row, PointStatus::failed,
+                   fmt::format("no answer within {} on {}", units::format(timeout_),
+                               names_[static_cast<std::size_t>(waiting.front())])));
+      }
+    }
+    return has_pairs;
+  }
+
+  bool built() {
+    context_.progress.doing("preparing");
+    std::string problem;
+    try {
+      bench_ = hooks_.build(request_, batch_);
+      if (place_.sub_world.rank() == 0) program::check(bench_.set);
+    } catch (const std::exception& error) {
+      problem = problem_of(error);
+    }
+    return agreed(problem);
+  }
+
+  /// Says why the executor cannot play the batch, if so; any other problem fails the point.
+  std::optional<std::string> prepared() {
+    std::string problem, unsupported;
+    try {
+      bench_.session.faults = place_.faults;
+      session_ = context_.executor.prepare(bench_.set, place_.sub_world, bench_.session);
+    } catch (const executor::Unsupported& error) {
+      unsupported = error.what();
+    } catch (const std::exception& error) {
+      problem = problem_of(error);
+    }
+    if (!agreed(problem)) return std::nullopt;
+    const comm::Vote vote = comm::all_ok(place_.active, unsupported);
+    if (vote.ok) return std::nullopt;
+    session_.reset();
+    return unsupported.empty() ? vote.why : unsupported;
+  }
+
+  void skip_rows(const std::string& reason, std::size_t first) {
+    for (const workloads::RowSpec& spec : std::span{bench_.rows}.subspan(first)) {
+      data_.rows.push_back(row_of(spec, PointStatus::skipped, reason));
+    }
+  }
+
+  /// Shares the time that is left of the point out over the cases that are left; a batch that is
+  /// still to come counts like this one.
+  [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
+    const double spent = place_.active.all_max(units::to_seconds(comm::now() - begin_).value());
+    const double total = context_.effort.max_time.value();
+    const auto cases = static_cast<double>(bench_.cases.size());
+    const double left = cases - static_cast<double>(next_case) + cases * (batches_ - 1 - batch_);
+    const double fair = total / (cases * batches_);
+    return units::Seconds{std::max((total - spent) / left, 0.2 * fair)};
+  }
+
+  CaseEnd run_case(std::size_t index, Expectations& expectations) {
+    const Case& one = bench_.cases[index];
+    context_.progress.doing(title_of(bench_.rows[one.row_begin]));
+    const bool is_apart = std::ranges::any_of(
+        rows_of(one), [](const workloads::RowSpec& row) { return row.stream.has_value(); });
+    CaseRecord record =
+        play_case({.session = *session_,
+                   .one = one,
+                   .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
+                   .streams = is_apart ? Streams::apart : Streams::joined,
+                   .gpu = gpu_.sources()},
+                  place_.active, place_.share, context_.effort,
+                  {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
+    if (record.end != CaseEnd::complete) return record.end;
+    if (one.wants_estimate) record.estimate = session_->estimate(one.section);
+    record.arithmetic = session_->arithmetic(one.section);
+    RankReport mine{.plays = record.plays,
+                    .stream_times = record.stream_times,
+                    .gpu = gpu_state_of(record.gpu)};
+    if (!one.check) mine.wrong = compared(index, expectations);
+    if (place_.share == Share::in_point) add_rows(one, record, gather(mine));
+    return CaseEnd::complete;
+  }
+
+  /// This rank's wrong elements; absent: it has nothing to compare.
+  std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
+    const Case& one = bench_.cases[index];
+    const std::vector<workloads::Expectation> expected =
+        hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
+                                 : hooks_.expect(request_, batch_, index, place_.sub_world.rank());
+    const std::span<const program::Gemm> products =
+        one.check ? std::span<const program::Gemm>{one.check->products}
+                  : std::span<const program::Gemm>{};
+    if (expected.empty() && products.empty()) return std::nullopt;
+    std::uint64_t wrong = 0;
+    for (const Comparison& found :
+         {expectations.compare(*session_, expected), expectations.compare(*session_, products)}) {
+      wrong += found.wrong;
+      if (found.wrong == 0 || !first_wrong_.empty()) continue;
+      first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
+                                 title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
+    }
+    return wrong;
+  }
+
+  /// Plays the check of a case and tells its rows. Multiplications that only wait have no results.
+  void check_case(std::size_t index, Expectations& expectations) {
+    const Case& one = bench_.cases[index];
+    if (!one.check || place_.faults.gemm_rate > 0) return;
+    context_.progress.doing("checking " + title_of(bench_.rows[one.row_begin]));
+    session_->play({.section = one.check->section});
+    session_->play({.section = one.section});
+    const RankReport mine{.wrong = compared(index, expectations)};
+    if (place_.share != Share::in_point) return;
+    const std::vector<RankReport> reports = gather(mine);
+    if (place_.sub_world.rank() != 0) return;
+    for (std::size_t row = one.row_begin; row < one.row_end; ++row) {
+      note_wrong(bench_.rows[row], reports, data_.rows[first_row_ + row]);
+    }
+  }
+
+  std::vector<RankReport> gather(const RankReport& mine) {
+    const std::vector<double> packed = pack(mine);
+    std::vector<RankReport> reports;
+    for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
+      reports.push_back(unpack(part));
+    }
+    return reports;
+  }
+
+  void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
+    if (place_.sub_world.rank() != 0) return;
+    for (const workloads::RowSpec& spec : rows_of(one)) {
+      if (spec.silent) {
+        const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
+        const auto& high = names_[static_cast<std::size_t>(spec.silent->second)];
+        data_.rows.push_back(row_of(spec, PointStatus::failed, silence(low, high, timeout_)));
+        continue;
+      }
+      RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
+      if (!context_.executor.describe().shared_device) continue;
+      row.times.clear();
+      row.call_times.clear();
+      if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
+      row.status = PointStatus::skipped;
+      row.reason = "ranks share a GPU: verified, not measured";
+    }
+  }
+
+  /// The point as a whole, from its rows and from what ranks found wrong.
+  void conclude() {
+    session_.reset();
+    if (data_.status == PointStatus::failed) return;
+    const bool is_right = agreed(first_wrong_);
+    const auto checked =
+        std::ranges::count_if(data_.rows, [](const RowData& row) { return row.wrong.has_value(); });
+    if (checked > 0 || !is_right) {
+      data_.verified = is_right;
+      data_.verification =
+          is_right ? fmt::format("{} of {} rows compared bit for bit", checked, data_.rows.size())
+                   : data_.reason;
+    }
+    const bool all_skipped =
+        !data_.rows.empty() && std::ranges::all_of(data_.rows, [](const RowData& row) {
+          return row.status == PointStatus::skipped;
+        });
+    if (all_skipped) {
+      data_.status = PointStatus::skipped;
+      data_.reason = data_.rows.front().reason;
+    }
+    if (!context_.rank_facts.empty()) {
+      classify_rows(LinkClasses{context_.rank_facts}, data_);
+    }
+    judge();
+  }
+
+  /// On rank 0, which alone has the rows; the others learn how it went when the point ends.
+  void judge() {
+    if (hooks_.expected_bandwidth != nullptr) {
+      if (const auto least = hooks_.expected_bandwidth(request_)) {
+        judge_bandwidth(data_.rows, *least, names_);
+      }
+    }
+    const std::string reason = reason_of_failed(data_.rows);
+    if (!reason.empty() && data_.status != PointStatus::failed) fail(reason);
+  }
+
+  const PointContext& context_;
+  const workloads::BenchHooks& hooks_;
+  const BenchPlace& place_;
+  results::PointData& data_;
+  workloads::Request request_;  ///< the point's, with the pairs that proved silent
+  RankNames names_;             ///< by rank of the point
+  units::Seconds timeout_{};
+  units::Nanoseconds begin_;
+  int batches_ = 0, batch_ = 0;
+  std::size_t first_row_ = 0;  ///< of the batch, in the point's rows
+  Bench bench_;
+  std::unique_ptr<executor::Session> session_;
+  std::string first_wrong_;  ///< on this rank
+  GpuWatch gpu_;
+};
+
+}  // namespace
+
+void run_bench(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+               results::PointData& data) {
+  BenchRun{point, context, place, data}.run();
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,361 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/microbench/rank_speeds.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/error.hpp"
+#include "program/builder.hpp"
+#include "runner/errors.hpp"
+#include "timeline/median.hpp"
+#include "workloads/bench/bench.hpp"
+#include "workloads/gemm/gemm.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+constexpr units::Seconds stretch{0.2};  ///< of one play, about
+constexpr int sniff_plays = 3;          ///< of which the fastest counts: what disturbs only slows
+constexpr std::uint32_t most_passes = 1024;
+constexpr units::Seconds answer_time{10};  ///< a message that takes longer does not come
+
+/// The sizes that are played, from small to large: the large shows what a device can do in a
+/// fraction of a second, and is left out where the small shows that it would take longer.
+struct Sizes {
+  program::DType dtype{};               ///< of the multiplications
+  std::vector<std::uint64_t> gemms;     ///< m = n = k
+  std::vector<std::uint64_t> messages;  ///< bytes
+};
+Sizes sizes_of(const executor::Description& device) {
+  constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  using program::DType;
+  if (device.name == "host") {
+    return {.dtype = DType::f32, .gemms = {256, 768}, .messages = {mib, 8 * mib}};
+  }
+  const bool has_bf16 = std::ranges::count(device.precisions, workloads::Precision::bf16) > 0;
+  return {.dtype = has_bf16 ? DType::bf16 : DType::f32,
+          .gemms = {1024, 8192},
+          .messages = {8 * mib, 256 * mib}};
+}
+
+program::ProgramSet gemm_program(std::uint64_t size, program::DType dtype) {
+  const mesh::Shape alone;
+  workloads::gemm::Shape shape;
+  shape.m = shape.n = shape.k = static_cast<std::uint32_t>(size);
+  shape.a = shape.b = shape.d = dtype;
+  program::Builder builder{alone};
+  workloads::gemm::Operands operands{builder};
+  operands.reserve(shape, 1);
+  operands.fill();
+  builder.begin(program::Section::step);
+  builder.emit(builder.stream("compute"), operands.multiplication(shape, 0));
+  return workloads::alike(alone, builder.finish());
+}
+
+/// Two ranks that send to each other at once.
+program::ProgramSet exchange_program(std::uint64_t bytes) {
+  const mesh::Shape pair{.pp = 2};
+  program::Builder builder{pair};
+  const program::StreamId stream = builder.stream("compute");
+  const auto buffer = [&](program::Role role) {
+    return builder.allocate({.dtype = program::DType::u8, .role = role, .count = bytes});
+  };
+  const program::BufferId out = buffer(program::Role::input);
+  const program::BufferId in = buffer(program::Role::workspace);
+  builder.emit(
+      stream,
+      program::Fill{.dst = builder.whole(out),
+                    .shard = {.extents = {bytes, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
+                    .key = 1});
+  builder.begin(program::Section::step);
+  builder.emit(stream, program::Exchange{{{.direction = program::Direction::send,
+                                           .axis = mesh::Axis::pp,
+                                           .offset = 1,
+                                           .slice = builder.whole(out)},
+                                          {.direction = program::Direction::receive,
+                                           .axis = mesh::Axis::pp,
+                                           .offset = -1,
+                                           .slice = builder.whole(in)}}});
+  return workloads::alike(pair, builder.finish());
+}
+
+double seconds_of(executor::PlayTime time) {
+  return units::to_seconds(time.end - time.begin).value();
+}
+
+/// Plays the part of one rank in a phase; its session ends when a partner does not answer.
+class PhasePlayer {
+ public:
+  /// `session` may be null: this rank sits out.
+  explicit PhasePlayer(std::unique_ptr<executor::Session> session) : session_(std::move(session)) {}
+
+  /// Seconds; nullopt for one that sits out, or has no answer any more.
+  std::optional<double> play(program::Section section, std::uint32_t times) {
+    if (!session_) return std::nullopt;
+    try {
+      return seconds_of(
+          session_->play({.section = section, .times = times, .timeout = answer_time}));
+    } catch (const executor::TimedOut&) {
+      session_->abandon();
+      session_.reset();
+      return std::nullopt;
+    }
+  }
+
+ private:
+  std::unique_ptr<executor::Session> session_;
+};
+
+/// Seconds of a pass, the first that counts: setup and a pass go before, which connects, and makes
+/// pages present.
+std::optional<double> first_pass(PhasePlayer& player) {
+  static_cast<void>(player.play(program::Section::setup, 1));
+  static_cast<void>(player.play(program::Section::step, 1));
+  return player.play(program::Section::step, 1);
+}
+
+/// Seconds of a pass, the least of some plays. Every rank gives the same `slowest`, so that all
+/// play as often.
+std::optional<double> least_pass(PhasePlayer& player, double slowest) {
+  const auto passes = static_cast<std::uint32_t>(
+      std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
+  std::optional<double> least = player.play(program::Section::step, passes);
+  for (int i = 1; i < sniff_plays && least; ++i) {
+    const std::optional<double> next = player.play(program::Section::step, passes);
+    least = next ? std::optional{std::min(*least, *next)} : std::nullopt;
+  }
+  if (!least) return std::nullopt;
+  return *least / passes;
+}
+
+/// Plays programs of growing size; collective over the world throughout.
+class Sniffer {
+ public:
+  Sniffer(executor::Executor& executor, const comm::Communicator& world)
+      : executor_(executor), world_(world) {}
+
+  /// Work per second of the largest of `sizes` that is quick enough, where `work_of` a size takes
+  /// `program_of` it on `ranks`; nullopt for a rank that has none, or had no answer.
+  template <class ProgramOf, class WorkOf>
+  std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
+                             const WorkOf& work_of, const comm::Communicator& ranks) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      PhasePlayer player{prepared(program_of(sizes[i]), ranks)};
+      if (problem_) return std::nullopt;
+      // A rank whose partner is silent must not leave others waiting: all agree on what is next.
+      const std::optional<double> first = first_pass(player);
+      const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
+      const bool has_next = i + 1 < sizes.size();
+      const double growth = has_next ? work_of(sizes[i + 1]) / work_of(sizes[i]) : 1;
+      if (has_next && slowest * growth < stretch.value()) continue;
+      const std::optional<double> time = least_pass(player, slowest);
+      return time ? std::optional{work_of(sizes[i]) / *time} : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// The reason that no more can be played, alike on all ranks.
+  [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
+
+ private:
+  std::unique_ptr<executor::Session> prepared(const program::ProgramSet& set,
+                                              const comm::Communicator& ranks) {
+    std::unique_ptr<executor::Session> session;
+    std::string problem;
+    try {
+      if (ranks) session = executor_.prepare(set, ranks);
+    } catch (const base::Error& error) {
+      problem = error.what();
+    }
+    if (const comm::Vote vote = comm::all_ok(world_, problem); !vote.ok) problem_ = vote.why;
+    return session;
+  }
+
+  executor::Executor& executor_;
+  const comm::Communicator& world_;
+  std::optional<std::string> problem_;
+};
+
+constexpr double measuring_time = 0.3;  // seconds that the plays take together, about
+constexpr int fewest_timed = 5, most_timed = 50;
+
+double flop_of(const program::Gemm& gemm) { return 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch; }
+
+/// `batch` dense matrices in a buffer of their own, filled with values up to 1.
+program::Matrix filled(program::Builder& builder, program::DType type, std::uint32_t rows,
+                       std::uint32_t columns, std::uint32_t batch) {
+  const std::uint64_t each = std::uint64_t{rows} * columns, count = each * batch;
+  const program::BufferId buffer = builder.allocate({.dtype = type, .count = count});
+  constexpr int largest_is_one = -7;
+  builder.emit(
+      0, program::Fill{.dst = builder.whole(buffer),
+                       .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}},
+                       .key = buffer + 1,
+                       .exponent = largest_is_one});
+  return {.slice = builder.whole(buffer), .row_stride = columns, .batch_stride = each};
+}
+
+/// Builds a program of the same product, of dense matrices that nothing else needs.
+program::RankProgram lone_product(const program::Gemm& gemm, const program::RankProgram& of,
+                                  const mesh::Shape& mesh) {
+  program::Builder builder{mesh};
+  const auto type = [&](const program::Matrix& matrix) {
+    return of.buffers[matrix.slice.buffer].dtype;
+  };
+  const bool a_flips = gemm.transpose_a == program::Transpose::yes;
+  const bool b_flips = gemm.transpose_b == program::Transpose::yes;
+  builder.at({.phase = program::Phase::setup});
+  program::Gemm copy = gemm;
+  copy.alpha = 1;
+  copy.beta = 0;
+  copy.descale_a = copy.descale_b = program::no_buffer;
+  copy.c = {};
+  copy.a = filled(builder, type(gemm.a), a_flips ? gemm.k : gemm.m, a_flips ? gemm.m : gemm.k,
+                  gemm.batch);
+  copy.b = filled(builder, type(gemm.b), b_flips ? gemm.n : gemm.k, b_flips ? gemm.k : gemm.n,
+                  gemm.batch);
+  copy.d = filled(builder, type(gemm.d), gemm.m, gemm.n, gemm.batch);
+  builder.begin(program::Section::step);
+  builder.at({.phase = program::Phase::forward});
+  builder.emit(0, copy);
+  return builder.finish();
+}
+
+/// Gathers a number of each rank on all ranks, bit for bit.
+std::vector<double> all_gather(const comm::Communicator& point, double mine) {
+  std::vector<double> result;
+  for (const std::int64_t bits : point.all_gather(std::bit_cast<std::int64_t>(mine))) {
+    result.push_back(std::bit_cast<double>(bits));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Partners> sniff_phases(std::span<const int> node_of_rank) {
+  std::vector<std::vector<int>> nodes;
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    const auto node = static_cast<std::size_t>(node_of_rank[rank]);
+    if (node >= nodes.size()) nodes.resize(node + 1);
+    nodes[node].push_back(static_cast<int>(rank));
+  }
+  std::vector<Partners> phases;
+  const auto add_phase = [&](const auto& fill) {
+    Partners partners(node_of_rank.size(), -1);
+    fill(partners);
+    const bool any = std::ranges::any_of(partners, [](int partner) { return partner >= 0; });
+    if (any) phases.push_back(std::move(partners));
+  };
+  const auto join = [](Partners& partners, int a, int b) {
+    partners[static_cast<std::size_t>(a)] = b;
+    partners[static_cast<std::size_t>(b)] = a;
+  };
+  const auto join_nodes = [&](Partners& partners, std::size_t a, std::size_t b) {
+    const std::size_t places = std::min(nodes[a].size(), nodes[b].size());
+    for (std::size_t place = 0; place < places; ++place) {
+      join(partners, nodes[a][place], nodes[b][place]);
+    }
+  };
+  add_phase([&](Partners& partners) {
+    for (const auto& ranks : nodes) {
+      for (std::size_t i = 0; i + 1 < ranks.size(); i += 2) join(partners, ranks[i], ranks[i + 1]);
+    }
+  });
+  add_phase([&](Partners& partners) {
+    for (std::size_t node = 0; node + 1 < nodes.size(); node += 2) {
+      join_nodes(partners, node, node + 1);
+    }
+  });
+  if (nodes.size() % 2 == 1 && nodes.size() > 1) {
+    add_phase([&](Partners& partners) { join_nodes(partners, nodes.size() - 1, 0); });
+  }
+  return phases;
+}
+
+Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
+              std::span<const int> node_of_rank) {
+  Sniffed result;
+  const Sizes sizes = sizes_of(executor.describe());
+  Sniffer sniffer{executor, world};
+  const comm::Communicator alone = world.split(world.rank(), 0);
+  result.gemm_rate = sniffer.rate(
+      sizes.gemms, [&](std::uint64_t size) { return gemm_program(size, sizes.dtype); },
+      [](std::uint64_t size) { return 2 * std::pow(static_cast<double>(size), 3); }, alone);
+  for (const Partners& partners : sniff_phases(node_of_rank)) {
+    if (sniffer.problem()) break;
+    const int partner = partners[static_cast<std::size_t>(world.rank())];
+    comm::Communicator pair =
+        world.split(partner < 0 ? -1 : std::min(partner, world.rank()), world.rank());
+    const std::optional<double> bandwidth = sniffer.rate(
+        sizes.messages, exchange_program,
+        [](std::uint64_t bytes) { return static_cast<double>(bytes); }, pair);
+    if (partner < 0 || sniffer.problem()) continue;
+    result.neighbours.push_back({.rank = partner, .bandwidth = bandwidth});
+    if (!bandwidth) pair.abandon();
+  }
+  result.problem = sniffer.problem();
+  return result;
+}
+
+bool partitions_by_speed(const workloads::Request& request) {
+  const auto partition = request.options.find("partition");
+  return partition != request.options.end() && partition->second == "proportional" &&
+         request.mesh.dp > 1;
+}
+
+program::ProgramSet largest_multiplication(const program::ProgramSet& set) {
+  const program::Gemm* largest = nullptr;
+  const program::RankProgram* owner = nullptr;
+  for (const program::RankProgram& program : set.programs) {
+    for (const program::Op& op : program.step().ops) {
+      const auto* gemm = std::get_if<program::Gemm>(&op.payload);
+      if (gemm == nullptr || (largest != nullptr && flop_of(*gemm) <= flop_of(*largest))) continue;
+      largest = gemm;
+      owner = &program;
+    }
+  }
+  if (largest == nullptr) throw base::Error("no GEMM was found to measure speeds with");
+  program::ProgramSet result{
+      .mesh = set.mesh,
+      .programs = {},
+      .program_of_rank = std::vector<std::uint32_t>(set.program_of_rank.size(), 0)};
+  result.programs.push_back(lone_product(*largest, *owner, set.mesh));
+  return result;
+}
+
+std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Executor& executor,
+                                   const comm::Communicator& point, const program::Faults& faults) {
+  std::unique_ptr<executor::Session> session;
+  std::string problem;
+  try {
+    session = executor.prepare(set, point, {.faults = faults});
+  } catch (const std::exception& error) {
+    problem = problem_of(error);
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw base::Error(vote.why);
+  const auto play = [&] {
+    session->play(program::Section::step, executor::Trace::on);
+    return session->spans().front().end - session->spans().front().start;
+  };
+  session->play(program::Section::setup, executor::Trace::off);
+  static_cast<void>(play());
+  const double once = point.all_max(units::to_seconds(play()).value());
+  const int plays = static_cast<int>(
+      std::clamp(measuring_time / std::max(once, 1e-9), double{fewest_timed}, double{most_timed}));
+  std::vector<units::Nanoseconds> times;
+  point.barrier();
+  for (int i = 0; i < plays; ++i) times.push_back(play());
+  const double median = std::max(units::to_seconds(timeline::median(times)).value(), 1e-9);
+  const auto& gemm = std::get<program::Gemm>(set.programs.front().step().ops.front().payload);
+  return all_gather(point, flop_of(gemm) / median);
+}
+
+}  // namespace isoscale::runner

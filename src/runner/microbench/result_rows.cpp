@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/microbench/result_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/plural.hpp"
+#include "mesh/mesh.hpp"
+#include "system/nvml.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointStatus;
+using results::RankFacts;
+using results::RowData;
+
+constexpr double nothing_compared = -1, not_told = -1;
+
+/// Returns the ranks of a row.
+std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
+  std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
+  if (!ranks.empty()) return ranks;
+  for (std::size_t rank = 0; rank < all; ++rank) ranks.push_back(rank);
+  return ranks;
+}
+
+const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankReport& report) {
+  static const std::vector<double> none;
+  if (!spec.stream) return report.plays;
+  return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
+}
+
+/// The median; absent without values.
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// Notes the state of the GPUs of a row's ranks.
+void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
+               RowData& row) {
+  std::vector<double> clocks;
+  std::optional<std::uint64_t> reasons;
+  for (const std::size_t rank : ranks) {
+    const GpuState& gpu = reports[rank].gpu;
+    if (gpu.sm_clock) clocks.push_back(*gpu.sm_clock);
+    if (gpu.throttle_reasons) reasons = reasons.value_or(0) | *gpu.throttle_reasons;
+  }
+  if (reasons) row.number["throttle_reasons"] = static_cast<double>(*reasons);
+  if (clocks.empty()) return;
+  row.number["sm_clock_min"] = *std::ranges::min_element(clocks);
+  row.number["sm_clock"] = *median_of(std::move(clocks));
+}
+
+/// "" when it is not known.
+std::string fact(const RankFacts& facts, const char* key) {
+  const auto found = facts.text.find(key);
+  return found == facts.text.end() ? std::string{} : found->second;
+}
+
+std::set<std::string> peers_of(const RankFacts& facts) {
+  const std::string list = fact(facts, "gpu_nvlink_peers");
+  std::set<std::string> peers;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    peers.insert(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return peers;
+}
+
+/// True if NVLinks lead from one GPU to the other, or from both to the same switch.
+bool have_nvlink(const RankFacts& a, const RankFacts& b) {
+  const std::set<std::string> peers_a = peers_of(a), peers_b = peers_of(b);
+  if (peers_a.contains(fact(b, "gpu_pci")) || peers_b.contains(fact(a, "gpu_pci"))) return true;
+  return std::ranges::any_of(peers_a, [&](const auto& peer) { return peers_b.contains(peer); });
+}
+
+bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
+  const std::string value = fact(a, key);
+  return !value.empty() && value == fact(b, key);
+}
+
+/// NVML has told how many links there are: none is an answer too.
+bool knows_links(const RankFacts& facts) {
+  return facts.number.contains("gpu_nvlinks") &&
+         (facts.number.at("gpu_nvlinks") == 0 || facts.text.contains("gpu_nvlink_peers"));
+}
+
+/// The groups that a row's ranks communicate in, as ranks of the point.
+std::vector<std::vector<int>> groups_of(const RowData& row, const results::PointData& point) {
+  if (!row.ranks.empty()) return {row.ranks};
+  mesh::AxisSet axes = mesh::every_axis;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (mesh::name(axis) == text_of(row, "axis")) axes = axis;
+  }
+  std::map<int, std::vector<int>> groups;
+  for (int rank = 0; rank < point.mesh.size(); ++rank) {
+    groups[mesh::group_colour(point.mesh, rank, axes)].push_back(rank);
+  }
+  std::vector<std::vector<int>> result;
+  for (auto& [colour, ranks] : groups) result.push_back(std::move(ranks));
+  return result;
+}
+
+}  // namespace
+
+GpuState gpu_state_of(std::span<const system::SampledSeries> sampled) {
+  GpuState state;
+  for (const system::SampledSeries& series : sampled) {
+    if (series.channel.quantity == "sm_clock") state.sm_clock = median_of(series.value);
+    if (series.channel.quantity != "throttle_reasons") continue;
+    for (const double bits : series.value) {
+      state.throttle_reasons = state.throttle_reasons.value_or(0) |
+                               (static_cast<std::uint64_t>(bits) & ~system::nvml::idle_reason);
+    }
+  }
+  return state;
+}
+
+std::vector<double> pack(const RankReport& report) {
+  const auto& reasons = report.gpu.throttle_reasons;
+  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared,
+                             report.gpu.sm_clock.value_or(not_told),
+                             reasons ? static_cast<double>(*reasons) : not_told};
+  const auto put = [&](const std::vector<double>& values) {
+    packed.push_back(static_cast<double>(values.size()));
+    packed.insert(packed.end(), values.begin(), values.end());
+  };
+  put(report.plays);
+  for (const std::vector<double>& times : report.stream_times) put(times);
+  return packed;
+}
+
+RankReport unpack(std::span<const std::byte> packed) {
+  std::vector<double> values(packed.size() / sizeof(double));
+  constexpr std::size_t head = 3;
+  if (packed.size() < head * sizeof(double)) {
+    throw base::Error("a rank reports nothing of a case");
+  }
+  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
+  RankReport report;
+  if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
+  if (values[1] != not_told) report.gpu.sm_clock = values[1];
+  if (values[2] != not_told) report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
+  std::span<const double> rest = std::span<const double>{values}.subspan(head);
+  const auto get = [&] {
+    const auto count = static_cast<std::size_t>(rest.front());
+    const auto part = rest.subspan(1, count);
+    rest = rest.subspan(1 + count);
+    return std::vector<double>{part.begin(), part.end()};
+  };
+  report.plays = get();
+  while (!rest.empty()) report.stream_times.push_back(get());
+  return report;
+}
+
+RowData row_of(const workloads::RowSpec& spec) {
+  return {.text = spec.text, .number = spec.number, .ranks = spec.ranks};
+}
+
+RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {
+  RowData row = row_of(spec);
+  row.status = status;
+  row.reason = std::move(reason);
+  return row;
+}
+
+RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const CaseRecord& record,
+               std::span<const RankReport> reports) {
+  RowData row = row_of(spec);
+  row.calls = static_cast<std::int64_t>(spec.stream ? one.calls : one.calls * record.times);
+  if (!spec.stream) row.call_times = record.call_times;
+  row.number["first_call"] = record.first_call;
+  if (record.estimate) {
+    row.number["estimate"] = record.estimate->value() / static_cast<double>(one.calls);
+  }
+  if (row.number.contains("flop")) row.text["arithmetic"] = record.arithmetic;
+  const auto put_count = [&](const char* key, std::uint64_t count) {
+    if (count > 0 && !spec.stream) row.number[key] = static_cast<double>(count);
+  };
+  put_count("repeated_plays", record.repeated_plays);
+  put_count("late_plays", record.late_plays);
+  const std::vector<std::size_t> ranks = ranks_of(spec, reports.size());
+  std::size_t plays = SIZE_MAX;
+  for (const std::size_t rank : ranks) {
+    plays = std::min(plays, times_of(spec, reports[rank]).size());
+  }
+  for (std::size_t play = 0; play < plays; ++play) {
+    std::vector<double>& times = row.times.emplace_back();
+    for (const std::size_t rank : ranks) times.push_back(times_of(spec, reports[rank])[play]);
+  }
+  note_gpus(ranks, reports, row);
+  note_wrong(spec, reports, row);
+  return row;
+}
+
+void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports, RowData& row) {
+  for (const std::size_t rank : ranks_of(spec, reports.size())) {
+    if (const auto wrong = reports[rank].wrong) {
+      row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*wrong);
+    }
+  }
+  if (row.wrong.value_or(0) == 0) return;
+  row.status = PointStatus::failed;
+  row.reason = fmt::format("{} wrong elements", *row.wrong);
+}
+
+std::string title_of(const workloads::RowSpec& row) {
+  std::string text;
+  for (const char* const key : {"op", "kind", "part", "dtype"}) {
+    const auto found = row.text.find(key);
+    if (found != row.text.end())
+      text += fmt::format("{}{}", text.empty() ? "" : " ", found->second);
+  }
+  const auto bytes = row.number.find("bytes");
+  if (bytes != row.number.end() && bytes->second > 0) {
+    text += " " + units::format(units::Bytes{static_cast<std::uint64_t>(bytes->second)});
+  }
+  return text;
+}
+
+LinkClasses::LinkClasses(std::span<const RankFacts> facts)
+    : facts_(facts), rail_(facts.size(), -1) {
+  // The GPUs that a node's ranks have, by bus id: rank k of one node need not have its k-th GPU.
+  std::map<int, std::set<std::string>> gpus_of_node;
+  for (const RankFacts& rank : facts) {
+    if (const std::string gpu = fact(rank, "gpu_pci"); !gpu.empty()) {
+      gpus_of_node[rank.node].insert(gpu);
+    }
+  }
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    const std::string gpu = fact(facts[rank], "gpu_pci");
+    if (gpu.empty()) continue;
+    const std::set<std::string>& gpus = gpus_of_node[facts[rank].node];
+    rail_[rank] = static_cast<int>(std::distance(gpus.begin(), gpus.find(gpu)));
+  }
+}
+
+std::string LinkClasses::of_pair(int a, int b) const {
+  const RankFacts &one = facts(a), &other = facts(b);
+  if (one.node != other.node) {
+    if (is_alike(one, other, "gpu_fabric")) return "other node, NVLink domain";
+    const int rail = rail_[static_cast<std::size_t>(a)];
+    const bool same = rail >= 0 && rail == rail_[static_cast<std::size_t>(b)];
+    return same ? "other node, same rail" : "other node";
+  }
+  const bool is_one_gpu = is_alike(one, other, "gpu_uuid");
+  if (is_one_gpu || !knows_links(one) || !knows_links(other)) return "same node";
+  return have_nvlink(one, other) ? "same node, NVLink" : "same node, PCIe";
+}
+
+std::string LinkClasses::of_group(std::span<const int> ranks) const {
+  const bool is_one = std::ranges::all_of(
+      ranks, [&](int rank) { return facts(rank).node == facts(ranks.front()).node; });
+  return is_one ? "one node" : "several nodes";
+}
+
+void classify_rows(const LinkClasses& classes, results::PointData& point) {
+  const auto world = [&](int rank) { return point.world_rank.at(static_cast<std::size_t>(rank)); };
+  for (RowData& row : point.rows) {
+    if (row.number.contains("src") && row.number.contains("dst")) {
+      row.text["class"] = classes.of_pair(world(static_cast<int>(row.number.at("src"))),
+                                          world(static_cast<int>(row.number.at("dst"))));
+      continue;
+    }
+    const bool has_groups = row.number.contains("members") || text_of(row, "op") == "p2p";
+    if (!has_groups) continue;
+    std::string widest;
+    for (std::vector<int>& group : groups_of(row, point)) {
+      for (int& rank : group) rank = world(rank);
+      const std::string found = classes.of_group(group);
+      if (widest.empty() || found == "several nodes") widest = found;
+    }
+    row.text["class"] = widest;
+  }
+}
+
+std::string rank_name(int world_rank, const std::string& host) {
+  return fmt::format("rank {} ({})", world_rank, host);
+}
+
+std::string silence(const std::string& low, const std::string& high, units::Seconds timeout) {
+  return fmt::format("no answer within {} between {} and {}", units::format(timeout), low, high);
+}
+
+std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
+  std::vector<double> slowest;
+  for (const std::vector<double>& play : row.times) {
+    if (!play.empty()) slowest.push_back(*std::ranges::max_element(play));
+  }
+  if (slowest.empty() || !row.number.contains("bytes")) return std::nullopt;
+  std::ranges::sort(slowest);
+  const std::size_t middle = slowest.size() / 2;
+  const double median =
+      slowest.size() % 2 == 1 ? slowest[middle] : (slowest[middle - 1] + slowest[middle]) / 2;
+  if (median <= 0) return std::nullopt;
+  return units::BytesPerSecond{row.number.at("bytes") * static_cast<double>(row.calls) / median};
+}
+
+void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
+                     const RankNames& names) {
+  for (RowData& row : rows) {
+    if (row.status != PointStatus::ok || text_of(row, "op") != "p2p" ||
+        text_of(row, "kind") != "bandwidth")
+      continue;
+    const auto bandwidth = median_bandwidth(row);
+    if (!bandwidth || *bandwidth >= least) continue;
+    row.status = PointStatus::failed;
+    row.reason =
+        fmt::format("{} from {} to {}, where {} is expected", units::format(*bandwidth),
+                    names.at(static_cast<std::size_t>(row.number.at("src"))),
+                    names.at(static_cast<std::size_t>(row.number.at("dst"))), units::format(least));
+  }
+}
+
+std::string reason_of_failed(std::span<const RowData> rows) {
+  std::string reason;
+  std::size_t more = 0;
+  double slowest = 0;  // of those that are too slow, the slowest is named; silence goes before it
+  for (const RowData& row : rows) {
+    if (row.status != PointStatus::failed) continue;
+    const auto bandwidth = median_bandwidth(row);
+    const double now = bandwidth ? bandwidth->value() : 0;
+    if (!reason.empty()) ++more;
+    if (reason.empty() || (now < slowest && !row.reason.empty())) {
+      reason = row.reason;
+      slowest = now;
+    }
+  }
+  if (more == 0) return reason;
+  return fmt::format("{}; {} failed", reason, base::counted(more, "more row"));
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan/dry_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/plural.hpp"
+#include "runner/errors.hpp"
+#include "runner/measure/step_loop.hpp"
+#include "runner/microbench/rank_speeds.hpp"
+#include "runner/plan/plan.hpp"
+#include "runner/plan/schedule.hpp"
+#include "runner/plan/site.hpp"
+#include "runner/preflight.hpp"
+#include "runner/run.hpp"
+#include "units/text.hpp"
+#include "workloads/hybrid/experts.hpp"
+
+namespace isoscale::runner {
+
+std::optional<std::string> beyond_host(const config::RunConfig& config) {
+  using workloads::Precision;
+  for (const config::Experiment& experiment : config.experiments) {
+    const Precision precision = experiment.base.precision;
+    if (precision == Precision::f64 || precision == Precision::f32) continue;
+    return fmt::format("the host device does not compute in {}", workloads::name(precision));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> beyond_host(const Plan& plan, const Site& site, units::Bytes memory) {
+  for (const PlannedPoint& point : plan.points) {
+    if (!point.skip_reason.empty()) continue;
+    std::map<int, std::uint64_t> ranks_of_node;
+    for (const int rank : point.world_ranks) {
+      ++ranks_of_node[site.node_of_rank[static_cast<std::size_t>(rank)]];
+    }
+    for (const auto& [node, ranks] : ranks_of_node) {
+      const units::Bytes need{ranks * point.memory_per_rank->value()};
+      if (need <= memory) continue;
+      return fmt::format("point {} needs {} for {}, and this host has {} free", point.index + 1,
+                         units::format(need), base::counted(static_cast<int>(ranks), "rank"),
+                         units::format(memory));
+    }
+  }
+  return std::nullopt;
+}
+
+Site site_of(const PricedMachine& machine, const config::RunConfig& config, int ranks) {
+  const executor::Description gpus = unseen_gpus();
+  Site site{.ranks = config.ranks.empty() ? ranks : std::max(ranks, config.ranks.back()),
+            .node_of_rank = {},
+            .precisions = gpus.precisions,
+            .device = config.device == config::Device::host ? "host" : gpus.name,
+            .memory_free = {},
+            .memory_pool = gpus.memory_pool,
+            .half_precision_rate = machine.half_precision_rate};
+  const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
+  for (int rank = 0; rank < site.ranks; ++rank) site.node_of_rank.push_back(rank / node_ranks);
+  site.memory_free.assign(static_cast<std::size_t>(site.node_of_rank.back()) + 1, machine.memory);
+  return site;
+}
+
+void price(const PricedMachine& machine, const config::RunConfig& config, Plan& plan) {
+  const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
+  for (PlannedPoint& point : plan.points) {
+    if (point.workload->is_bench() || !point.skip_reason.empty()) continue;
+    try {
+      point.load.step = machine.step(*point.workload, point.request, node_ranks);
+    } catch (const base::UsageError& error) {
+      throw base::UsageError(fmt::format("--on {}: point {}, {} on {}: {}", machine.name,
+                                         point.index + 1, point.workload->name,
+                                         base::counted(point.ranks, "rank"), error.what()));
+    }
+  }
+}
+
+namespace {
+
+constexpr std::string_view row =
+    "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
+
+/// "dp 1.20 MiB, tp 3.00 MiB"; "nothing" when nothing is sent.
+std::string traffic_text(const PlannedPoint& point) {
+  std::vector<std::string> texts;
+  for (const AxesTraffic& traffic : point.sent_by_axes) {
+    if (traffic.sent == units::Bytes{0}) continue;
+    texts.push_back(
+        fmt::format("{} {}", mesh::to_string(traffic.axes), units::format(traffic.sent)));
+  }
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Formats the columns of a point that is not measured, up to where it says why.
+std::string left_columns(const PlannedPoint& point) {
+  return fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
+                     uses_model(point) ? point.request.model.name : "-", point.ranks);
+}
+
+std::string point_line(const PlannedPoint& point, const PointTime& time, units::Seconds loop) {
+  std::string sent = traffic_text(point);
+  if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
+  if (point.host_memory_per_rank > units::Bytes{0}) {
+    sent +=
+        fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
+  }
+  return fmt::format(row, point.index + 1, point.workload->name,
+                     uses_model(point) ? point.request.model.name : "-", point.ranks,
+                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
+                     mesh::to_string(point.request.mesh), units::format(loop),
+                     units::format(total(time, loop)), units::format(*point.memory_per_rank),
+                     units::format(units::Flops{*point.flop_per_step}), sent);
+}
+
+/// Describes a point that does not fit into memory; all columns but the times are filled in.
+std::string misfit_line(const PlannedPoint& point) {
+  return fmt::format(
+      row, point.index + 1, point.workload->name,
+      uses_model(point) ? point.request.model.name : "-", point.ranks,
+      point.nodes ? fmt::format("{}", *point.nodes) : "?", mesh::to_string(point.request.mesh), "-",
+      "-", units::format(*point.memory_per_rank), units::format(units::Flops{*point.flop_per_step}),
+      fmt::format("does not fit: {}", point.misfit));
+}
+
+/// Says how work is shared out by speed; "" where no point is.
+std::string partition_text(const Plan& plan) {
+  const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
+    return point.skip_reason.empty() && partitions_by_speed(point.request);
+  });
+  if (!any) return "";
+  return "partition=proportional is planned as equal parts: speeds are measured just before a "
+         "point.\n";
+}
+
+std::string injection_text(const config::Injection& injection, const Plan& plan) {
+  std::vector<int> touched;
+  for (const PlannedPoint& point : plan.points) {
+    const bool is_put_in =
+        std::ranges::find(point.injections, injection.text) != point.injections.end();
+    if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
+  }
+  if (touched.empty()) return fmt::format("{} touches no point.\n", injection.text);
+  return fmt::format("{} is injected into point {}.\n", injection.text, fmt::join(touched, ", "));
+}
+
+std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t left_out) {
+  return fmt::format(
+      "{} of {} fit into --budget {} by these estimates, with loops no longer than in the table; a "
+      "run decides by how long its points really take.\n",
+      fitting, base::counted(fitting + left_out, "point"), units::format(budget));
+}
+
+/// Prints the plan for a machine that a data sheet describes. `why`: the reason that this sheet is
+/// assumed; "" where it is named.
+void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
+                int ranks, const Services& services) {
+  const PricedMachine machine = services.priced_machine(sheet);
+  const Site site = site_of(machine, asked, ranks);
+  const auto [config, gpu_work] = with_gpu_work(asked, site);
+  Plan plan = make_plan(config, site);
+  price(machine, config, plan);
+  std::string text;
+  if (!why.empty()) {
+    text = fmt::format(
+        "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
+        "--device host.\n",
+        why, sheet);
+  }
+  text += fmt::format(
+      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
+      "micro-benchmarks "
+      "at usual rates.\n",
+      machine.name, base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
+      machine.memory ? units::format(*machine.memory) : "unknown memory");
+  services.print(text + gpu_work + describe(plan, config, site.device));
+}
+
+/// Prints the plan for the ranks that were started, or, unless this host can do all of it, for the
+/// data sheet that is assumed.
+void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
+                  const Services& services) {
+  const Site site = planned_site(here, asked);
+  const auto [config, gpu_work] = with_gpu_work(asked, site);
+  const bool may_assume = here.device == "host" && config.device == config::Device::automatic;
+  if (may_assume) {
+    std::optional<std::string> why = beyond_host(asked);
+    if (!why) {
+      Site boundless = site;
+      boundless.memory_free.clear();
+      const std::optional<units::Bytes> free = here.memory_free.front();
+      if (free) why = beyond_host(make_plan(asked, boundless), site, *free);
+    }
+    if (why) return dry_run_on(std::string{assumed_sheet}, *why, asked, started, services);
+  }
+  std::string text = fmt::format(
+      "Times are for the {} device at usual rates; --on prices another machine (isoscale list "
+      "systems).\n",
+      site.device);
+  text += gpu_work + describe(make_plan(config, site), config, site.device);
+  if (site.nodes == Nodes::unknown) {
+    text += fmt::format(
+        "{} of {} ranks were started, so nobody knows which share a node (?); give "
+        "--ranks-per-node, or start all of them.\n",
+        started, site.ranks);
+  }
+  const bool is_known =
+      std::ranges::any_of(site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
+  if (!is_known) {
+    text += "The memory of the device is unknown: whether points fit was not checked.\n";
+  } else if (site.memory_of == MemoryOf::this_machine) {
+    text += "Points are checked against the memory of this machine.\n";
+  }
+  services.print(text);
+}
+
+}  // namespace
+
+std::string describe(const Plan& plan, const config::RunConfig& config, std::string_view device) {
+  std::string text =
+      fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "loop", "time",
+                  "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
+  const std::map<int, units::Seconds> loops = expected_loops(plan, config, device);
+  units::Seconds all{0}, to_measure{0};
+  std::size_t fitting = 0, left_out = 0;
+  for (const PlannedPoint& point : plan.points) {
+    const auto loop = loops.find(point.index);
+    if (!point.misfit.empty()) {
+      text += misfit_line(point);
+    } else if (!point.skip_reason.empty()) {
+      text += fmt::format("{}skipped: {}\n", left_columns(point), point.skip_reason);
+    } else if (loop == loops.end()) {
+      ++left_out;
+      text += fmt::format("{}left out: does not fit into the budget\n", left_columns(point));
+    } else {
+      ++fitting;
+      const PointTime time = estimate(point, config, device);
+      to_measure += time.stretch * loop->second + time.after;
+      all += total(time, loop->second);
+      text += point_line(point, time, loop->second);
+      const std::string note = workloads::hybrid::expert_note(point.request);
+      if (!note.empty()) text += fmt::format("{:>5}  {}\n", "", note);
+    }
+  }
+  for (const PlannedPoint& point : plan.points) {
+    if (!point.misfit.empty() && !point.skip_reason.empty()) {
+      text += fmt::format("Point {} is skipped: {}.\n", point.index + 1, point.skip_reason);
+    }
+    if (!loops.contains(point.index)) continue;
+    for (const std::string& note : point.notes) {
+      text += fmt::format("Point {}: {}.\n", point.index + 1, note);
+    }
+  }
+  const std::string of_budget =
+      config.budget && fitting + left_out > 0 ? budget_text(*config.budget, fitting, left_out) : "";
+  if (fitting == 0) return text + "Nothing would run: no point fits.\n" + of_budget;
+  text += fmt::format(
+      "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
+      "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
+      "long where fewer than {} steps count.\n",
+      units::format(all), units::format(to_measure), units::format_percent(assumed_scatter),
+      units::format(all - to_measure), units::format(config.max_time), longest_overtime,
+      least_counted);
+  text += partition_text(plan);
+  text += of_budget;
+  for (const config::Injection& injection : config.injections) {
+    text += injection_text(injection, plan);
+  }
+  return text;
+}
+
+void dry_run(const config::RunConfig& config, const comm::Environment& environment,
+             const comm::Communicator& world, const Services& services) {
+  if (!config.on.empty()) {
+    on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });
+    return;
+  }
+  const executor::Description device = planned_device(config, environment, world);
+  const Site here = make_site(world, device, gather_facts(world));
+  on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
+}
+
+}  // namespace isoscale::runner

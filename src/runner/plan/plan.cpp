@@ -1,0 +1,339 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "executor/point_requirements.hpp"
+#include "executor/transports.hpp"
+#include "mesh/mesh.hpp"
+#include "mesh/reach.hpp"
+#include "runner/plan/injections.hpp"
+#include "runner/plan/program_needs.hpp"
+#include "units/text.hpp"
+#include "workloads/bench/bench.hpp"
+#include "workloads/fit.hpp"
+#include "workloads/hybrid/hybrid.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using config::GpuWork;
+using config::RunConfig;
+using workloads::Precision;
+
+/// The origin of a rank count: it was named by the user or chosen by the program.
+enum class Origin : std::uint8_t { named, chosen };
+
+struct Count {
+  int ranks = 1;
+  Origin origin = Origin::chosen;
+};
+
+std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) {
+  std::vector<Count> counts;
+  for (const int ranks : config.ranks) {
+    if (ranks > site.ranks) {
+      throw base::UsageError(
+          fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
+                      ranks, base::counted(site.ranks, "rank"), ranks));
+    }
+    // A suite brings its own workloads; that not all of them fit every count is no mistake.
+    counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
+  }
+  if (!counts.empty()) return counts;
+  if (config.rank_counts == config::RankCounts::every) {
+    for (int ranks = 1; ranks <= site.ranks; ++ranks) counts.push_back({ranks, Origin::chosen});
+    return counts;
+  }
+  for (int ranks = 1; ranks < site.ranks; ranks *= 2) counts.push_back({ranks, Origin::chosen});
+  counts.push_back({site.ranks, Origin::chosen});
+  return counts;
+}
+
+void require_axes(const workloads::Workload& workload, const mesh::Request& mesh) {
+  for (const auto& [axis, extent] : mesh) {
+    if (extent == 1 || workload.axes.contains(axis)) continue;
+    throw base::UsageError(fmt::format(
+        "--mesh {}={}: workload {} has no axis {}; use --workload hybrid, or leave the axis out",
+        mesh::name(axis), extent, workload.name, mesh::name(axis)));
+  }
+}
+
+/// `what` asks for `precision`: "--dtype bf16".
+void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
+  const auto& known = site.precisions;
+  if (std::find(known.begin(), known.end(), precision) != known.end()) return;
+  std::vector<std::string_view> names;
+  for (const workloads::Precision one : known) names.push_back(workloads::name(one));
+  throw base::UsageError(fmt::format("{}: the {} device computes in {} only{}", what, site.device,
+                                     fmt::join(names, ", "),
+                                     site.device == "host" ? "; GPUs do more (--device cuda, also "
+                                                             "to plan with --dry-run without one)"
+                                                           : ""));
+}
+
+/// Requires what does not depend on ranks: the device, and the types it must know.
+void require_device(const config::Experiment& experiment, const Site& site) {
+  const workloads::Workload& workload = workloads::find_workload(experiment.workload);
+  const workloads::BenchHooks& bench = workload.bench;
+  if (!bench.only_on.empty() && bench.only_on != site.device) {
+    throw base::UsageError(fmt::format("workload {} is about the {} device; this run is on {}",
+                                       workload.name, bench.only_on, site.device));
+  }
+  require_precision(experiment.base.precision,
+                    fmt::format("--dtype {}", workloads::name(experiment.base.precision)), site);
+  if (bench.types == nullptr) return;
+  for (const program::DType type : bench.types(experiment.base)) {
+    const auto precision = workloads::precision_of(type);
+    if (precision)
+      require_precision(*precision, fmt::format("types={}", program::name(type)), site);
+  }
+}
+
+/// The node of each rank of a point.
+std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
+  std::vector<int> nodes;
+  for (const int rank : world_ranks) {
+    nodes.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
+  }
+  return nodes;
+}
+
+/// One rank is on one node, whichever it is.
+std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
+  if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
+  const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
+  return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
+}
+
+/// Returns ranks[places[i]] at place i.
+std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>& places) {
+  std::vector<int> result;
+  for (const int place : places) result.push_back(ranks[static_cast<std::size_t>(place)]);
+  return result;
+}
+
+/// The fewest ranks on a node; 0 where nobody knows.
+int fewest_on_a_node(const Site& site) {
+  if (site.nodes == Nodes::unknown) return 0;
+  std::map<int, int> ranks;
+  for (const int node : site.node_of_rank) ++ranks[node];
+  return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
+}
+
+/// Says why `count` ranks have no point on a curve whose meshes all have `fixed`; "" where they
+/// have one.
+std::string curve_problem(mesh::Request fixed, int count) {
+  std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
+  int product = 1;
+  for (const auto& [axis, extent] : fixed) product *= extent;
+  if (count % product == 0) return "";
+  return fmt::format("all points of this curve have {}, which {} cannot hold", mesh::to_text(fixed),
+                     base::counted(count, "rank"));
+}
+
+/// Plans a point on the mesh named, or on one with `fixed`.
+PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Request& fixed,
+                        Count count, const config::RunConfig& config, const Site& site) {
+  PlannedPoint point{
+      .index = 0,
+      .experiment = &experiment,
+      .workload = &workloads::find_workload(experiment.workload),
+      .ranks = count.ranks,
+      .request = experiment.base,
+      .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
+      .skip_reason = {}};
+  point.nodes = nodes_of(point.world_ranks, site);
+  // The program chose that mesh, whoever chose the count.
+  point.skip_reason = curve_problem(fixed, count.ranks);
+  if (!point.skip_reason.empty()) return point;
+  try {
+    point.request =
+        workloads::fit(*point.workload, experiment.base, fixed.empty() ? experiment.mesh : fixed,
+                       count.ranks, experiment.scaling);
+    const mesh::Shape mesh = point.request.mesh;
+    point.world_ranks =
+        reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
+    point.reach =
+        point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
+    const workloads::Machine machine{
+        .device = site.device, .numa_nodes = site.numa_nodes, .gpu_cache = site.gpu_cache};
+    point.request.options = workloads::with_defaults_of(site.device, point.workload->options,
+                                                        std::move(point.request.options));
+    if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
+      point.request = on_machine(point.request, machine);
+    }
+    if (point.workload->is_bench()) {
+      point.request.bounds = workloads::play_bounds(machine);
+      point.request.node_of_rank = nodes_of_positions(point.world_ranks, site);
+    }
+    add_program_needs(point, config, site);
+  } catch (const base::UsageError& error) {
+    if (count.origin == Origin::named) {
+      throw base::UsageError(fmt::format("{} on {}: {}", experiment.workload,
+                                         base::counted(count.ranks, "rank"), error.what()));
+    }
+    point.skip_reason = error.what();
+  }
+  return point;
+}
+
+/// A program may take this share of the memory that is free before a run; libraries need the rest.
+constexpr double usable_share = 0.95;
+
+/// Memory of the GPU that has least; absent where one's is unknown.
+std::optional<units::Bytes> least_memory(const Site& site) {
+  std::optional<units::Bytes> least;
+  for (const auto& bytes : site.memory_free) {
+    if (!bytes) return std::nullopt;
+    if (!least || *bytes < *least) least = bytes;
+  }
+  return least;
+}
+
+/// Plans one rank's step of dp; throws base::UsageError where it has no such program.
+PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
+                     long long batch, const Site& site) {
+  RunConfig config;
+  config::Experiment& experiment = config.experiments.emplace_back();
+  experiment.workload = "dp";
+  experiment.base = {.model = model, .precision = precision, .options = work.options};
+  experiment.base.options["batch"] = std::to_string(batch);
+  config.ranks = {1};
+  Site one = site;
+  one.memory_free.clear();
+  PlannedPoint point = make_plan(config, one).points.front();
+  point.experiment = nullptr;
+  return point;
+}
+
+bool knows(const config::Experiment& experiment, std::string_view option) {
+  const auto table = workloads::find_workload(experiment.workload).options;
+  return std::ranges::find(table, option, &workloads::OptionSpec::key) != table.end();
+}
+
+}  // namespace
+
+std::vector<RankRole> rank_roles(const std::vector<int>& point_ranks, config::FillIdle fill,
+                                 const std::vector<int>& node_of_rank) {
+  std::vector<RankRole> roles(node_of_rank.size());
+  const auto of = [&](int rank) -> RankRole& { return roles[static_cast<std::size_t>(rank)]; };
+  for (std::size_t i = 0; i < point_ranks.size(); ++i) {
+    of(point_ranks[i]) = {.replica = 0, .position = static_cast<int>(i)};
+  }
+  if (fill == config::FillIdle::idle) return roles;
+  std::vector<int> rest;
+  const auto world = static_cast<int>(node_of_rank.size());
+  for (const int rank : mesh::place(mesh::Placement::packed, node_of_rank, world)) {
+    if (of(rank).replica < 0) rest.push_back(rank);
+  }
+  const std::size_t copies = rest.size() / point_ranks.size();
+  for (std::size_t i = 0; i < copies * point_ranks.size(); ++i) {
+    of(rest[i]) = {.replica = static_cast<int>(i / point_ranks.size()) + 1,
+                   .position = static_cast<int>(i % point_ranks.size())};
+  }
+  return roles;
+}
+
+bool uses_model(const PlannedPoint& point) {
+  const workloads::BenchHooks& bench = point.workload->bench;
+  if (!point.workload->is_bench()) return point.workload->model_use != workloads::ModelUse::none;
+  return bench.uses_model != nullptr && bench.uses_model(point.request);
+}
+
+Plan make_plan(const config::RunConfig& config, const Site& site) {
+  require_ranks(config.injections, site.ranks);
+  const std::vector<Count> counts = counts_of(config, site);
+  Plan plan;
+  for (const config::Experiment& experiment : config.experiments) {
+    require_device(experiment, site);
+    const workloads::Workload& workload = workloads::find_workload(experiment.workload);
+    require_axes(workload, experiment.mesh);
+    std::vector<int> ranks;
+    for (const Count count : counts) {
+      if (experiment.max_ranks == 0 || count.ranks <= experiment.max_ranks) {
+        ranks.push_back(count.ranks);
+      }
+    }
+    mesh::Request fixed;
+    if (experiment.mesh.empty()) {
+      fixed = workloads::curve_mesh(workload, ranks, fewest_on_a_node(site));
+    }
+    for (const Count count : counts) {
+      if (std::ranges::find(ranks, count.ranks) == ranks.end()) continue;
+      PlannedPoint point = plan_point(experiment, fixed, count, config, site);
+      point.index = static_cast<int>(plan.points.size());
+      plan.points.push_back(std::move(point));
+    }
+  }
+  const bool any = std::any_of(plan.points.begin(), plan.points.end(),
+                               [](const auto& point) { return point.skip_reason.empty(); });
+  if (!any) {
+    throw base::UsageError(plan.points.empty()
+                               ? "there is nothing to run"
+                               : "nothing is left to run: " + plan.points.back().skip_reason);
+  }
+  return plan;
+}
+
+std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Site& site) {
+  RunConfig config = asked;
+  config.on_gpus.reset();
+  if (!asked.on_gpus || site.device != "cuda") return {std::move(config), ""};
+  GpuWork work = *asked.on_gpus;
+  const bool lacks_bf16 =
+      std::ranges::find(site.precisions, work.precision) == site.precisions.end();
+  if (work.precision == Precision::bf16 && lacks_bf16) work.precision = Precision::f16;
+
+  const std::optional<units::Bytes> memory = least_memory(site);
+  const double most_flop = work.longest_step.value() * site.half_precision_rate;
+  long long least_batch = 1;
+  while (least_batch < site.ranks) least_batch *= 2;
+  const workloads::Model* model = nullptr;
+  double flop = 0;
+  bool suits = false;
+  std::vector<std::string> names;
+  for (const workloads::Model& candidate : work.models) {
+    names.push_back(candidate.name);
+    if (suits) continue;
+    const PlannedPoint step = step_of(candidate, work.precision, work, least_batch, site);
+    model = &candidate;
+    flop = *step.flop_per_step;
+    const auto need = static_cast<double>(step.load.memory.value());
+    suits =
+        memory && need <= usable_share * static_cast<double>(memory->value()) && flop <= most_flop;
+  }
+  long long batch = least_batch;
+  for (; 2 * flop <= most_flop; flop *= 2) batch *= 2;
+
+  for (config::Experiment& experiment : config.experiments) {
+    experiment.base.model = *model;
+    experiment.base.precision = work.precision;
+    for (const auto& [key, value] : work.options) {
+      if (knows(experiment, key)) experiment.base.options[key] = value;
+    }
+    if (knows(experiment, "batch")) experiment.base.options["batch"] = std::to_string(batch);
+  }
+  const std::string why =
+      !memory ? "the memory of the GPUs is unknown"
+      : suits ? fmt::format("it fits into {}, and a step takes one GPU {} at most",
+                            units::format(*memory), units::format(work.longest_step))
+              : fmt::format("no other fits into {} and takes one GPU {} a step at most",
+                            units::format(*memory), units::format(work.longest_step));
+  return {std::move(config),
+          fmt::format("model: {} in {}, batch={}: of {} the {}: {}\n", model->name,
+                      workloads::name(work.precision), batch, fmt::join(names, ", "),
+                      suits ? "first that suits" : "last", why)};
+}
+
+}  // namespace isoscale::runner

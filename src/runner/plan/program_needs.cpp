@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan/program_needs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/plural.hpp"
+#include "executor/host/host.hpp"
+#include "executor/host/staging.hpp"
+#include "executor/transports.hpp"
+#include "mesh/mesh.hpp"
+#include "program/checked.hpp"
+#include "runner/plan/injections.hpp"
+#include "units/text.hpp"
+#include "workloads/options.hpp"
+#include "workloads/stack/state_plan.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using program::Role;
+
+/// Storage that a session takes on one rank, by program::Space.
+using MemoryNeed = std::array<units::Bytes, program::space_count>;
+
+/// The way in which a program is played, as far as its memory depends on it.
+struct PlayedAs {
+  std::optional<program::AddedSections> added{};  ///< absent: the program as it is
+  std::string_view device{};                      ///< "host": its staging memory counts too
+};
+
+/// Returns exactly what the executor takes on the host; on a device without the work space of its
+/// libraries.
+MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
+                       const PlayedAs& how) {
+  const auto arenas =
+      how.added ? program::arenas_with(*how.added, program, mesh) : program.arena_bytes;
+  MemoryNeed need{};
+  std::ranges::transform(arenas, need.begin(),
+                         [](std::uint64_t arena) { return units::Bytes{arena}; });
+  if (how.device != "host") return need;
+  const auto staging =
+      executor::host::staging_bytes(program, mesh, executor::max_elements_per_call);
+  units::Bytes& device = need[static_cast<std::size_t>(program::Space::device)];
+  device = std::accumulate(staging.begin(), staging.end(), device);
+  return need;
+}
+
+/// Adds up all spaces.
+units::Bytes memory_total(const MemoryNeed& need) {
+  return std::accumulate(need.begin(), need.end(), units::Bytes{0});
+}
+
+/// Returns the part that is taken from the pool: of a device's own memory, what is not the host's.
+units::Bytes memory_from(executor::MemoryPool pool, const MemoryNeed& need) {
+  if (pool == executor::MemoryPool::node) return memory_total(need);
+  const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
+  return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
+}
+
+/// Returns what a rank puts on links in one step, see program::Traffic::sent.
+units::Bytes sent_total(const program::Facts& facts) {
+  units::Bytes sum{0};
+  for (const program::Traffic& entry : facts.traffic) sum += entry.sent;
+  return sum;
+}
+
+units::Bytes states_of(const program::Facts& facts) {
+  units::Bytes sum{0};
+  for (const Role role : {Role::weight, Role::master, Role::gradient, Role::optimizer}) {
+    sum += facts.peak_of_role[static_cast<std::size_t>(role)];
+  }
+  return sum;
+}
+
+/// Returns the bytes of states that wait in host memory until they are used.
+units::Bytes offloaded(const program::RankProgram& program) {
+  std::uint64_t bytes = 0;
+  for (const program::Buffer& buffer : program.buffers) {
+    const bool is_state = buffer.role == Role::weight || buffer.role == Role::master ||
+                          buffer.role == Role::optimizer;
+    if (!is_state || buffer.space == program::Space::device) continue;
+    bytes += buffer.count * program::element_size(buffer.dtype);
+  }
+  return units::Bytes{bytes};
+}
+
+/// Says what a point that shards or offloads states keeps of them, for the plan: "zero=2 keeps 1.2
+/// GiB of 4.8 GiB of states a rank", of the rank that would have most without: by its program's
+/// facts, against the formula for zero=0. "" where neither is asked for. `facts` has one entry per
+/// program of the set.
+std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
+                       const program::ProgramSet& set, std::span<const program::Facts> facts) {
+  const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
+  if (workload.is_bench() || std::ranges::none_of(workload.options, key)) return "";
+  const workloads::stack::StatePlan plan = workloads::stack::state_plan_of(request);
+  const bool offloads = plan.offload != workloads::stack::Offload::none;
+  if (plan.zero == 0 && !offloads) return "";
+  int rank = 0;
+  units::Bytes whole{0};
+  for (int stage = 0; stage < set.mesh.pp; ++stage) {
+    const units::Bytes states = workloads::stack::whole_states(request, stage);
+    if (states <= whole) continue;
+    whole = states;
+    rank = mesh::rank_at(set.mesh, {.pp = stage});
+  }
+  std::string note;
+  if (plan.zero > 0) {
+    const program::Facts& of_rank = facts[set.program_of_rank[static_cast<std::size_t>(rank)]];
+    note = fmt::format("zero={} keeps {} of {} of states a rank", plan.zero,
+                       units::format(states_of(of_rank)), units::format(whole));
+  }
+  if (offloads) {
+    note += fmt::format("{}offload={} keeps {} a rank in {} memory", note.empty() ? "" : "; ",
+                        workloads::OptionReader{workload.options, request.options}.text("offload"),
+                        units::format(offloaded(set.of(rank))), program::name(plan.host));
+  }
+  return note;
+}
+
+/// Throws base::UsageError unless what plays the point fits into each node's (or rank's) memory.
+/// Marks a point that does not, and of nodes that nobody has looked at does no more.
+void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
+                    config::FillIdle fill, const Site& site) {
+  struct Need {
+    units::Bytes bytes{0};  ///< from one pool
+    int ranks = 0;          ///< that play there
+  };
+  std::map<int, Need> of_node;
+  const std::vector<RankRole> roles = rank_roles(point.world_ranks, fill, site.node_of_rank);
+  for (std::size_t rank = 0; rank < roles.size(); ++rank) {
+    if (roles[rank].replica < 0) continue;
+    const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
+    Need& need = of_node[site.node_of_rank[rank]];
+    // Where nobody knows which ranks share a node, a rank must fit into one by itself.
+    const bool shared =
+        site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
+    need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
+    ++need.ranks;
+  }
+  for (const auto& [node, need] : of_node) {
+    const auto n = static_cast<std::size_t>(node);
+    if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
+    if (need.bytes <= *site.memory_free[n]) continue;
+    point.misfit =
+        fmt::format("{} of {}", units::format(need.bytes), units::format(*site.memory_free[n]));
+    if (site.memory_of == MemoryOf::this_machine) return;
+    const bool shared = site.memory_pool == executor::MemoryPool::node;
+    const bool has_model = !point.workload->is_bench() && uses_model(point);
+    throw base::UsageError(fmt::format(
+        "{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
+        has_model ? "model " + point.request.model.name
+                  : "workload " + std::string{point.workload->name},
+        mesh::to_string(point.request.mesh), units::format(need.bytes),
+        shared ? fmt::format("on node {} for {}", node, base::counted(need.ranks, "rank"))
+               : fmt::format("on the device of a rank on node {}", node),
+        units::format(*site.memory_free[n]),
+        has_model ? "a smaller model or microbatch" : "smaller sizes",
+        shared ? "or fewer ranks on that node" : "or more ranks"));
+  }
+}
+
+void add_injections(std::span<const config::Injection> injections, const program::ProgramSet& set,
+                    PlannedPoint& point) {
+  std::vector<std::string> texts;
+  for (const config::Injection& injection : injections) {
+    const bool is_known =
+        std::ranges::find(point.injections, injection.text) != point.injections.end();
+    if (is_known || touches(injection, point, set)) texts.push_back(injection.text);
+  }
+  point.injections = std::move(texts);
+}
+
+/// Adds the traffic of one rank, by the axes that tell ranks of the point apart.
+void add_traffic(const program::Facts& facts, PlannedPoint& point) {
+  for (const program::Traffic& entry : facts.traffic) {
+    const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);
+    auto at = std::ranges::lower_bound(point.sent_by_axes, axes, {}, &AxesTraffic::axes);
+    if (at == point.sent_by_axes.end() || at->axes != axes) {
+      at = point.sent_by_axes.insert(at, {.axes = axes, .sent = {}});
+    }
+    at->sent += entry.sent;
+  }
+}
+
+/// Sections that a run adds to the programs of the point before it plays them.
+std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
+                                                     const config::RunConfig& config) {
+  if (point.workload->is_bench()) return std::nullopt;
+  return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
+}
+
+/// Adds what the programs say about work and memory to the point; throws base::UsageError when they
+/// do not fit.
+void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config::RunConfig& config,
+               const Site& site) {
+  const std::vector<program::Facts> facts = facts_of_programs(set);
+  double flop = 0, busiest = 0;
+  units::Bytes memory{0}, on_host{0}, sent{0}, most_sent{0};
+  const PlayedAs how{.added = added_sections(point, config), .device = site.device};
+  std::vector<MemoryNeed> needs;
+  for (const program::RankProgram& program : set.programs) {
+    needs.push_back(memory_need(program, set.mesh, how));
+  }
+  std::vector<units::Bytes> need_of_position;
+  for (const std::uint32_t program : set.program_of_rank) {
+    flop += facts[program].flop.value();
+    busiest = std::max(busiest, facts[program].flop.value());
+    memory = std::max(memory, memory_total(needs[program]));
+    on_host = std::max(on_host, memory_total(needs[program]) -
+                                    memory_from(executor::MemoryPool::rank, needs[program]));
+    sent += sent_total(facts[program]);
+    most_sent = std::max(most_sent, sent_total(facts[program]));
+    add_traffic(facts[program], point);
+    need_of_position.push_back(memory_from(site.memory_pool, needs[program]));
+  }
+  point.load.flop += busiest;
+  point.load.sent += most_sent;
+  point.load.memory = std::max(point.load.memory, memory);
+  point.flop_per_step = point.flop_per_step.value_or(0) + flop;
+  point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
+  point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
+  point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
+  require_memory(point, need_of_position, config.fill, site);
+  // Never refused: of an A/B pair the other is still measured.
+  if (executor::uses_symmetric(set)) point.skip_reason = site.symmetric_problem;
+  add_injections(config.injections, set, point);
+  if (std::string note = state_note(*point.workload, point.request, set, facts); !note.empty()) {
+    point.notes.push_back(std::move(note));
+  }
+}
+
+}  // namespace
+
+std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set) {
+  std::vector<program::Facts> facts;
+  std::transform(
+      set.programs.begin(), set.programs.end(), std::back_inserter(facts),
+      [&](const program::RankProgram& program) { return program::facts(program, set.mesh); });
+  return facts;
+}
+
+void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site) {
+  const workloads::Workload& workload = *point.workload;
+  if (!workload.is_bench()) {
+    return add_needs(workload.build(point.request), point, config, site);
+  }
+  // The sessions of a micro-benchmark follow each other: each needs its memory alone.
+  point.load.sessions = workload.bench.batches(point.request);
+  for (int batch = 0; batch < point.load.sessions; ++batch) {
+    const workloads::Bench bench = workload.bench.build(point.request, batch);
+    point.load.cases += static_cast<int>(bench.cases.size());
+    add_needs(bench.set, point, config, site);
+  }
+}
+
+}  // namespace isoscale::runner

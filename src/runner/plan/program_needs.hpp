@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "config/run_config.hpp"
+#include "program/facts.hpp"
+#include "program/program.hpp"
+#include "runner/plan/plan.hpp"
+
+/// The work, memory and traffic that the programs of a point need.
+namespace isoscale::runner {
+
+/// Returns the facts by program, not by rank: index them with ProgramSet::program_of_rank. Ranks
+/// that are alike share a program, and walking through one of a large model takes a while.
+[[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
+
+/// Builds the programs of a point and adds to it what they say about work, memory and traffic, and
+/// which injections touch it. Throws base::UsageError when they do not fit into the memory of
+/// `site`.
+void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site);
+
+}  // namespace isoscale::runner

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan/site.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace isoscale::runner {
+namespace {
+
+using nlohmann::json;
+
+template <class Value>
+void put(json& object, const char* key, const std::optional<Value>& value) {
+  if (value) object[key] = *value;
+}
+
+void put(json& object, const char* key, const std::optional<units::Bytes>& value) {
+  if (value) object[key] = value->value();
+}
+
+template <class Value>
+std::optional<Value> get(const json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  return object.at(key).get<Value>();
+}
+
+std::optional<units::Bytes> get_bytes(const json& object, const char* key) {
+  const auto value = get<std::uint64_t>(object, key);
+  return value ? std::optional{units::Bytes{*value}} : std::nullopt;
+}
+
+std::string to_text(const machine::MachineFacts& facts) {
+  json object{{"host", facts.host},
+              {"bound_cpus", facts.bound_cpus},
+              {"bound_core_ids", facts.bound_core_ids}};
+  put(object, "cpu_model", facts.cpu_model);
+  put(object, "sockets", facts.sockets);
+  put(object, "cores", facts.cores);
+  put(object, "numa_nodes", facts.numa_nodes);
+  put(object, "memory_total", facts.memory_total);
+  put(object, "memory_available", facts.memory_available);
+  put(object, "os", facts.os);
+  put(object, "cpu_quota", facts.cpu_quota);
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+machine::MachineFacts from_text(const std::string& text) {
+  const json object = json::parse(text);
+  return {.host = object.at("host").get<std::string>(),
+          .cpu_model = get<std::string>(object, "cpu_model"),
+          .sockets = get<int>(object, "sockets"),
+          .cores = get<int>(object, "cores"),
+          .numa_nodes = get<int>(object, "numa_nodes"),
+          .memory_total = get_bytes(object, "memory_total"),
+          .memory_available = get_bytes(object, "memory_available"),
+          .bound_cpus = object.at("bound_cpus").get<std::vector<int>>(),
+          .bound_core_ids = object.at("bound_core_ids").get<std::vector<int>>(),
+          .os = get<std::string>(object, "os"),
+          .cpu_quota = get<double>(object, "cpu_quota")};
+}
+
+/// True if each rank of one node can have a physical core of its own (augmenting paths). A rank
+/// whose binding is unknown is in nobody's way.
+bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
+  std::map<int, std::size_t> owner;  // of a core
+  std::set<int> visited;
+  const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
+    for (const int core : ranks[rank]->bound_core_ids) {
+      if (!visited.insert(core).second) continue;
+      const auto taken = owner.find(core);
+      if (taken == owner.end() || find_core(taken->second)) {
+        owner[core] = rank;
+        return true;
+      }
+    }
+    return false;
+  };
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank]->bound_core_ids.empty()) continue;
+    visited.clear();
+    if (!find_core(rank)) return false;
+  }
+  return true;
+}
+
+/// Collective: returns, by node, the least of its ranks; absent when one of them does not know.
+std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
+                                                       std::optional<units::Bytes> mine,
+                                                       std::span<const int> node_of_rank) {
+  constexpr std::int64_t unknown = -1;
+  const std::vector<std::int64_t> all =
+      world.all_gather(mine ? static_cast<std::int64_t>(mine->value()) : unknown);
+  std::map<int, std::int64_t> least;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto [entry, first] = least.try_emplace(node_of_rank[rank], all[rank]);
+    if (!first) entry->second = std::min(entry->second, all[rank]);
+  }
+  std::vector<std::optional<units::Bytes>> result(least.size());
+  for (const auto& [node, bytes] : least) {
+    if (bytes == unknown) continue;
+    result[static_cast<std::size_t>(node)] = units::Bytes{static_cast<std::uint64_t>(bytes)};
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
+  const std::vector<std::string> texts = world.gather(to_text(machine::machine_facts()));
+  json all = json::array();
+  for (const std::string& text : texts) all.push_back(text);
+  const json everywhere = json::parse(world.broadcast(all.dump()));
+  std::vector<machine::MachineFacts> facts;
+  for (const json& text : everywhere) facts.push_back(from_text(text.get<std::string>()));
+  return facts;
+}
+
+bool share_cores(std::span<const int> ranks, std::span<const machine::MachineFacts> facts,
+                 std::span<const int> node_of_rank) {
+  std::map<int, std::vector<const machine::MachineFacts*>> of_node;
+  for (const int rank : ranks) {
+    const auto r = static_cast<std::size_t>(rank);
+    of_node[node_of_rank[r]].push_back(&facts[r]);
+  }
+  return std::any_of(of_node.begin(), of_node.end(), [](const auto& node) {
+    const auto& members = node.second;
+    const bool too_many = std::any_of(members.begin(), members.end(), [&](const auto* member) {
+      const auto count = static_cast<double>(members.size());
+      return (member->cores && count > *member->cores) ||
+             (member->cpu_quota && count > *member->cpu_quota);
+    });
+    return too_many || !can_spread(members);
+  });
+}
+
+Site make_site(const comm::Communicator& world, const executor::Description& device,
+               std::span<const machine::MachineFacts> facts) {
+  Site site{.ranks = world.size(),
+            .node_of_rank = comm::node_of_rank(world),
+            .precisions = device.precisions,
+            .device = device.name,
+            .memory_free = {},
+            .memory_pool = device.memory_pool,
+            .symmetric_problem = device.symmetric_problem,
+            .oversubscribed = false};
+  site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
+  std::vector<int> everyone(static_cast<std::size_t>(world.size()));
+  for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
+  const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
+  site.half_precision_rate = -world.all_max(-slowest);
+  const auto cache = device.facts_number.find("gpu_l2_cache");
+  site.gpu_cache = units::Bytes{static_cast<std::uint64_t>(
+      world.all_max(cache == device.facts_number.end() ? 0 : cache->second))};
+  site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
+  if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
+  for (const machine::MachineFacts& of_rank : facts) {
+    site.numa_nodes = std::min(site.numa_nodes, of_rank.numa_nodes.value_or(1));
+  }
+  return site;
+}
+
+Site planned_site(Site site, const config::RunConfig& config) {
+  const int planned = config.ranks.empty() ? site.ranks : config.ranks.back();
+  if (planned <= site.ranks && !config.ranks_per_node) return site;
+  site.nodes = config.ranks_per_node ? Nodes::known : Nodes::unknown;
+  site.ranks = std::max(site.ranks, planned);
+  site.node_of_rank.resize(static_cast<std::size_t>(site.ranks), site.node_of_rank.back());
+  if (config.ranks_per_node) {
+    for (int rank = 0; rank < site.ranks; ++rank) {
+      site.node_of_rank[static_cast<std::size_t>(rank)] = rank / *config.ranks_per_node;
+    }
+  }
+  std::optional<units::Bytes> least;
+  for (const auto& bytes : site.memory_free) {
+    if (bytes && (!least || *bytes < *least)) least = bytes;
+  }
+  const auto nodes = static_cast<std::size_t>(site.node_of_rank.back()) + 1;
+  site.memory_free.assign(nodes, least);
+  site.memory_of = MemoryOf::this_machine;
+  return site;
+}
+
+double half_precision_rate(int compute_capability) {
+  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
+  if (compute_capability >= consumer || compute_capability < a100) return 60e12;
+  if (compute_capability >= blackwell) return 900e12;
+  if (compute_capability >= hopper) return 480e12;
+  return compute_capability == a100 ? 150e12 : 60e12;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "config/run_config.hpp"
+#include "executor/executor.hpp"
+#include "system/facts.hpp"
+#include "units/quantity.hpp"
+#include "workloads/workload.hpp"
+
+/// The site of a launch: its ranks, their nodes and devices, from the facts that all ranks gather.
+namespace isoscale::runner {
+
+/// known: the nodes of all ranks are known. unknown: the plan has ranks that were not started.
+enum class Nodes : std::uint8_t { known, unknown };
+
+/// these_nodes: the free memory was read on the plan's own nodes. this_machine: it was read on the
+/// machine that plans, and the nodes are assumed to have as much.
+enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
+
+/// The place of a run, as the plan sees it.
+struct Site {
+  int ranks = 1;
+  std::vector<int> node_of_rank{0};
+  std::vector<workloads::Precision> precisions;  ///< of the executor
+  std::string device;                            ///< "host"
+  /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
+  std::vector<std::optional<units::Bytes>> memory_free;
+  executor::MemoryPool memory_pool = executor::MemoryPool::node;
+  MemoryOf memory_of = MemoryOf::these_nodes;
+  /// FLOP/s that the slowest GPU may be expected to reach in bf16 or f16; 0 = there is no GPU.
+  double half_precision_rate = 0;
+  std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
+  int numa_nodes = 1;               ///< of the node that has the fewest
+  units::Bytes gpu_cache{0};        ///< the L2 of the GPU that has most; 0 = unknown
+  /// Ranks of this world that share cores with another rank.
+  bool oversubscribed = false;
+  Nodes nodes = Nodes::known;
+};
+
+/// Collective: returns every rank's facts, on all ranks, by rank.
+[[nodiscard]] std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world);
+
+/// True if some ranks must share a core: no assignment gives each of them a physical core of those
+/// it is bound to, or a node has more of them than physical cores, or than CPUs that a control
+/// group leaves them. What is unknown says nothing. `ranks` index `facts` and `node_of_rank`.
+[[nodiscard]] bool share_cores(std::span<const int> ranks,
+                               std::span<const system::MachineFacts> facts,
+                               std::span<const int> node_of_rank);
+
+/// Collective: returns the site of the launch, the same on all ranks.
+[[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
+                             std::span<const system::MachineFacts> facts);
+
+/// Returns the site that a plan for `config` is made for, on `site` and beyond. --ranks-per-node
+/// says which ranks share a node; without it nobody knows for more ranks than there are. Other
+/// nodes are taken to have the memory of the least of these.
+[[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
+
+/// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; 0 = unknown) may be expected
+/// to reach in bf16 or f16: about half of the peak in data sheets for dense matrices.
+[[nodiscard]] double half_precision_rate(int compute_capability);
+
+}  // namespace isoscale::runner

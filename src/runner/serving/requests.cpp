@@ -1,0 +1,361 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <span>
+#include <thread>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "comm/mail.hpp"
+#include "runner/errors.hpp"
+#include "runner/serving/serving.hpp"
+#include "units/quantity.hpp"
+#include "units/text.hpp"
+#include "workloads/serve/ledger.hpp"
+#include "workloads/serve/serve.hpp"
+
+namespace isoscale::runner::serve {
+namespace {
+
+/// The boxes of Mail, with one reader each.
+constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
+
+enum class Kind : std::int64_t {
+  request,  ///< to a leader: request, tokens
+  end,      ///< to a leader: nothing more will come; to a follower, too
+  answer,   ///< to the dispatcher: all but replica, which is the sender
+  failed,   ///< to the dispatcher: the sender has a problem, which it keeps until the vote
+  batch     ///< to a follower: size, tokens
+};
+
+/// A message between dispatcher, leaders of replicas and their followers: plain data, alike on all
+/// ranks of a build.
+struct Message {
+  Kind kind = Kind::end;
+  std::uint64_t request = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t size = 0;    ///< of a batch order: the index of the size that is played
+  std::uint64_t batch = 0;   ///< number of the batch on its replica
+  std::uint64_t filled = 0;  ///< requests in it
+  units::Nanoseconds started{}, first{}, finished{};  ///< the leader's clock
+};
+static_assert(std::is_trivially_copyable_v<Message>);
+
+void send(const comm::Mail& mail, int to, int box, const Message& message,
+          units::Seconds patience) {
+  mail.send(to, box, std::as_bytes(std::span{&message, 1}), patience);
+}
+
+/// Throws base::Error for what is no message.
+Message read(const comm::Envelope& envelope) {
+  Message message;
+  if (envelope.letter.size() != sizeof message) throw base::Error("a message of the wrong length");
+  std::memcpy(&message, envelope.letter.data(), sizeof message);
+  return message;
+}
+
+constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
+
+class Dispatcher {
+ public:
+  Dispatcher(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+             Activity* activity)
+      : mail_(mail),
+        trial_(trial),
+        stop_(stop),
+        activity_(activity),
+        ledger_(trial.arrivals.size()),
+        policy_(trial.policy, trial.leader_of_replica.size()) {
+    served_.outcomes.resize(trial.arrivals.size());
+    served_.played.resize(trial.arrivals.size());
+  }
+
+  Served run() {
+    try {
+      serve();
+      ledger_.close();
+    } catch (const std::exception& error) {
+      served_.problem = problem_of(error);
+    }
+    for (const int leader : trial_.leader_of_replica) {
+      try {
+        send(mail_, leader, leader_box, {.kind = Kind::end}, trial_.patience);
+      } catch (const std::exception& error) {
+        if (served_.problem.empty()) served_.problem = problem_of(error);
+      }
+    }
+    return std::move(served_);
+  }
+
+ private:
+  void serve() {
+    served_.begin = comm::now() + units::to_nanoseconds(head_start);
+    last_progress_ = served_.begin;
+    while (!ledger_.all_answered()) {
+      const bool has_sent = send_arrived();
+      if (take_answers() || has_sent) continue;
+      if (stop_.stop_requested()) throw base::Error("the rank that dispatches has failed");
+      require_progress();
+      if (due() == 0 && !idle_) idle_.emplace(activity_);
+      pause();
+    }
+  }
+
+  [[nodiscard]] double elapsed() const {
+    return units::to_seconds(comm::now() - served_.begin).value();
+  }
+
+  bool send_arrived() {
+    const std::size_t begin = next_;
+    while (next_ < trial_.arrivals.size() && trial_.arrivals[next_] <= elapsed()) {
+      send_next();
+      ++next_;
+    }
+    return next_ > begin;
+  }
+
+  void send_next() {
+    idle_.reset();
+    const std::size_t replica = policy_.assign(trial_.work[next_]);
+    ledger_.dispatched(next_, replica);
+    workloads::serve::Outcome& outcome = served_.outcomes[next_];
+    outcome.arrival = trial_.arrivals[next_];
+    outcome.tokens = trial_.tokens[next_];
+    outcome.replica = replica;
+    // Time starts now: before this request, none may have been expected for long.
+    if (due() == 0) last_progress_ = comm::now();
+    send(mail_, trial_.leader_of_replica[replica], leader_box,
+         {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
+         trial_.patience);
+    outcome.dispatched = elapsed();
+  }
+
+  bool take_answers() {
+    bool any = false;
+    while (const auto envelope = mail_.take(dispatcher_box)) {
+      any = true;
+      last_progress_ = comm::now();
+      note(*envelope);
+    }
+    return any;
+  }
+
+  void note(const comm::Envelope& envelope) {
+    const Message message = read(envelope);
+    if (message.kind == Kind::failed) {
+      throw base::Error(fmt::format("rank {} could not continue", mail_.world_rank(envelope.from)));
+    }
+    const auto sender = std::ranges::find(trial_.leader_of_replica, envelope.from);
+    const auto replica = static_cast<std::size_t>(sender - trial_.leader_of_replica.begin());
+    ledger_.answered(message.request, replica);
+    policy_.answered(replica, trial_.work[message.request]);
+    served_.outcomes[message.request].batch = message.batch;
+    served_.outcomes[message.request].filled = message.filled;
+    served_.played[message.request] = {message.started, message.first, message.finished};
+  }
+
+  /// Requests that have been sent and not answered.
+  [[nodiscard]] std::size_t due() const {
+    return ledger_.open() - (trial_.arrivals.size() - next_);
+  }
+
+  /// While nothing has been asked that is not answered, there is nothing to wait for.
+  void require_progress() const {
+    const units::Nanoseconds waited = comm::now() - last_progress_;
+    if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
+    throw base::Error(fmt::format("{} requests are due, and no answer came for {}", due(),
+                                  units::format(units::to_seconds(waited))));
+  }
+
+  void pause() const {
+    double seconds = first_nap.value();
+    if (next_ < trial_.arrivals.size()) {
+      seconds = std::clamp(trial_.arrivals[next_] - elapsed(), 0.0, seconds);
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>{seconds});
+  }
+
+  const comm::Mail& mail_;
+  const Trial& trial_;
+  const std::stop_token& stop_;
+  Activity* activity_;
+  std::optional<Activity::Idle> idle_;  ///< while nothing is due
+  workloads::serve::Ledger ledger_;
+  workloads::serve::Dispatch policy_;
+  std::size_t next_ = 0;  ///< the request that arrives next
+  units::Nanoseconds last_progress_{};
+  Served served_;
+};
+
+constexpr std::chrono::microseconds nap{20};
+
+units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t token) {
+  const executor::PlayTime time =
+      part.session.play({.section = workloads::serve::section_of(size, token, part.output)});
+  return units::to_seconds(time.end - time.begin);
+}
+
+/// The next message; throws base::Error when none comes for `patience`.
+Message wait_for(const comm::Mail& mail, int box, units::Seconds patience, Activity* activity) {
+  if (const auto envelope = mail.take(box)) return read(*envelope);
+  const Activity::Idle idle{activity};
+  const units::Nanoseconds end = comm::now() + units::to_nanoseconds(patience);
+  while (true) {
+    if (const auto envelope = mail.take(box)) return read(*envelope);
+    if (comm::now() > end) {
+      throw base::Error(fmt::format("no word of what to play for {}", units::format(patience)));
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+class Leader {
+ public:
+  Leader(const ReplicaPart& part, units::Seconds patience) : part_(part), patience_(patience) {}
+
+  std::string run() {
+    std::string problem;
+    try {
+      while (!ended_) serve_once();
+    } catch (const std::exception& error) {
+      // Others of the replica may be stuck in the play that failed: there is no way on from here.
+      if (is_playing_ && part_.ranks > 1) throw;
+      problem = problem_of(error);
+    }
+    if (!problem.empty()) problem += give_up();
+    for (int rank = 1; rank < part_.ranks; ++rank) {
+      send(part_.replica, rank, follower_box, {.kind = Kind::end}, patience_);
+    }
+    return problem;
+  }
+
+ private:
+  void serve_once() {
+    while (const auto envelope = part_.point.take(leader_box)) note(read(*envelope));
+    if (queue_.empty() && !ended_)
+      note(wait_for(part_.point, leader_box, patience_, part_.activity));
+    if (!queue_.empty() && !ended_) answer_batch();
+  }
+
+  void note(const Message& message) {
+    if (message.kind == Kind::end) {
+      ended_ = true;
+    } else {
+      queue_.push_back(message);
+    }
+  }
+
+  std::vector<Message> take_batch() {
+    const auto most = static_cast<std::size_t>(part_.sizes.back());
+    const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), most));
+    std::vector<Message> batch(queue_.begin(), end);
+    queue_.erase(queue_.begin(), end);
+    return batch;
+  }
+
+  void answer_batch() {
+    std::vector<Message> batch = take_batch();
+    const auto fits = std::ranges::lower_bound(part_.sizes, batch.size());
+    const auto size = static_cast<std::size_t>(fits - part_.sizes.begin());
+    const std::uint64_t longest = std::ranges::max_element(batch, {}, &Message::tokens)->tokens;
+    for (Message& one : batch) {
+      one.kind = Kind::answer;
+      one.batch = batches_;
+      one.filled = batch.size();
+      one.started = comm::now();
+    }
+    for (int rank = 1; rank < part_.ranks; ++rank) {
+      send(part_.replica, rank, follower_box,
+           {.kind = Kind::batch, .tokens = longest, .size = size}, patience_);
+    }
+    for (std::uint64_t token = 0; token < longest; ++token) {
+      is_playing_ = true;
+      play(part_, size, token);
+      is_playing_ = false;
+      answer(batch, token + 1);
+    }
+    ++batches_;
+  }
+
+  /// Those whose last token is there.
+  void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
+    const units::Nanoseconds now = comm::now();
+    for (Message& one : batch) {
+      if (tokens == 1) one.first = now;
+      if (one.tokens != tokens) continue;
+      one.finished = now;
+      send(part_.point, 0, dispatcher_box, one, patience_);
+    }
+  }
+
+  /// Tells the dispatcher, which tells all, and waits for the end. Returns what else went wrong.
+  std::string give_up() {
+    try {
+      send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
+      while (!ended_) note(wait_for(part_.point, leader_box, patience_, part_.activity));
+    } catch (const std::exception& error) {
+      return fmt::format("; then: {}", problem_of(error));
+    }
+    return "";
+  }
+
+  const ReplicaPart& part_;
+  units::Seconds patience_;
+  std::deque<Message> queue_;
+  std::uint64_t batches_ = 0;
+  bool ended_ = false, is_playing_ = false;
+};
+
+/// The median of a few plays; the first ones have been made.
+Pace pace_of(const ReplicaPart& part, std::size_t size) {
+  constexpr std::size_t plays = 5;
+  const auto median = [&](std::uint64_t token) {
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < plays; ++i) seconds.push_back(play(part, size, token).value());
+    std::ranges::nth_element(seconds, seconds.begin() + plays / 2);
+    return seconds[plays / 2];
+  };
+  return {.prefill = median(0), .token = part.output > 1 ? median(part.output / 2) : 0};
+}
+
+}  // namespace
+
+Served dispatch(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+                Activity* activity) {
+  return Dispatcher{mail, trial, stop, activity}.run();
+}
+
+std::string lead(const ReplicaPart& part, units::Seconds patience) {
+  return Leader{part, patience}.run();
+}
+
+std::string follow(const ReplicaPart& part, units::Seconds patience) {
+  while (true) {
+    Message message;
+    try {
+      message = wait_for(part.replica, follower_box, patience, part.activity);
+    } catch (const base::Error& error) {
+      return error.what();
+    }
+    if (message.kind == Kind::end) return "";
+    for (std::uint64_t token = 0; token < message.tokens; ++token) {
+      play(part, static_cast<std::size_t>(message.size), token);
+    }
+  }
+}
+
+Paces warm_up(const ReplicaPart& part) {
+  for (std::size_t size = 0; size < part.sizes.size(); ++size) {
+    for (std::uint64_t token = 0; token < part.output; ++token) play(part, size, token);
+  }
+  return {.one = pace_of(part, 0), .full = pace_of(part, part.sizes.size() - 1)};
+}
+
+}  // namespace isoscale::runner::serve

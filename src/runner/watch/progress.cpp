@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "comm/world.hpp"
+#include "executor/forwarding.hpp"
+#include "program/outline.hpp"
+#include "runner/watch/rank_state.hpp"
+
+namespace isoscale::runner {
+
+void Activity::doing(std::string_view what) {
+  const std::scoped_lock lock{mutex_};
+  doing_ = what;
+  ++changes_;
+}
+
+void Activity::at_point(std::string_view what) {
+  const std::scoped_lock lock{mutex_};
+  point_ = what;
+  ++changes_;
+}
+
+void Activity::failed(std::string_view why) {
+  const std::scoped_lock lock{mutex_};
+  failure_ = why;
+  ++changes_;
+}
+
+Activity::Idle::Idle(Activity* activity) : activity_(activity) {
+  if (activity_ == nullptr) return;
+  const std::scoped_lock lock{activity_->mutex_};
+  generation_ = activity_->generation_;
+  ++activity_->idle_count_;
+}
+
+Activity::Idle::~Idle() {
+  if (activity_ == nullptr) return;
+  const std::scoped_lock lock{activity_->mutex_};
+  if (generation_ != activity_->generation_) return;
+  --activity_->idle_count_;
+  ++activity_->changes_;
+}
+
+void Activity::start_anew() {
+  const std::scoped_lock lock{mutex_};
+  ++generation_;
+  idle_count_ = 0;
+  sessions_.clear();
+  failure_.clear();
+  calls_ = std::make_shared<comm::CallCount>();
+  ++changes_;
+}
+
+std::shared_ptr<comm::CallCount> Activity::calls() const {
+  const std::scoped_lock lock{mutex_};
+  return calls_;
+}
+
+void Activity::enter(Watched* session) {
+  const std::scoped_lock lock{mutex_};
+  sessions_.push_back(session);
+  ++changes_;
+}
+
+void Activity::leave(Watched* session) {
+  const std::scoped_lock lock{mutex_};
+  std::erase(sessions_, session);
+  ++changes_;
+}
+
+void Activity::interrupt() noexcept {
+  const std::scoped_lock lock{mutex_};
+  for (Watched* session : sessions_) session->interrupt();
+}
+
+Activity::Motion Activity::motion() const {
+  const std::scoped_lock lock{mutex_};
+  Motion motion{.changes = changes_,
+                .calls = calls_->begun.load(std::memory_order_relaxed) +
+                         calls_->ended.load(std::memory_order_relaxed) +
+                         calls_->others.load(std::memory_order_relaxed),
+                .rests = idle_count_ > 0};
+  for (Watched* session : sessions_) motion.sessions.push_back(session->where());
+  return motion;
+}
+
+RankState Activity::state() const {
+  const std::scoped_lock lock{mutex_};
+  RankState state{.rank = rank_,
+                  .doing = point_.empty() ? doing_ : fmt::format("{}: {}", point_, doing_),
+                  .rests = idle_count_ > 0,
+                  .in_collective = calls_->begun.load(std::memory_order_relaxed) !=
+                                   calls_->ended.load(std::memory_order_relaxed),
+                  .failure = failure_};
+  for (Watched* session : sessions_) session->describe(state);
+  return state;
+}
+
+namespace {
+
+std::string clock_text(units::Seconds time) {
+  const auto whole = static_cast<int>(time.value());
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+using executor::Session;
+
+std::vector<program::Outline> outlines_of(const program::ProgramSet& set, int rank) {
+  std::vector<program::Outline> result;
+  const program::RankProgram& program = set.of(rank);
+  for (std::size_t section = 0; section < program.sections().size(); ++section) {
+    result.push_back(program::outline(program, static_cast<program::Section>(section), set.mesh));
+  }
+  return result;
+}
+
+class WatchedSession final : public executor::ForwardingSession, public Watched {
+ public:
+  WatchedSession(std::unique_ptr<Session> inner, Activity& activity, const program::ProgramSet& set,
+                 int rank, std::vector<int> world_ranks)
+      : ForwardingSession(std::move(inner)),
+        activity_(activity),
+        mesh_(set.mesh),
+        rank_(rank),
+        world_ranks_(std::move(world_ranks)),
+        outlines_(outlines_of(set, rank)) {
+    activity_.enter(this);
+  }
+  ~WatchedSession() override { activity_.leave(this); }
+  WatchedSession(const WatchedSession&) = delete;
+  WatchedSession& operator=(const WatchedSession&) = delete;
+
+  using Session::play;
+  executor::PlayTime play(const executor::Play& what) override {
+    section_.store(what.section, std::memory_order_relaxed);
+    plays_.fetch_add(1, std::memory_order_relaxed);
+    playing_.store(true, std::memory_order_relaxed);
+    const executor::PlayTime time = ForwardingSession::play(what);
+    playing_.store(false, std::memory_order_relaxed);
+    return time;
+  }
+
+  [[nodiscard]] executor::Whereabouts where() const override {
+    if (const auto at = whereabouts()) return *at;
+    return {.section = section_.load(std::memory_order_relaxed),
+            .plays = plays_.load(std::memory_order_relaxed),
+            .playing = playing_.load(std::memory_order_relaxed)};
+  }
+  void describe(RankState& state) const override {
+    const executor::Whereabouts at = where();
+    const auto section = static_cast<std::size_t>(at.section);
+    if (section >= outlines_.size()) return;
+    describe_calls(
+        {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
+        at, state);
+  }
+  void interrupt() noexcept override { ForwardingSession::interrupt(); }
+
+ private:
+  Activity& activity_;
+  mesh::Shape mesh_;
+  int rank_;  ///< of the point
+  // For executors that do not say where they are:
+  std::atomic<program::Section> section_{program::Section::step};
+  std::atomic<std::uint64_t> plays_{0};
+  std::atomic<bool> playing_{false};
+  std::vector<int> world_ranks_;
+  std::vector<program::Outline> outlines_;  ///< by section
+};
+
+}  // namespace
+
+Progress::Progress(Style style, int points, std::map<int, units::Seconds> planned,
+                   std::optional<units::Nanoseconds> deadline)
+    : style_(style),
+      points_(points),
+      planned_(std::move(planned)),
+      begin_(comm::now()),
+      deadline_(deadline) {}
+
+Progress::Style Progress::detect() {
+  return ::isatty(STDERR_FILENO) == 1 ? Style::live : Style::lines;
+}
+
+void Progress::begin_point(int index, std::string_view what) {
+  index_ = index;
+  what_ = what;
+  if (activity_ != nullptr) {
+    activity_->at_point(fmt::format("point {} of {}, {}", index + 1, points_, what));
+    activity_->doing("beginning");
+  }
+  if (style_ == Style::live) show("");
+}
+
+void Progress::doing(std::string_view what) {
+  if (activity_ != nullptr) activity_->doing(what);
+  if (style_ == Style::live) show(what);
+  if (style_ != Style::lines) return;
+  constexpr double pause = 10;  // seconds between two lines of a log
+  const double now = units::to_seconds(comm::now() - begin_).value();
+  if (now - last_line_ < pause) return;
+  last_line_ = now;
+  base::warn(
+      fmt::format("point {} of {}: {}: {}{}", index_ + 1, points_, what_, what, time_text()));
+}
+
+void Progress::end_point(std::string_view outcome) {
+  if (style_ == Style::silent) return;
+  const int number = index_ + 1;
+  done_ = units::to_seconds(comm::now() - begin_);
+  if (const auto planned = planned_.find(index_); planned != planned_.end()) {
+    planned_done_ += planned->second;
+    planned_.erase(planned);
+  }
+  const std::string line =
+      fmt::format("point {} of {}: {}: {}{}", number, points_, what_, outcome, time_text());
+  if (style_ == Style::lines) {
+    last_line_ = units::to_seconds(comm::now() - begin_).value();
+    base::warn(line);
+  } else {
+    show(outcome);
+  }
+}
+
+void Progress::finish() {
+  if (style_ == Style::live) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::show(std::string_view state) {
+  const std::string line = fmt::format("\r\x1b[Kpoint {} of {}: {}{}{}{}", index_ + 1, points_,
+                                       what_, state.empty() ? "" : ": ", state, time_text());
+  std::fputs(line.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+std::string Progress::time_text() const {
+  const units::Nanoseconds now = comm::now();
+  const units::Seconds elapsed = units::to_seconds(now - begin_);
+  std::optional<units::Seconds> until_deadline;
+  if (deadline_) until_deadline = units::to_seconds(*deadline_ - now);
+  std::string text = fmt::format("  [{} elapsed", clock_text(elapsed));
+  units::Seconds planned_left{0};
+  for (const auto& [index, planned] : planned_) planned_left += planned;
+  if (const auto left =
+          expected_left(elapsed, done_, planned_done_, planned_left, until_deadline)) {
+    text += fmt::format(", about {} left", clock_text(*left));
+  }
+  return text + "]";
+}
+
+std::optional<units::Seconds> expected_left(units::Seconds elapsed, units::Seconds done,
+                                            units::Seconds planned_done,
+                                            units::Seconds planned_left,
+                                            std::optional<units::Seconds> until_deadline) {
+  const units::Seconds none{0};
+  if (planned_done + planned_left <= none) return std::nullopt;
+  const double pace = planned_done > none ? done / planned_done : 1;
+  const units::Seconds left = std::max(pace * planned_left - (elapsed - done), none);
+  return until_deadline ? std::min(left, std::max(*until_deadline, none)) : left;
+}
+
+std::unique_ptr<Session> WatchedExecutor::prepare(const program::ProgramSet& set,
+                                                  const comm::Communicator& point,
+                                                  const executor::SessionOptions& options) {
+  std::unique_ptr<Session> inner = inner_.prepare(set, point, options);
+  return std::make_unique<WatchedSession>(std::move(inner), activity_, set, point.rank(),
+                                          point.ranks_in(world_));
+}
+
+}  // namespace isoscale::runner

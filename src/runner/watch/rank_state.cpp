@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/rank_state.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "runner/watch/rank_runs.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using executor::Whereabouts;
+using nlohmann::json;
+using program::OutlineOp;
+
+std::string text_of(const RankRange& range) {
+  const int last = range.first + (range.count - 1) * range.distance;
+  if (range.count == 1) return std::to_string(range.first);
+  if (range.distance == 1) return fmt::format("{}-{}", range.first, last);
+  return fmt::format("{}-{} by {}", range.first, last, range.distance);
+}
+
+/// [[first, count, distance], ...]: thousands of ranks send this to one.
+json json_of(const std::vector<int>& ranks) {
+  json list = json::array();
+  for (const RankRange& range : ranges_of(ranks)) {
+    list.push_back(json::array({range.first, range.count, range.distance}));
+  }
+  return list;
+}
+
+std::vector<int> ranks_from(const json& list) {
+  std::vector<RankRange> ranges;
+  for (const json& range : list) {
+    ranges.push_back({.first = range.at(0).get<int>(),
+                      .count = range.at(1).get<int>(),
+                      .distance = range.at(2).get<int>()});
+  }
+  return ranks_of(ranges);
+}
+
+json json_of(const Arrival& arrival) {
+  json call{{"group", arrival.group.name},
+            {"ranks", json_of(arrival.group.ranks)},
+            {"play", arrival.call.play},
+            {"number", arrival.call.number}};
+  if (arrival.more > 0) call["more"] = arrival.more;
+  return call;
+}
+
+json json_of(const std::vector<Arrival>& arrivals) {
+  json list = json::array();
+  for (const Arrival& arrival : arrivals) list.push_back(json_of(arrival));
+  return list;
+}
+
+std::vector<Arrival> arrivals_from(const json& list) {
+  std::vector<Arrival> result;
+  for (const json& at : list) {
+    result.push_back(
+        {.group = {.name = at.at("group").get<std::string>(), .ranks = ranks_from(at.at("ranks"))},
+         .call = {.play = at.at("play").get<std::uint64_t>(),
+                  .number = at.at("number").get<std::uint32_t>()},
+         .more = at.value("more", std::uint32_t{0})});
+  }
+  return result;
+}
+
+/// The communicators that a rank's ops meet others in, each named once: a step may hold a hundred
+/// thousand ops, and a group thousands of ranks.
+class Groups {
+ public:
+  explicit Groups(const CallMap& map) : map_(map) {}
+
+  /// The number of calls that the rank has made on each, in the order of first calls.
+  std::vector<Arrival> arrivals{};
+
+  /// Those that an op meets, by their place in `arrivals`; none for what the rank does alone.
+  [[nodiscard]] std::vector<std::size_t> of(const OutlineOp& op) {
+    if (!program::communicates(op.kind)) return {};
+    if (op.kind == program::OpKind::exchange) return partners_of(op);
+    const auto [place, is_new] = collectives_.try_emplace({op.axes, op.stream});
+    if (is_new) place->second = collective(op);
+    if (!place->second) return {};
+    return {*place->second};
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> collective(const OutlineOp& op) {
+    const std::vector<int> members = mesh::group_members(map_.mesh, map_.rank, op.axes);
+    if (members.size() < 2) return std::nullopt;
+    return add(fmt::format("{} on {}", mesh::to_string(mesh::varying(map_.mesh, op.axes)),
+                           map_.outline.streams[op.stream]),
+               members);
+  }
+
+  [[nodiscard]] std::vector<std::size_t> partners_of(const OutlineOp& op) {
+    std::vector<std::size_t> found;
+    for (const program::OutlineTransfer& transfer : map_.outline.transfers_of(op)) {
+      const int partner = mesh::neighbour(map_.mesh, map_.rank, transfer.axis, transfer.offset);
+      if (partner == map_.rank) continue;
+      const auto [place, is_new] = partners_.try_emplace({transfer.axis, partner});
+      if (is_new) {
+        place->second =
+            add(fmt::format("{} messages", mesh::name(transfer.axis)), {map_.rank, partner});
+      }
+      // Two transfers of one exchange with the same partner are one call.
+      if (std::ranges::find(found, place->second) == found.end()) found.push_back(place->second);
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::size_t add(const std::string& what, const std::vector<int>& members) {
+    Group group;
+    for (const int member : members) {
+      group.ranks.push_back(map_.world_ranks[static_cast<std::size_t>(member)]);
+    }
+    std::ranges::sort(group.ranks);
+    group.name = fmt::format("{}, ranks {}", what, ranks_text(group.ranks));
+    arrivals.push_back({.group = std::move(group)});
+    return arrivals.size() - 1;
+  }
+
+  const CallMap& map_;
+  std::map<std::pair<mesh::AxisSet, program::StreamId>, std::optional<std::size_t>> collectives_;
+  std::map<std::pair<mesh::Axis, int>, std::size_t> partners_;
+};
+
+/// The answer to whether an op has begun.
+enum class Begun : std::uint8_t { no, maybe, yes };
+
+/// The ops that are known to have begun on each lane of a session.
+class Known {
+ public:
+  Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
+
+  [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
+    return at_.begun.size() > 1 ? op.stream : 0;
+  }
+  /// Op number `op` of that lane.
+  [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
+    if (!at_.playing) return Begun::yes;
+    if (lane >= at_.begun.size()) return Begun::no;
+    const std::uint32_t last = at_.begun[lane];
+    if (last != Whereabouts::no_op && op <= last) return Begun::yes;
+    return lane < at_.next.size() && op < std::min<std::size_t>(at_.next[lane], ops_) ? Begun::maybe
+                                                                                      : Begun::no;
+  }
+
+ private:
+  const Whereabouts& at_;
+  std::size_t ops_;
+};
+
+/// The op that a lane is in, or possibly one of those behind it.
+struct Lane {
+  std::size_t op = 0;
+  std::size_t behind = 0;
+  std::vector<std::size_t> met{};  ///< communicators, by their place
+
+  void add(std::size_t index, Begun begun, const std::vector<std::size_t>& places) {
+    if (begun == Begun::yes) {
+      op = index;
+      behind = 0;
+      met.clear();
+    } else {
+      ++behind;
+    }
+    for (const std::size_t place : places) {
+      if (std::ranges::find(met, place) == met.end()) met.push_back(place);
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<RankRange> ranges_of(std::span<const int> ranks) {
+  std::vector<RankRange> ranges;
+  for (std::size_t i = 0; i < ranks.size();) {
+    const std::size_t begin = i++;
+    if (i == ranks.size()) {
+      ranges.push_back({.first = ranks[begin]});
+      break;
+    }
+    const int distance = ranks[i] - ranks[begin];
+    while (i < ranks.size() && ranks[i] - ranks[i - 1] == distance) ++i;
+    // Two ranks at a distance are two ranks: the second may begin a longer range.
+    if (distance != 1 && i - begin == 2) --i;
+    const auto count = static_cast<int>(i - begin);
+    ranges.push_back(
+        {.first = ranks[begin], .count = count, .distance = count == 1 ? 1 : distance});
+  }
+  return ranges;
+}
+
+std::vector<int> ranks_of(std::span<const RankRange> ranges) {
+  std::vector<int> ranks;
+  for (const RankRange& range : ranges) {
+    for (int i = 0; i < range.count; ++i) ranks.push_back(range.first + i * range.distance);
+  }
+  return ranks;
+}
+
+std::string ranks_text(std::span<const int> ranks) {
+  std::vector<std::string> parts;
+  for (const RankRange& range : ranges_of(ranks)) parts.push_back(text_of(range));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+bool RankState::is_alone() const {
+  if (!failure.empty()) return true;
+  if (rests || in_collective) return false;
+  return std::ranges::all_of(at, [](const AtOp& op) { return op.meets.empty(); });
+}
+
+std::string to_text(const CallNumber& call) {
+  return fmt::format("play {}, call {}", call.play, call.number);
+}
+
+std::string to_json(const RankState& state) {
+  json at = json::array();
+  for (const AtOp& op : state.at) at.push_back({{"op", op.op}, {"meets", json_of(op.meets)}});
+  const json whole{{"rank", state.rank},
+                   {"doing", state.doing},
+                   {"still", state.still},
+                   {"rests", state.rests},
+                   {"in_collective", state.in_collective},
+                   {"can_leave", state.can_leave},
+                   {"failure", state.failure},
+                   {"at", at},
+                   {"arrivals", json_of(state.arrivals)}};
+  return whole.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<RankState> state_from_json(std::string_view text) {
+  const json whole = json::parse(text, nullptr, false);
+  if (!whole.is_object()) return std::nullopt;
+  try {
+    RankState state{.rank = whole.at("rank").get<int>(),
+                    .doing = whole.at("doing").get<std::string>(),
+                    .still = whole.at("still").get<double>(),
+                    .rests = whole.at("rests").get<bool>(),
+                    .in_collective = whole.at("in_collective").get<bool>(),
+                    .can_leave = whole.at("can_leave").get<bool>(),
+                    .failure = whole.at("failure").get<std::string>(),
+                    .arrivals = arrivals_from(whole.at("arrivals"))};
+    for (const json& op : whole.at("at")) {
+      state.at.push_back(
+          {.op = op.at("op").get<std::string>(), .meets = arrivals_from(op.at("meets"))});
+    }
+    return state;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string op_text(const OutlineOp& op, const mesh::Shape& mesh) {
+  std::string text{program::name(op.kind)};
+  if (program::communicates(op.kind)) {
+    text += fmt::format(" of {} along {}", units::format(units::Bytes{op.bytes}),
+                        mesh::to_string(mesh::varying(mesh, op.axes)));
+  }
+  text += fmt::format(", {}", program::name(op.place.phase));
+  if (op.place.layer >= 0) text += fmt::format(", layer {}", op.place.layer);
+  if (op.place.microbatch >= 0) text += fmt::format(", microbatch {}", op.place.microbatch);
+  return text;
+}
+
+void describe_calls(const CallMap& map, const Whereabouts& at, RankState& state) {
+  if (at.plays == 0) return;
+  const Known known{at, map.outline.ops.size()};
+  Groups groups{map};
+  std::map<std::size_t, Lane> lanes;
+  for (std::size_t i = 0; i < map.outline.ops.size(); ++i) {
+    const OutlineOp& op = map.outline.ops[i];
+    const std::size_t lane = known.lane_of(op);
+    const Begun begun = known.begun(lane, i);
+    if (begun == Begun::no) continue;
+    const std::vector<std::size_t> met = groups.of(op);
+    for (const std::size_t place : met) {
+      Arrival& arrival = groups.arrivals[place];
+      arrival.call.play = at.plays;
+      ++(begun == Begun::yes ? arrival.call.number : arrival.more);
+    }
+    if (at.playing) lanes[lane].add(i, begun, met);
+  }
+  std::vector<Lane> in_order;
+  for (auto& [number, lane] : lanes) in_order.push_back(std::move(lane));
+  std::ranges::sort(in_order, {}, &Lane::op);
+  for (const Lane& lane : in_order) {
+    AtOp& shown = state.at.emplace_back(AtOp{.op = op_text(map.outline.ops[lane.op], map.mesh)});
+    if (lane.behind > 0) {
+      shown.op += fmt::format(", or {} {} behind it", lane.behind == 1 ? "the" : "one of the",
+                              lane.behind == 1 ? "op" : base::counted(lane.behind, "op"));
+    }
+    for (const std::size_t place : lane.met) {
+      const Arrival& arrival = groups.arrivals[place];
+      shown.meets.push_back({.group = arrival.group, .call = arrival.latest()});
+    }
+  }
+  std::ranges::sort(groups.arrivals, {}, [](const Arrival& a) { return a.group.name; });
+  for (Arrival& arrival : groups.arrivals) state.arrivals.push_back(std::move(arrival));
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/stuck_ranks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/plural.hpp"
+#include "base/utc.hpp"
+#include "results/files.hpp"
+#include "results/output.hpp"
+#include "runner/watch/rank_state.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using StateOfRank = std::map<int, const RankState*>;
+
+/// A rank that waits at a call for members that have not made it.
+struct Meeting {
+  CallNumber call{};
+  std::string op{};
+  std::set<int> waiting{}, absent{};
+};
+
+/// The last call of a group that a rank can have made.
+std::optional<CallNumber> last_call(const RankState& state, const std::string& group) {
+  const auto found = std::ranges::find_if(
+      state.arrivals, [&](const Arrival& arrival) { return arrival.group.name == group; });
+  return found == state.arrivals.end() ? std::nullopt : std::optional{found->latest()};
+}
+
+/// True if the rank has made the call, or may have, for all that is known.
+bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
+  const auto found = states.find(rank);
+  if (found == states.end()) return false;
+  const auto call = last_call(*found->second, at.group.name);
+  return call && *call >= at.call;
+}
+
+/// Returns, by group and call, the meetings that somebody is absent from.
+std::vector<Meeting> meetings_of(const StateOfRank& states) {
+  std::map<std::pair<std::string, CallNumber>, Meeting> found;
+  for (const auto& [rank, state] : states) {
+    for (const AtOp& op : state->at) {
+      for (const Arrival& at : op.meets) {
+        std::set<int> absent;
+        for (const int member : at.group.ranks) {
+          if (!has_arrived(states, member, at)) absent.insert(member);
+        }
+        if (absent.empty()) continue;
+        Meeting& meeting = found[{at.group.name, at.call}];
+        meeting.call = at.call;
+        meeting.op = op.op;
+        meeting.waiting.insert(rank);
+        meeting.absent = std::move(absent);
+      }
+    }
+  }
+  std::vector<Meeting> meetings;
+  for (auto& [key, meeting] : found) meetings.push_back(std::move(meeting));
+  std::ranges::stable_sort(meetings, {}, &Meeting::call);
+  return meetings;
+}
+
+std::string what_of(const RankState& state) {
+  if (!state.failure.empty()) return "failed: " + state.failure;
+  for (const AtOp& op : state.at) {
+    if (op.meets.empty()) return "is in " + op.op;
+  }
+  if (!state.at.empty()) return "waits in " + state.at.front().op;
+  return "is at: " + state.doing;
+}
+
+std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks.end()}; }
+
+enum Box : int { question, answer, finding };
+
+/// The time limits for answers, and for the finding of the leader.
+constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
+constexpr std::chrono::milliseconds pause{5};
+
+std::string text_of(const comm::Envelope& envelope) {
+  std::string text(envelope.letter.size(), '\0');
+  std::ranges::transform(envelope.letter, text.begin(),
+                         [](std::byte byte) { return static_cast<char>(byte); });
+  return text;
+}
+
+bool has(const std::vector<RankState>& states, int rank) {
+  return std::ranges::find(states, rank, &RankState::rank) != states.end();
+}
+
+}  // namespace
+
+Hang find_hang(const std::vector<RankState>& states, int ranks) {
+  StateOfRank known;
+  for (const RankState& state : states) known.try_emplace(state.rank, &state);
+  Hang hang;
+  std::map<int, std::string> culprits;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (known.contains(rank)) continue;
+    hang.silent.push_back(rank);
+    culprits[rank] = "never answered";
+  }
+  const std::vector<Meeting> meetings = meetings_of(known);
+  std::set<int> waiting;
+  for (const Meeting& meeting : meetings)
+    waiting.insert(meeting.waiting.begin(), meeting.waiting.end());
+  for (const auto& [rank, state] : known) {
+    if (!state->failure.empty()) culprits[rank] = what_of(*state);
+  }
+  // A culprit is absent and waits for nobody itself. Where ranks are gone or have failed, others
+  // may just be on their way.
+  const bool is_plain = culprits.empty();
+  for (const Meeting& meeting : meetings) {
+    for (const int rank : meeting.absent) {
+      const bool is_busy = known.contains(rank) && !waiting.contains(rank);
+      if (is_plain && is_busy) culprits[rank] = what_of(*known[rank]);
+    }
+  }
+  // Outside of programs: who is in no call of the runner while others are.
+  if (culprits.empty()) {
+    for (const auto& [rank, state] : known) {
+      if (state->is_alone()) culprits[rank] = what_of(*state);
+    }
+    if (culprits.size() == known.size() && known.size() > 1) culprits.clear();
+  }
+  for (auto& [rank, what] : culprits)
+    hang.culprits.push_back({.rank = rank, .what = std::move(what)});
+  if (!meetings.empty()) {
+    const Meeting& first = meetings.front();
+    hang.first_op = fmt::format("{} ({})", first.op, to_text(first.call));
+    hang.waiting = list(first.waiting);
+    hang.absent = list(first.absent);
+  }
+  return hang;
+}
+
+std::string Hang::sentence() const {
+  std::vector<std::string> who;
+  constexpr std::size_t most = 8;
+  for (const Culprit& culprit : culprits) {
+    if (who.size() == most) {
+      who.push_back(fmt::format("and {} more", culprits.size() - most));
+      break;
+    }
+    who.push_back(fmt::format("rank {} {}", culprit.rank, culprit.what));
+  }
+  std::string text = fmt::format("{}", fmt::join(who, "; "));
+  if (!first_op.empty()) {
+    text += fmt::format("{}{} {} did not arrive at {}, where {} {} wait{}",
+                        text.empty() ? "" : "; ", base::plural(absent.size(), "rank"),
+                        ranks_text(absent), first_op, base::plural(waiting.size(), "rank"),
+                        ranks_text(waiting), waiting.size() == 1 ? "s" : "");
+  } else if (text.empty()) {
+    text = "all ranks are at the same call, and it does not end: check the network and its library";
+  }
+  return text;
+}
+
+/// The number of ranks that may lead: should all of them be gone, each rank ends by itself.
+int RankPoll::leaders() const {
+  constexpr int most = 8;
+  return std::min(most, size_);
+}
+
+/// A rank that cannot be written to is one that never answers.
+void RankPoll::post(int to, int box, const std::string& text) {
+  const std::string message = fmt::format("{}\n{}", number_, text);
+  try {
+    mail_.post(to, box, std::as_bytes(std::span{message}));
+  } catch (const comm::MpiError& error) {
+    base::warn_within(
+        fmt::format("isoscale: rank {} cannot be asked what it is at: {}", to, error.what()),
+        std::chrono::milliseconds{0});
+  }
+}
+
+/// Takes the next message of this poll.
+std::optional<std::string> RankPoll::take(int box, int* from) {
+  const std::string current = fmt::format("{}\n", number_);
+  while (const auto envelope = mail_.take(box)) {
+    std::string text = text_of(*envelope);
+    if (!text.starts_with(current)) continue;
+    if (from != nullptr) *from = envelope->from;
+    return text.substr(current.size());
+  }
+  return std::nullopt;
+}
+
+bool RankPoll::is_requested() { return asked_ = asked_ || take(question).has_value(); }
+
+void RankPoll::ask_all() {
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_) post(rank, question, "");
+  }
+}
+
+void RankPoll::collect(std::vector<RankState>& states) {
+  int from = 0;
+  while (const auto message = take(answer, &from)) {
+    auto state = state_from_json(*message);
+    if (!state || state->rank != from || has(states, from)) continue;
+    states.push_back(std::move(*state));
+  }
+}
+
+RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds timeout) {
+  std::ranges::sort(states, {}, &RankState::rank);
+  const auto fails = [](const RankState& s) { return !s.failure.empty(); };
+  // A rank with nothing to do may have called while others are at something that takes long.
+  const bool one_is_due = std::ranges::any_of(
+      states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
+  const double still = one_is_due ? timeout.value() / 2 : timeout.value();
+  const auto moves = [&](const RankState& s) { return !s.rests && s.still < still; };
+  Result result{.hang = find_hang(states, size_), .leader = rank_};
+  result.sentence = result.hang.sentence();
+  result.goes_on = result.hang.silent.empty() &&
+                   std::ranges::all_of(states, [](const RankState& s) { return s.can_leave; });
+  // Where all have nothing to do, they wait for a time to come.
+  const bool none_works = std::ranges::all_of(states, &RankState::rests);
+  result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
+                (none_works || std::ranges::any_of(states, moves));
+  result.states = std::move(states);
+  const nlohmann::json told{
+      {"sentence", result.sentence}, {"calm", result.calm}, {"goes_on", result.goes_on}};
+  const std::string text = told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const RankState& state : result.states) {
+    if (state.rank != rank_) post(state.rank, finding, text);
+  }
+  return result;
+}
+
+std::optional<RankPoll::Result> RankPoll::told() {
+  int from = 0;
+  const auto message = take(finding, &from);
+  if (!message) return std::nullopt;
+  const nlohmann::json told = nlohmann::json::parse(*message, nullptr, false);
+  if (!told.is_object()) return std::nullopt;
+  return Result{.leader = from,
+                .sentence = told.value("sentence", ""),
+                .calm = told.value("calm", false),
+                .goes_on = told.value("goes_on", false)};
+}
+
+RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
+                                const std::function<void()>& meanwhile) {
+  const units::Nanoseconds begin = comm::now();
+  const std::string text = to_json(own);
+  for (int rank = 0; rank < leaders(); ++rank) {
+    if (rank != rank_) post(rank, answer, text);
+  }
+  if (may_lead()) ask_all();
+  std::vector<RankState> states{own};
+  std::optional<Result> result;
+  const auto all_there = [&] { return static_cast<int>(states.size()) == size_; };
+  while (!result) {
+    collect(states);
+    const units::Nanoseconds waited = comm::now() - begin;
+    const bool is_lowest = std::ranges::min(states, {}, &RankState::rank).rank == rank_;
+    if (may_lead() && is_lowest && (all_there() || waited > answers_within)) {
+      result = lead(std::move(states), timeout);
+    } else if (auto found = told()) {
+      result = std::move(found);
+    } else if (waited > finding_within) {
+      result = Result{.states = std::move(states), .sentence = "no rank of the first few answered"};
+    } else {
+      meanwhile();
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  asked_ = false;
+  ++number_;
+  return std::move(*result);
+}
+
+std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found) {
+  using nlohmann::json;
+  json culprits = json::array(), ranks = json::array();
+  for (const Culprit& culprit : found.hang.culprits) {
+    culprits.push_back({{"rank", culprit.rank}, {"what", culprit.what}});
+  }
+  for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
+  const json whole{{"created", base::utc_now()},
+                   {"timeout", which.timeout.value()},
+                   {"sentence", found.sentence},
+                   {"first_op", found.hang.first_op},
+                   {"waiting", found.hang.waiting},
+                   {"absent", found.hang.absent},
+                   {"silent", found.hang.silent},
+                   {"culprits", culprits},
+                   {"ranks", ranks}};
+  std::filesystem::path path = results::resolved_output(which.run_file);
+  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(which.ranks);
+  const int speaker =
+      found.leader < 0 && !found.states.empty() ? found.states.front().rank : found.leader;
+  if (!is_most) {
+    path += fmt::format(".hang-rank{}.json", speaker);
+  } else {
+    path += which.number == 1 ? ".hang.json" : fmt::format(".hang-{}.json", which.number);
+  }
+  results::TemporaryFile temporary{path.parent_path()};
+  std::ofstream out{temporary.path()};
+  out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  out.close();
+  if (!out) throw base::Error("cannot write " + path.string());
+  static_cast<void>(temporary.publish(path, results::Publish::replace));
+  return path;
+}
+
+}  // namespace isoscale::runner
