@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "mesh/reach.hpp"
 #include "results/run_data.hpp"
 
 /// Facts about a point that take no report: its labels, MPI's ranks, and the nodes that they lie

@@ -19,11 +19,7 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
-#include "analysis/model_flop.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/step_blocks.hpp"
 #include "analysis/step_samples.hpp"
 
 namespace isoscale::analysis {

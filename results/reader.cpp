@@ -22,8 +22,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
-#include "base/limited.hpp"
 #include "base/text.hpp"
 #include "results/hdf5.hpp"
 #include "results/integrity.hpp"

@@ -48,7 +48,7 @@ void put_calibration(hdf5::Group& group, const CalibrationData& calibration);
 [[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
 
 /// Writes the results of preflight into a group that is empty: a column per field of
-/// system::CheckResult, and the facts.
+/// preflight::CheckResult, and the facts.
 void put_preflight(hdf5::Group& group, const PreflightData& preflight);
 [[nodiscard]] PreflightData get_preflight(const hdf5::Group& group, int minor);
 

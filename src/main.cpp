@@ -12,13 +12,8 @@
 #include "base/log.hpp"
 #include "commands.hpp"
 #include "config/command_line.hpp"
-#include "config/listing.hpp"
+#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "predict_command.hpp"
-#include "print.hpp"
-#include "report_command.hpp"
-#include "run_command.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale {
 namespace {

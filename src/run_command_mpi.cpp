@@ -18,12 +18,10 @@
 #include "analysis/report.hpp"
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
 #include "commands.hpp"
-#include "config/arguments.hpp"
 #include "config/command_line.hpp"
+#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "print.hpp"
 #include "results/reader.hpp"
 #include "runner/errors.hpp"
 #include "runner/preflight.hpp"
@@ -31,7 +29,6 @@
 #include "runner/watch/supervisor.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale {
 namespace {

@@ -13,10 +13,7 @@
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/findings/rule.hpp"
-#include "analysis/labels.hpp"
 #include "analysis/point_facts.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {

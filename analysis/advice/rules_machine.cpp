@@ -13,13 +13,8 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/findings/judges.hpp"
-#include "analysis/findings/point_facts.hpp"
 #include "analysis/microbench/row.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
@@ -28,7 +23,7 @@
 namespace isoscale::analysis::judges {
 namespace {
 
-using system::CheckResult;
+using preflight::CheckResult;
 
 using Causes = std::vector<const NamedCause*>;
 
@@ -95,8 +90,8 @@ std::vector<const CheckResult*> warnings_of(const results::RunData& run,
   if (!run.preflight) return found;
   for (const std::string_view check : names) {
     for (const CheckResult& result : run.preflight->results) {
-      const bool bad =
-          result.verdict == system::Verdict::warning || result.verdict == system::Verdict::stop;
+      const bool bad = result.verdict == preflight::Verdict::warning ||
+                       result.verdict == preflight::Verdict::stop;
       if (result.name == check && bad) found.push_back(&result);
     }
   }

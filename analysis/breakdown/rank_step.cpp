@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {

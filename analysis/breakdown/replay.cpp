@@ -13,14 +13,11 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/breakdown/like_ranks.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
-#include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {

@@ -17,16 +17,10 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/calibration/curve.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/calibration/growth.hpp"
 #include "analysis/microbench/row.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/rows/row.hpp"
-#include "analysis/statistics/robust.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/robust.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -19,8 +19,8 @@
 #include "analysis/curves.hpp"
 #include "analysis/merge/identity.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/sentences.hpp"
-#include "analysis/render/csv_cells.hpp"
 #include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {

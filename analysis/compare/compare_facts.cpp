@@ -10,18 +10,11 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/compare_tables.hpp"
 #include "analysis/compare/differences.hpp"
-#include "analysis/compare/overall.hpp"
-#include "analysis/compare/sentences.hpp"
-#include "analysis/compare/unlike_lines.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/labels.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/render/remarks.hpp"
-#include "analysis/render/sentences.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -8,13 +8,9 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/compare_tables.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/remarks.hpp"
-#include "analysis/render/sentences.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 
 /// JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with failure,
 /// error or skipped inside. XML 1.0 has no control characters at all, not even as references: all

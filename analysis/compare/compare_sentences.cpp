@@ -12,10 +12,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/remarks.hpp"
-#include "analysis/render/sentences.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

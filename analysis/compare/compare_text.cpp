@@ -9,13 +9,10 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/compare_tables.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/render/markdown_cells.hpp"
-#include "analysis/render/sentences.hpp"
+#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_table.hpp"
 #include "mesh/mesh.hpp"
 #include "units/text.hpp"
 

@@ -17,16 +17,14 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/calibration/gemm_rate.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/launches/settings.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/render/node_cells.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/rows/datasheets.hpp"
-#include "analysis/rows/row.hpp"
-#include "base/plural.hpp"
+#include "analysis/merge/identity.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/remarks.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

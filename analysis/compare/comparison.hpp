@@ -11,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/compare/unlike.hpp"
-#include "analysis/compare/why.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/compare/differences.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/merge/join.hpp"
 #include "statistics/t_test.hpp"
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/causes/against_baseline.hpp"
-#include "analysis/labels.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/curves.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/render/text.hpp"
 #include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {

@@ -15,15 +15,11 @@
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/compare/pairing.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/index/index.hpp"
-#include "analysis/labels.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {

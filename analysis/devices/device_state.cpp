@@ -4,11 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "analysis/devices/usable_series.hpp"
-#include "analysis/point_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
-#include "statistics/estimate.hpp"
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,6 +18,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "analysis/point_facts.hpp"
+#include "base/text.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,11 +13,7 @@
 #include <string_view>
 
 #include "analysis/devices/device_state.hpp"
-#include "analysis/devices/held_down.hpp"
-#include "analysis/devices/usable_series.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 

@@ -14,14 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/causes/slow_links.hpp"
-#include "analysis/causes/slow_ranks.hpp"
 #include "analysis/efficiency/stragglers.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/student.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/t_test.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

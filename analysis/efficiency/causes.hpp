@@ -10,8 +10,8 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "analysis/statistics/robust.hpp"
 #include "results/run_data.hpp"
+#include "statistics/robust.hpp"
 
 /// The causes why points of a curve are not faster, and the laws of scaling that the curve follows.
 namespace isoscale::analysis {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "timeline/median.hpp"
+#include "statistics/estimate.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

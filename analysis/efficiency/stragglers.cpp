@@ -11,10 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
 

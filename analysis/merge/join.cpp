@@ -17,13 +17,9 @@
 #include <vector>
 
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
-#include "analysis/launches/apart.hpp"
-#include "analysis/launches/settings.hpp"
 #include "analysis/merge/identity.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/statistics/over_launches.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/point_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/rows/datasheets.hpp"
-#include "analysis/statistics/robust.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "analysis/microbench/row.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 #include "statistics/estimate.hpp"

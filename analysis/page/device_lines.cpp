@@ -15,10 +15,7 @@
 #include <vector>
 
 #include "analysis/devices/device_state.hpp"
-#include "analysis/devices/usable_series.hpp"
-#include "analysis/page/page_number.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

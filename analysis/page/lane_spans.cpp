@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 
 namespace isoscale::analysis {
 namespace {

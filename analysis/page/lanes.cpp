@@ -13,13 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/page/lane_choice.hpp"
 #include "analysis/page/lane_spans.hpp"
-#include "analysis/page/page_number.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
-#include "analysis/launches/join.hpp"
 #include "analysis/merge/join.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"

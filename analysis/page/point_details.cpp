@@ -12,11 +12,6 @@
 #include <string>
 
 #include "analysis/devices/device_state.hpp"
-#include "analysis/devices/usable_series.hpp"
-#include "analysis/page/device_lines.hpp"
-#include "analysis/page/lanes.hpp"
-#include "analysis/page/rank_map.hpp"
-#include "analysis/page/step_series.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {

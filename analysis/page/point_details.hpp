@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/page/detail_limits.hpp"
+#include "analysis/page/point_details.hpp"
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 

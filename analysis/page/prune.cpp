@@ -12,9 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/natural_order.hpp"
 #include "analysis/render/text.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {

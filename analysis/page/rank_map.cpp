@@ -12,11 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/natural_order.hpp"
-#include "analysis/page/page_number.hpp"
-#include "analysis/page/step_series.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
 

@@ -14,8 +14,6 @@
 #include "analysis/predict/quick_estimate.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/stage_order.hpp"
 
 namespace isoscale::analysis {
 

@@ -13,7 +13,6 @@
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/search.hpp"
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

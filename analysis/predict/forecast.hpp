@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/causes/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "simulate/layout.hpp"

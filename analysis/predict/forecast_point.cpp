@@ -9,14 +9,11 @@
 #include <utility>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/causes/step_costs.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "analysis/model_flop.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
-#include "workloads/hybrid/experts.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
 

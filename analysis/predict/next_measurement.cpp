@@ -14,14 +14,10 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/statistics/student_distribution.hpp"
-#include "config/arguments.hpp"
 #include "config/command_line.hpp"
-#include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
 #include "workloads/model.hpp"
-#include "workloads/model_toml.hpp"
 #include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {

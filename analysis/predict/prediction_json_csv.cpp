@@ -9,8 +9,8 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/csv_cells.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -16,8 +16,6 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"
 #include "units/text.hpp"
 

@@ -15,7 +15,6 @@
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "simulate/measured_time.hpp"
 #include "units/text.hpp"

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/labels.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"

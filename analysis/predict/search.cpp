@@ -25,7 +25,6 @@
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::analysis {

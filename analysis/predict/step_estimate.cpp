@@ -15,12 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/causes/step_costs.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "base/error.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/each_rank.hpp"
-#include "simulate/fold.hpp"
 #include "simulate/noise_delay.hpp"
+#include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/stack/stage.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/causes/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "results/run_data.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/layout.hpp"

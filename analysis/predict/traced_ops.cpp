@@ -18,7 +18,6 @@
 #include "analysis/step_samples.hpp"
 #include "base/error.hpp"
 #include "statistics/estimate.hpp"
-#include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {

@@ -17,10 +17,6 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/rows/infer.hpp"
-#include "analysis/rows/serve.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

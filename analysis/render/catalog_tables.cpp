@@ -12,8 +12,6 @@
 #include <utility>
 
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

@@ -10,19 +10,13 @@
 #include <cstddef>
 #include <numeric>
 
-#include "analysis/causes/cause_tables.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/render/node_cells.hpp"
-#include "analysis/render/sentences.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_table.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/overhead.hpp"
 #include "analysis/step_samples.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "analysis/breakdown/op_times.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "program/op.hpp"
 #include "units/text.hpp"
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "analysis/render/text_table.hpp"
-#include "analysis/statistics/robust.hpp"
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 

@@ -15,9 +15,6 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

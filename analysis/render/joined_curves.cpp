@@ -13,18 +13,13 @@
 #include <string>
 #include <utility>
 
-#include "analysis/causes/cause_tables.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/node_cells.hpp"
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/render_json.hpp"
-#include "analysis/render/sentences.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {

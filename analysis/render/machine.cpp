@@ -21,15 +21,15 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using system::CheckResult;
-using system::Verdict;
+using preflight::CheckResult;
+using preflight::Verdict;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
@@ -45,7 +45,7 @@ std::string subject(const CheckResult& result) {
 
 std::string lines_of(const CheckResult& result, std::size_t width) {
   const std::string verdict =
-      std::string{system::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
+      std::string{preflight::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
   const std::size_t verdict_width = std::string_view{"stop (allowed)"}.size();
   std::string text = fmt::format("  {:<{}}  {:<{}}  {}\n", verdict, verdict_width, result.name,
                                  width, subject(result));
@@ -163,11 +163,11 @@ std::string title_of(const Curve& curve) {
 
 std::string count_checks(const results::PreflightData& preflight) {
   std::vector<std::string> parts;
-  for (const Verdict verdict : system::all_verdicts) {
+  for (const Verdict verdict : preflight::all_verdicts) {
     const auto count = std::ranges::count(preflight.results, verdict, &CheckResult::verdict);
     const bool takes_s = count > 1 && verdict >= Verdict::warning;
     if (count > 0) {
-      parts.push_back(fmt::format("{} {}{}", count, system::name(verdict), takes_s ? "s" : ""));
+      parts.push_back(fmt::format("{} {}{}", count, preflight::name(verdict), takes_s ? "s" : ""));
     }
   }
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -191,7 +191,7 @@ Facts check_facts(const results::PreflightData& preflight) {
   Facts facts{{"preflight", count_checks(preflight)}};
   for (const CheckResult& result : preflight.results) {
     if (result.verdict >= Verdict::warning) {
-      facts.emplace_back("PREFLIGHT", escape(system::to_sentence(result)));
+      facts.emplace_back("PREFLIGHT", escape(preflight::to_sentence(result)));
     }
   }
   return facts;
@@ -201,7 +201,7 @@ Json checks_json(const results::PreflightData& preflight) {
   Json rows = Json::array();
   for (const CheckResult& result : preflight.results) {
     rows.push_back({{"name", result.name},
-                    {"verdict", system::name(result.verdict)},
+                    {"verdict", preflight::name(result.verdict)},
                     {"host", text_or_null(result.host)},
                     {"device", text_or_null(result.device)},
                     {"what", text_or_null(result.what)},

@@ -19,9 +19,8 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/overhead.hpp"
-#include "base/plural.hpp"
+#include "analysis/step_samples.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -14,11 +14,8 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/machine.hpp"
-#include "analysis/render/summary_parts.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "preflight/check.hpp"
-#include "system/preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,13 +15,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/inference.hpp"
-#include "analysis/render/metrics.hpp"
 #include "analysis/render/summary.hpp"
-#include "analysis/render/summary_parts.hpp"
-#include "analysis/rows/bench_tables.hpp"
-#include "analysis/rows/infer.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"
 

@@ -16,10 +16,7 @@
 #include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/metrics.hpp"
 #include "analysis/render/summary.hpp"
-#include "analysis/render/summary_parts.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {

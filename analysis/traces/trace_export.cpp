@@ -14,17 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/matching.hpp"
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/traces/trace_events.hpp"
-#include "analysis/traces/trace_waits.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
-#include "program/label.hpp"
 #include "program/op.hpp"
 #include "results/run_data.hpp"
 #include "timeline/timeline.hpp"

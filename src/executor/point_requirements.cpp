@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "system/memory_policy.hpp"
+#include "machine/memory_policy.hpp"
 
 namespace isoscale::executor {
 namespace {
@@ -97,10 +97,10 @@ void require_no_faults(const SessionOptions& options, std::string_view name) {
 
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work) {
   if (!options.numa_node) return work();
-  std::optional<system::MemoryOnNode> placed;
+  std::optional<machine::MemoryOnNode> placed;
   try {
     placed.emplace(*options.numa_node);
-  } catch (const system::PlacementError& error) {
+  } catch (const machine::PlacementError& error) {
     throw Unsupported(error.what());
   }
   work();

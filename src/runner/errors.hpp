@@ -8,8 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "runner/problem.hpp"
+#include "runner/errors.hpp"
 
 /// Errors as sentences, and their way to all ranks.
 namespace isoscale::runner {

@@ -16,19 +16,11 @@
 #include "preflight/check.hpp"
 #include "preflight/collect.hpp"
 #include "preflight/job_facts.hpp"
-#include "results/choices.hpp"
+#include "results/point_tables.hpp"
 #include "results/reader.hpp"
-#include "runner/device.hpp"
 #include "runner/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/on_root.hpp"
 #include "runner/plan/site.hpp"
-#include "runner/site.hpp"
-#include "runner/sniff.hpp"
-#include "system/preflight/check.hpp"
-#include "system/preflight/collect.hpp"
-#include "system/preflight/job_facts_json.hpp"
-#include "system/preflight/merge_facts.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -13,14 +13,12 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
+#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "runner/budget.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -232,7 +230,7 @@ bool Launch::reopen() {
   }
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
-    for (const system::CheckResult& result : header_.preflight->results) {
+    for (const preflight::CheckResult& result : header_.preflight->results) {
       // The file's own preflight is that of its first launch.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }

@@ -21,7 +21,7 @@ namespace isoscale::runner {
 [[nodiscard]] std::set<int> missing_points(const results::RunData& earlier, const Plan& plan);
 
 /// Lists in what the program, the machine, its ranks and the settings of their libraries
-/// (system::recorded_settings) of `now` differ from the run, a clause each: "3 nodes, not 4",
+/// (machine::recorded_settings) of `now` differ from the run, a clause each: "3 nodes, not 4",
 /// "NCCL_ALGO 'Ring', not unset". Points of both would be no curve. Names of hosts may differ, and
 /// which of their devices are visible.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,

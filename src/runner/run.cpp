@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
-#include "config/resumption.hpp"
 #include "config/run_config.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 #include "runner/errors.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/dry_run.hpp"
@@ -32,11 +30,7 @@
 #include "runner/preflight.hpp"
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
-#include "runner/site.hpp"
 #include "runner/watch/progress.hpp"
-#include "runner/watch/watched_executor.hpp"
-#include "system/facts.hpp"
-#include "system/time_limit.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -128,8 +122,8 @@ void Launch::warn_of_time_limit() const {
   }
   if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  const auto warning =
-      system::time_limit_warning(system::time_limit(system::process_environment(), now), expected);
+  const auto warning = machine::time_limit_warning(
+      machine::time_limit(machine::process_environment(), now), expected);
   if (warning) base::warn(*warning);
 }
 

@@ -22,8 +22,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/utc.hpp"
-#include "results/output.hpp"
+#include "base/text.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
 
@@ -122,12 +121,12 @@ std::vector<RankSoftware> gather_software(const comm::Communicator& world,
   return software;
 }
 
-std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts> facts,
+std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software,
                                            std::span<const int> node_of_rank) {
   std::vector<results::RankFacts> result;
   for (std::size_t r = 0; r < facts.size(); ++r) {
-    const system::MachineFacts& machine = facts[r];
+    const machine::MachineFacts& machine = facts[r];
     results::RankFacts& entry = result.emplace_back(results::RankFacts{.rank = static_cast<int>(r),
                                                                        .host = machine.host,
                                                                        .node = node_of_rank[r],
@@ -166,7 +165,7 @@ std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts>
 
 results::RunData make_header(const config::RunConfig& config, const Site& site,
                              const executor::Description& device,
-                             std::span<const system::MachineFacts> facts,
+                             std::span<const machine::MachineFacts> facts,
                              std::span<const RankSoftware> software) {
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
@@ -183,7 +182,7 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
   data.config_toml = config::to_toml(config);
   data.ranks = site.ranks;
   data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
-  data.environment = system::recorded_environment(system::process_environment());
+  data.environment = machine::recorded_environment(machine::process_environment());
   data.rank_facts = rank_facts(facts, software, site.node_of_rank);
   if (site.oversubscribed) {
     data.warnings.emplace_back(

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "results/writer.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/site.hpp"
-#include "system/facts.hpp"
 
 /// The run file of a launch: its name, its header, its points before they are measured, and where
 /// it is written.
@@ -46,14 +46,14 @@ struct RankSoftware {
 /// Joins the facts of each rank; all three arguments are by rank. What the machine says of itself
 /// goes before what a device says under the same key.
 [[nodiscard]] std::vector<results::RankFacts> rank_facts(
-    std::span<const system::MachineFacts> facts, std::span<const RankSoftware> software,
+    std::span<const machine::MachineFacts> facts, std::span<const RankSoftware> software,
     std::span<const int> node_of_rank);
 
 /// Returns everything of a run but its points and its end, with a new identity. `facts` and
 /// `software` by rank.
 [[nodiscard]] results::RunData make_header(const config::RunConfig& config, const Site& site,
                                            const executor::Description& device,
-                                           std::span<const system::MachineFacts> facts,
+                                           std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
 
 /// Returns the data of a point before it is measured, or of one that is skipped.

@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 #include "program/op.hpp"
-#include "program/op_bytes.hpp"
+#include "program/operands.hpp"
 #include "simulate/machine.hpp"
 #include "simulate/measured_time.hpp"
 

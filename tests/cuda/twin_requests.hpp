@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "mesh/request.hpp"
-#include "mesh/resolve.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.

@@ -7,12 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/page/inert.hpp"
 #include "analysis/page/page.hpp"
-#include "analysis/render/csv_cells.hpp"
-#include "analysis/render/markdown_cells.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_table.hpp"
 #include "base/text.hpp"
 #include "tests/fuzz/target.hpp"

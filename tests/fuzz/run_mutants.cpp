@@ -15,9 +15,7 @@
 #include <string_view>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/index/index.hpp"
 #include "analysis/page/page.hpp"
-#include "analysis/page/page_data.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"

@@ -5,8 +5,6 @@
 #include <memory>
 
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 
 /// CUDA executors on this machine's GPUs.

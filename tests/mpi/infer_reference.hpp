@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "program/fill.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "runner/verify.hpp"
 #include "workloads/stack/parameters.hpp"
 
 /// Inference as plain loops over samples, tokens, heads and columns, in f64, from the data that

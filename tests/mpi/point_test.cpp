@@ -14,9 +14,6 @@
 #include "machine/device_sampler.hpp"
 #include "runner/measure/measure_point.hpp"
 #include "runner/plan/site.hpp"
-#include "runner/point.hpp"
-#include "runner/site.hpp"
-#include "system/sample_source.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"
 

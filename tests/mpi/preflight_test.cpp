@@ -15,9 +15,6 @@
 #include "preflight/job_facts.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/site.hpp"
-#include "runner/site.hpp"
-#include "runner/sniff.hpp"
-#include "system/preflight/job_facts_json.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -17,9 +17,7 @@
 
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
-#include "mesh/resolve.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.

@@ -15,11 +15,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "program/low_precision.hpp"
-#include "program/narrow.hpp"
 #include "workloads/bench/exact_data.hpp"
-#include "workloads/bench/pattern.hpp"
-#include "workloads/bench/sizes.hpp"
-#include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/options.hpp"
 

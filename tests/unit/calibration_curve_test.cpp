@@ -8,8 +8,6 @@
 #include <random>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/curve.hpp"
-#include "analysis/statistics/robust.hpp"
 #include "statistics/robust.hpp"
 
 namespace isoscale::analysis {

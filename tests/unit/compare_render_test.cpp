@@ -14,9 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare/compare_tables.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_escape.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
 

@@ -7,11 +7,8 @@
 
 #include <numeric>
 
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "analysis/step_samples.hpp"
 #include "runner/measure/step_loop.hpp"
-#include "runner/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"

@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "config/arguments.hpp"
 #include "config/command_line.hpp"
 #include "machine/gpu_choice.hpp"
-#include "system/gpu_choice.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -11,9 +11,6 @@
 
 #include "plan_samples.hpp"
 #include "program/op.hpp"
-#include "program/partners.hpp"
-#include "runner/faults.hpp"
-#include "runner/plan.hpp"
 #include "runner/plan/injections.hpp"
 #include "runner/plan/plan.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/natural_order.hpp"
 #include "analysis/page/page.hpp"
-#include "analysis/page/page_data.hpp"
 #include "analysis/render/text.hpp"
 
 #include <gmock/gmock.h>

@@ -4,9 +4,7 @@
 // How long a play is, by device, and what a GPU's cache asks of cold multiplications.
 #include <gtest/gtest.h>
 
-#include "runner/bench_case.hpp"
 #include "runner/microbench/benchmark_case.hpp"
-#include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 

@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/host/op_slower.hpp"
-#include "runner/faults.hpp"
 #include "runner/plan/injections.hpp"
 
 namespace isoscale {

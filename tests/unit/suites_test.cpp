@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/arguments.hpp"
 #include "config/command_line.hpp"
-#include "runner/plan.hpp"
 #include "runner/plan/plan.hpp"
 
 namespace isoscale::runner {

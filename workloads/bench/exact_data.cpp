@@ -11,10 +11,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "program/fill.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "program/narrow.hpp"
-#include "workloads/bench/pattern.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::workloads {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/workload.hpp"
 

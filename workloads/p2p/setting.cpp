@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "units/text.hpp"
 #include "workloads/options.hpp"
 #include "workloads/p2p/p2p.hpp"

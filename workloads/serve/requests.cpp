@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::serve {

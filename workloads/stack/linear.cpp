@@ -9,10 +9,7 @@
 
 #include "base/error.hpp"
 #include "program/low_precision.hpp"
-#include "program/narrow.hpp"
 #include "workloads/stack/buffers.hpp"
-#include "workloads/stack/extent.hpp"
-#include "workloads/stack/matrix.hpp"
 
 namespace isoscale::workloads::stack {
 

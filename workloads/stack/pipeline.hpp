@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "mesh/request.hpp"
-#include "mesh/resolve.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {

@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "program/fill.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 #include "workloads/options.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/options.hpp"
 #include "workloads/workload.hpp"

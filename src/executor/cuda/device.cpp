@@ -15,8 +15,8 @@
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/nccl_versions.hpp"
-#include "system/facts.hpp"
-#include "system/gpu_facts.hpp"
+#include "machine/facts.hpp"
+#include "machine/gpu_facts.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -200,7 +200,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
 
 Description description_of(const ChosenGpu& chosen) {
   const Versions found = versions();
-  const system::VisibleGpu& gpu = chosen.gpu;
+  const machine::VisibleGpu& gpu = chosen.gpu;
   Description description;
   description.name = "cuda";
   description.detail =
@@ -208,19 +208,19 @@ Description description_of(const ChosenGpu& chosen) {
                   cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
   constexpr int ten = 10;
   description.compute_capability = ten * gpu.major + gpu.minor;
-  description.precisions = system::precisions_of(gpu.major, gpu.minor);
+  description.precisions = machine::precisions_of(gpu.major, gpu.minor);
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));
   description.memory_free = units::Bytes{free};
   description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
-  description.cores = static_cast<int>(system::machine_facts().bound_core_ids.size());
+  description.cores = static_cast<int>(machine::machine_facts().bound_core_ids.size());
   description.shared_device = chosen.is_shared;
   description.symmetric_problem = symmetric_problem(found.nccl, chosen);
 
-  const system::NvmlLibrary nvml = system::NvmlLibrary::open();
-  if (const auto facts = system::gpu_facts(nvml, gpu.uuid)) {
-    description.facts_text = system::gpu_facts_text(*facts);
-    description.facts_number = system::gpu_facts_number(*facts);
+  const machine::NvmlLibrary nvml = machine::NvmlLibrary::open();
+  if (const auto facts = machine::gpu_facts(nvml, gpu.uuid)) {
+    description.facts_text = machine::gpu_facts_text(*facts);
+    description.facts_number = machine::gpu_facts_number(*facts);
   }
   // These facts come from CUDA itself, with or without NVML.
   description.facts_text["gpu_name"] = gpu.name;

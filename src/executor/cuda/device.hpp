@@ -12,7 +12,6 @@
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
 #include "machine/gpu_choice.hpp"
-#include "system/gpu_choice.hpp"
 
 /// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {

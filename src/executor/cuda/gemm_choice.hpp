@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
 #include "executor/cuda/gemm.hpp"
-#include "executor/cuda/gemm_plan.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {

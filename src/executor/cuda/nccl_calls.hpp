@@ -13,7 +13,6 @@
 
 #include "base/handle.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"

@@ -13,8 +13,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "executor/cuda/check.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "units/text.hpp"
 

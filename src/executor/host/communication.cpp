@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "executor/executor.hpp"
 #include <fmt/format.h>
+#include "comm/communicator.hpp"
+#include "executor/executor.hpp"
 #include "executor/host/calls.hpp"
 #include "executor/host/player.hpp"
 #include "units/text.hpp"

@@ -11,8 +11,6 @@
 
 #include "base/handle.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "executor/communication_needs.hpp"
 #include "executor/point_requirements.hpp"
 #include "program/op.hpp"
 

@@ -16,23 +16,15 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/blas.hpp"
 #include "executor/host/communicators.hpp"
-#include "executor/host/cores.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/memory.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
-#include "executor/host/session.hpp"
-#include "executor/host/staging.hpp"
 #include "executor/point_requirements.hpp"
-#include "executor/transports.hpp"
 #include "machine/kernel_files.hpp"
-#include "system/cgroup.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::host {

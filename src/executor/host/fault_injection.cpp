@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 

@@ -9,7 +9,6 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
 #include "executor/host/fault_injection.hpp"
 #include "executor/host/prepare.hpp"
 

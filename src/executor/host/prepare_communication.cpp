@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <variant>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "executor/resolver.hpp"

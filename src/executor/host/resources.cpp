@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "system/cgroup.hpp"
+#include "machine/kernel_files.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::host {
@@ -46,13 +46,13 @@ int cores_of_this_rank(int ranks_on_node) {
   cpu_set_t mask;
   // Fails on machines with more CPUs than the mask holds; those are not short of cores.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
-  return cores_of_rank(allowed, on_node, ranks_on_node, system::cpu_limit(system::read_file));
+  return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
 }
 
 namespace {
 
 [[noreturn]] void refuse(units::Bytes bytes, int code) {
-  const auto left = system::memory_available(system::read_file);
+  const auto left = machine::memory_available(machine::read_file);
   throw base::Error(
       fmt::format("cannot allocate {} of memory for this rank ({}); {} free on its node: use a "
                   "smaller model or "

@@ -16,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "system/gpu_samples.hpp"
-#include "system/sample_source.hpp"
+#include "machine/device_sampler.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -175,33 +174,34 @@ void collect_communicators(const comm::Communicator& point,
   }
 }
 
-std::vector<system::Source> sources_of(const SamplingDuty& duty, const system::NvmlLibrary& nvml) {
-  std::vector<system::Source> sources;
-  const auto add = [&sources](std::vector<system::Source> more) {
+std::vector<machine::Source> sources_of(const SamplingDuty& duty,
+                                        const machine::NvmlLibrary& nvml) {
+  std::vector<machine::Source> sources;
+  const auto add = [&sources](std::vector<machine::Source> more) {
     std::ranges::move(more, std::back_inserter(sources));
   };
-  if (!duty.gpu_uuid.empty()) add(system::gpu_sources(nvml, duty.gpu_uuid));
+  if (!duty.gpu_uuid.empty()) add(machine::gpu_sources(nvml, duty.gpu_uuid));
   if (duty.node) {
-    const system::FileTree tree;
-    add(system::cpu_clock_sources(tree, duty.cpus));
-    add(system::cpu_throttle_sources(tree, duty.cpus));
-    add(system::cpu_busy_sources(tree, duty.cpus));
-    add(system::energy_sources(tree));
-    add(system::temperature_sources(tree));
-    add(system::network_sources(tree));
+    const machine::FileTree tree;
+    add(machine::cpu_clock_sources(tree, duty.cpus));
+    add(machine::cpu_throttle_sources(tree, duty.cpus));
+    add(machine::cpu_busy_sources(tree, duty.cpus));
+    add(machine::energy_sources(tree));
+    add(machine::temperature_sources(tree));
+    add(machine::network_sources(tree));
   }
   return sources;
 }
 
 /// Only who has a GPU starts its library.
-system::NvmlLibrary nvml_for(const SamplingDuty& duty) {
-  if (!duty.gpu_uuid.empty()) return system::NvmlLibrary::open();
-  return system::NvmlLibrary{[](const char*) -> void* { return nullptr; }};
+machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
+  if (!duty.gpu_uuid.empty()) return machine::NvmlLibrary::open();
+  return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};
 }
 
-json to_json(const std::vector<system::SampledSeries>& all) {
+json to_json(const std::vector<machine::SampledSeries>& all) {
   json rows = json::array();
-  for (const system::SampledSeries& series : all) {
+  for (const machine::SampledSeries& series : all) {
     std::vector<std::int64_t> time;
     for (const units::Nanoseconds at : series.time) time.push_back(at.value());
     rows.push_back({series.channel.device, series.channel.quantity, series.channel.unit,
@@ -301,7 +301,8 @@ void collect(const comm::Communicator& point, const Record& record, const comm::
 
 SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                            std::span<const int> node_of_rank,
-                           std::span<const system::MachineFacts> facts, std::string_view gpu_uuid) {
+                           std::span<const machine::MachineFacts> facts,
+                           std::string_view gpu_uuid) {
   constexpr std::size_t most = 600, fewest = 60, of_all_ranks = 76'800;
   const auto node_of = [&](std::size_t position) {
     return node_of_rank[static_cast<std::size_t>(world_ranks[position])];
@@ -332,11 +333,11 @@ PointSampler::PointSampler(const SamplingDuty& duty)
 
 GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})) {
   constexpr std::array<std::string_view, 2> wanted{"sm_clock", "throttle_reasons"};
-  if (!uuid.empty()) sources_ = system::gpu_sources(nvml_, uuid, wanted);
+  if (!uuid.empty()) sources_ = machine::gpu_sources(nvml_, uuid, wanted);
 }
 
 void collect_device_series(const comm::Communicator& point, const Record& record,
-                           const std::vector<system::SampledSeries>& mine,
+                           const std::vector<machine::SampledSeries>& mine,
                            results::PointData& data) {
   const std::vector<std::uint8_t> packed = json::to_cbor(to_json(mine));
   const auto parts = point.gather(std::as_bytes(std::span{packed}));

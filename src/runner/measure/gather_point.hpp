@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/clock.hpp"
-#include "comm/world.hpp"
+#include "comm/clock_offset.hpp"
+#include "comm/communicator.hpp"
+#include "machine/device_sampler.hpp"
+#include "machine/facts.hpp"
+#include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "system/device_sampler.hpp"
-#include "system/facts.hpp"
-#include "system/nvml.hpp"
 
 /// Brings the records of all ranks of a point together on its rank 0, and decides what each rank
 /// contributes: whose spans are kept, and who samples which device.
@@ -65,18 +65,18 @@ struct SamplingDuty {
 /// rank 0 can hold all of them. `facts` and `node_of_rank` by world rank. Pure.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
-                                         std::span<const system::MachineFacts> facts,
+                                         std::span<const machine::MachineFacts> facts,
                                          std::string_view gpu_uuid);
 
 /// Samples by its duty from its construction until stop().
 class PointSampler {
  public:
   explicit PointSampler(const SamplingDuty& duty);
-  [[nodiscard]] std::vector<system::SampledSeries> stop() { return sampler_.stop(); }
+  [[nodiscard]] std::vector<machine::SampledSeries> stop() { return sampler_.stop(); }
 
  private:
-  system::NvmlLibrary nvml_;  ///< outlives what is read with it
-  system::DeviceSampler sampler_;
+  machine::NvmlLibrary nvml_;  ///< outlives what is read with it
+  machine::DeviceSampler sampler_;
 };
 
 /// The quantities of a rank's GPU that are sampled beside the rows of a micro-benchmark: its clock,
@@ -85,18 +85,18 @@ class GpuWatch {
  public:
   explicit GpuWatch(const std::string& uuid);  ///< "" = there is no GPU, nor any source
   /// They live as long as this.
-  [[nodiscard]] const std::vector<system::Source>& sources() const { return sources_; }
+  [[nodiscard]] const std::vector<machine::Source>& sources() const { return sources_; }
 
  private:
-  system::NvmlLibrary nvml_;  ///< outlives what is read with it
-  std::vector<system::Source> sources_;
+  machine::NvmlLibrary nvml_;  ///< outlives what is read with it
+  std::vector<machine::Source> sources_;
 };
 
 /// Collective over the point, after collect(): every rank's series into `data` on its rank 0, times
 /// counted from the begin of rank 0's first step on its clock; and how long rank 0's steps took
 /// together.
 void collect_device_series(const comm::Communicator& point, const Record& record,
-                           const std::vector<system::SampledSeries>& mine,
+                           const std::vector<machine::SampledSeries>& mine,
                            results::PointData& data);
 
 }  // namespace isoscale::runner

@@ -9,13 +9,9 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
-#include "runner/measure.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "runner/plan.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/progress.hpp"
 #include "runner/watch/progress.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale::runner {
 

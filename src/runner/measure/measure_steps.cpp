@@ -9,9 +9,9 @@
 #include <span>
 #include <stdexcept>
 
+#include "program/added_sections.hpp"
 #include "program/op.hpp"
-#include "program/solo.hpp"
-#include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 #include "results/run_data.hpp"

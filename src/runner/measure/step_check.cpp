@@ -15,14 +15,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "program/access.hpp"
-#include "program/checksum.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/match.hpp"
+#include "program/op.hpp"
 #include "program/operands.hpp"
-#include "program/partners.hpp"
-#include "runner/watch/calls_made.hpp"
-#include "runner/watch/rank_runs.hpp"
 #include "runner/watch/rank_state.hpp"
 #include "units/text.hpp"
 

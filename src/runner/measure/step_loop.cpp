@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

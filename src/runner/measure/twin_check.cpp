@@ -13,9 +13,9 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
-#include "program/access.hpp"
 #include "program/check.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
+#include "program/operands.hpp"
 #include "runner/errors.hpp"
 
 namespace isoscale::runner {

@@ -9,8 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "workloads/bench/pattern.hpp"
-#include "workloads/bench/product.hpp"
+#include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -14,9 +14,7 @@
 #include "executor/executor.hpp"
 #include "machine/device_sampler.hpp"
 #include "program/program.hpp"
-#include "runner/measure.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "system/device_sampler.hpp"
 #include "workloads/bench/bench.hpp"
 
 /// Plays one case of a micro-benchmark until enough is known, and compares its results bit for bit.

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "program/faults.hpp"
 #include "program/session_options.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure/measure_point.hpp"

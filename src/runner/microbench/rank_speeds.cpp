@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "program/builder.hpp"
 #include "runner/errors.hpp"
-#include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 #include "workloads/bench/bench.hpp"
 #include "workloads/gemm/gemm.hpp"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
+#include "preflight/job_facts.hpp"
 #include "program/session_options.hpp"
-#include "system/preflight/job_facts.hpp"
 #include "workloads/workload.hpp"
 
 /// Measures how fast each rank computes and exchanges, before points are: for the sniff test, since
@@ -30,7 +30,7 @@ using Partners = std::vector<int>;
 /// The result of the sniff test on this rank.
 struct Sniffed {
   std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all multiply
-  std::vector<system::CheckedNeighbour> neighbours;
+  std::vector<preflight::CheckedNeighbour> neighbours;
   std::optional<std::string> problem;  ///< why nothing came of it; alike on all ranks
 };
 

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
-#include "system/nvml.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -118,14 +118,14 @@ std::vector<std::vector<int>> groups_of(const RowData& row, const results::Point
 
 }  // namespace
 
-GpuState gpu_state_of(std::span<const system::SampledSeries> sampled) {
+GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
   GpuState state;
-  for (const system::SampledSeries& series : sampled) {
+  for (const machine::SampledSeries& series : sampled) {
     if (series.channel.quantity == "sm_clock") state.sm_clock = median_of(series.value);
     if (series.channel.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
       state.throttle_reasons = state.throttle_reasons.value_or(0) |
-                               (static_cast<std::uint64_t>(bits) & ~system::nvml::idle_reason);
+                               (static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason);
     }
   }
   return state;

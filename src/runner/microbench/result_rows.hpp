@@ -24,7 +24,7 @@ struct GpuState {
 
   bool operator==(const GpuState&) const = default;
 };
-[[nodiscard]] GpuState gpu_state_of(std::span<const system::SampledSeries> sampled);
+[[nodiscard]] GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled);
 
 /// The report of one rank about a case.
 struct RankReport {

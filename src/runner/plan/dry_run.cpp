@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "runner/errors.hpp"
 #include "runner/measure/step_loop.hpp"
 #include "runner/microbench/rank_speeds.hpp"
@@ -24,7 +24,7 @@
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "units/text.hpp"
-#include "workloads/hybrid/experts.hpp"
+#include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {
 

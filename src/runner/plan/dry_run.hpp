@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "runner/plan/plan.hpp"
 #include "units/quantity.hpp"

@@ -10,10 +10,8 @@
 
 #include "comm/clock_offset.hpp"
 #include "config/injection.hpp"
-#include "program/faults.hpp"
 #include "program/session_options.hpp"
-#include "runner/measure.hpp"
-#include "runner/plan.hpp"
+#include "runner/measure/measure_steps.hpp"
 #include "runner/plan/plan.hpp"
 
 /// The effects of injected faults on one rank of one point; pure functions.

@@ -11,12 +11,9 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "executor/point_requirements.hpp"
-#include "executor/transports.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh/reach.hpp"
 #include "runner/plan/injections.hpp"
 #include "runner/plan/program_needs.hpp"
 #include "units/text.hpp"

@@ -17,16 +17,15 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/staging.hpp"
-#include "executor/transports.hpp"
+#include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
-#include "program/checked.hpp"
+#include "program/added_sections.hpp"
 #include "runner/plan/injections.hpp"
 #include "units/text.hpp"
 #include "workloads/options.hpp"
-#include "workloads/stack/state_plan.hpp"
+#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
-#include "system/facts.hpp"
+#include "machine/facts.hpp"
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
 
@@ -46,18 +46,18 @@ struct Site {
 };
 
 /// Collective: returns every rank's facts, on all ranks, by rank.
-[[nodiscard]] std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world);
+[[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
 /// True if some ranks must share a core: no assignment gives each of them a physical core of those
 /// it is bound to, or a node has more of them than physical cores, or than CPUs that a control
 /// group leaves them. What is unknown says nothing. `ranks` index `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
-                               std::span<const system::MachineFacts> facts,
+                               std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);
 
 /// Collective: returns the site of the launch, the same on all ranks.
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
-                             std::span<const system::MachineFacts> facts);
+                             std::span<const machine::MachineFacts> facts);
 
 /// Returns the site that a plan for `config` is made for, on `site` and beyond. --ranks-per-node
 /// says which ranks share a node; without it nobody knows for more ranks than there are. Other

@@ -13,12 +13,12 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "runner/errors.hpp"
 #include "runner/serving/serving.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/serve/ledger.hpp"
+#include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serve {
@@ -48,16 +48,16 @@ struct Message {
 };
 static_assert(std::is_trivially_copyable_v<Message>);
 
-void send(const comm::Mail& mail, int to, int box, const Message& message,
+void send(const comm::MessageQueue& mail, int to, int box, const Message& message,
           units::Seconds patience) {
   mail.send(to, box, std::as_bytes(std::span{&message, 1}), patience);
 }
 
 /// Throws base::Error for what is no message.
-Message read(const comm::Envelope& envelope) {
+Message read(const comm::Message& envelope) {
   Message message;
-  if (envelope.letter.size() != sizeof message) throw base::Error("a message of the wrong length");
-  std::memcpy(&message, envelope.letter.data(), sizeof message);
+  if (envelope.bytes.size() != sizeof message) throw base::Error("a message of the wrong length");
+  std::memcpy(&message, envelope.bytes.data(), sizeof message);
   return message;
 }
 
@@ -65,7 +65,7 @@ constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
  public:
-  Dispatcher(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+  Dispatcher(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
              Activity* activity)
       : mail_(mail),
         trial_(trial),
@@ -147,7 +147,7 @@ class Dispatcher {
     return any;
   }
 
-  void note(const comm::Envelope& envelope) {
+  void note(const comm::Message& envelope) {
     const Message message = read(envelope);
     if (message.kind == Kind::failed) {
       throw base::Error(fmt::format("rank {} could not continue", mail_.world_rank(envelope.from)));
@@ -182,7 +182,7 @@ class Dispatcher {
     std::this_thread::sleep_for(std::chrono::duration<double>{seconds});
   }
 
-  const comm::Mail& mail_;
+  const comm::MessageQueue& mail_;
   const Trial& trial_;
   const std::stop_token& stop_;
   Activity* activity_;
@@ -203,7 +203,8 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
 }
 
 /// The next message; throws base::Error when none comes for `patience`.
-Message wait_for(const comm::Mail& mail, int box, units::Seconds patience, Activity* activity) {
+Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience,
+                 Activity* activity) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
   const Activity::Idle idle{activity};
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(patience);
@@ -327,7 +328,7 @@ Pace pace_of(const ReplicaPart& part, std::size_t size) {
 
 }  // namespace
 
-Served dispatch(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+Served dispatch(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
                 Activity* activity) {
   return Dispatcher{mail, trial, stop, activity}.run();
 }

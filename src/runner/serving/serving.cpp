@@ -21,17 +21,9 @@
 #include "comm/message_queue.hpp"
 #include "program/check.hpp"
 #include "results/run_data.hpp"
-#include "runner/collect.hpp"
 #include "runner/errors.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/problem.hpp"
-#include "runner/serve/dispatcher.hpp"
-#include "runner/serve/replica.hpp"
-#include "runner/serve/rows.hpp"
-#include "workloads/serve/search.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/serve/setting.hpp"
-#include "workloads/serve/summary.hpp"
 #include "workloads/serve/trials.hpp"
 
 namespace isoscale::runner::serve {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "executor/executor.hpp"
 #include "runner/microbench/microbench.hpp"
 #include "runner/watch/progress.hpp"
-#include "workloads/serve/dispatch.hpp"
-#include "workloads/serve/summary.hpp"
+#include "workloads/serve/requests.hpp"
+#include "workloads/serve/trials.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher on rank 0 of the point sends each
 /// request to a replica. The first rank of a replica, its leader, takes requests and decides what
@@ -55,18 +55,18 @@ struct Served {
 /// end, whatever happened. Between looks it sleeps: the thread that calls it takes next to nothing
 /// from a replica on the same core. Does not throw. `stop` ends it early. While no request is due,
 /// `activity`, if there is one, notes that this rank is idle.
-[[nodiscard]] Served dispatch(const comm::Mail& mail, const Trial& trial,
+[[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
                               const std::stop_token& stop, Activity* activity);
 
 /// The part that this rank plays in its replica.
 struct ReplicaPart {
   executor::Session& session;
-  const comm::Mail& point;           ///< among all ranks of the point
-  const comm::Mail& replica;         ///< among those of the replica; the leader is rank 0
-  int ranks = 1;                     ///< of the replica
-  std::vector<std::uint64_t> sizes;  ///< batch sizes, ascending; see workloads::serve::sizes_of
-  std::uint64_t output = 1;          ///< tokens of an answer, at most
-  Activity* activity = nullptr;      ///< notes that it is idle while nobody asks; may be null
+  const comm::MessageQueue& point;    ///< among all ranks of the point
+  const comm::MessageQueue& replica;  ///< among those of the replica; the leader is rank 0
+  int ranks = 1;                      ///< of the replica
+  std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending; see workloads::serve::sizes_of
+  std::uint64_t output = 1;           ///< tokens of an answer, at most
+  Activity* activity = nullptr;       ///< notes that it is idle while nobody asks; may be null
 };
 
 /// On the leader, until the dispatcher (rank 0 of the point) says that all is answered. Requests

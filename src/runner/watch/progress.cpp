@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "comm/world.hpp"
-#include "executor/forwarding.hpp"
+#include "comm/communicator.hpp"
+#include "executor/executor.hpp"
 #include "program/outline.hpp"
 #include "runner/watch/rank_state.hpp"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"

@@ -13,9 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "base/plural.hpp"
 #include "base/text.hpp"
-#include "runner/watch/rank_runs.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

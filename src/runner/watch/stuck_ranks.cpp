@@ -19,10 +19,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/plural.hpp"
-#include "base/utc.hpp"
-#include "results/files.hpp"
-#include "results/output.hpp"
+#include "base/text.hpp"
+#include "results/run_files.hpp"
 #include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {
@@ -94,9 +92,9 @@ enum Box : int { question, answer, finding };
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};
 
-std::string text_of(const comm::Envelope& envelope) {
-  std::string text(envelope.letter.size(), '\0');
-  std::ranges::transform(envelope.letter, text.begin(),
+std::string text_of(const comm::Message& envelope) {
+  std::string text(envelope.bytes.size(), '\0');
+  std::ranges::transform(envelope.bytes, text.begin(),
                          [](std::byte byte) { return static_cast<char>(byte); });
   return text;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
@@ -83,7 +83,7 @@ class RankPoll {
   [[nodiscard]] std::optional<std::string> take(int box, int* from = nullptr);
   [[nodiscard]] std::optional<Result> told();
 
-  comm::Mail mail_;
+  comm::MessageQueue mail_;
   int rank_, size_;
   bool asked_ = false;
   int number_ = 0;  ///< of this poll: messages of earlier ones may still arrive

@@ -15,11 +15,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "comm/mail.hpp"
 #include "comm/message_queue.hpp"
 #include "runner/errors.hpp"
-#include "runner/problem.hpp"
-#include "runner/watch/hang_file.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 #include "units/text.hpp"
 

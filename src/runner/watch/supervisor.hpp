@@ -18,10 +18,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "comm/world.hpp"
-#include "runner/watch/board.hpp"
 #include "runner/watch/progress.hpp"
-#include "runner/watch/roll_call.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 #include "units/quantity.hpp"
 
