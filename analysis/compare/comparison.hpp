@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/compare/differences.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/merge/join.hpp"
 #include "statistics/t_test.hpp"
 

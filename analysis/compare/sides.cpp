@@ -42,7 +42,7 @@ std::vector<int> common_ranks(const Curve& a, const Curve& b) {
 }
 
 /// A pair that could be, and how good it would be.
-struct Candidate {
+struct CurvePair {
   Pair pair;
   std::size_t common = 0;    ///< points
   std::size_t launches = 0;  ///< of these points, on both sides
@@ -64,9 +64,9 @@ std::size_t launches_at(const JoinedCurve& curve, std::span<const int> ranks) {
   return count;
 }
 
-std::vector<Candidate> candidates(std::span<const JoinedCurve> first,
+std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
                                   std::span<const JoinedCurve> other) {
-  std::vector<Candidate> all;
+  std::vector<CurvePair> all;
   for (std::size_t i = 0; i < first.size(); ++i) {
     for (std::size_t j = 0; j < other.size(); ++j) {
       if (first[i].experiment.workload != other[j].experiment.workload) continue;
@@ -78,7 +78,7 @@ std::vector<Candidate> candidates(std::span<const JoinedCurve> first,
            .launches = launches_at(first[i], common) + launches_at(other[j], common)});
     }
   }
-  std::ranges::sort(all, {}, &Candidate::rank);
+  std::ranges::sort(all, {}, &CurvePair::rank);
   return all;
 }
 
@@ -89,7 +89,7 @@ std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
                               std::span<const JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
   std::vector<Pair> pairs;
-  for (Candidate& at : candidates(first, other)) {
+  for (CurvePair& at : candidates(first, other)) {
     if (used_first[at.pair.first] || used_other[at.pair.other]) continue;
     used_first[at.pair.first] = used_other[at.pair.other] = true;
     pairs.push_back(std::move(at.pair));

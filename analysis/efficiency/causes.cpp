@@ -139,6 +139,8 @@ std::optional<Located> serial_fraction(std::span<const LinearSample<2>> samples)
   return explains ? std::optional{fraction} : std::nullopt;
 }
 
+}  // namespace
+
 std::optional<Located> karp_flatt(const ScalingPoint& point) {
   if (!(point.p > 1) || !(point.speedup > 0)) return std::nullopt;
   const auto fraction = [&point](double speedup) {
@@ -181,6 +183,8 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
   }
   return result;
 }
+
+namespace {
 
 constexpr double visible = 0.01;           ///< of the step: waiting that is worth a word
 constexpr double one_to_blame = 0.5;       ///< of the waiting that all ranks cause

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/microbench/row.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 #include "statistics/estimate.hpp"

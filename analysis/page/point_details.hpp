@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/merge/join.hpp"
-#include "analysis/page/point_details.hpp"
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 

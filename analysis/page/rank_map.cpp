@@ -24,29 +24,30 @@ using results::PointData;
 
 constexpr double cell_digits = 1e4;  ///< a cell is a colour: a hundredth of a percent is enough
 
-struct Row {
+struct NodeRow {
   std::string host{};
   std::vector<int> ranks{};  ///< of the point, ascending in the launch
 };
 
-std::vector<Row> rows_of_ranks(std::span<const results::RankFacts> facts, const PointData& point) {
-  std::vector<Row> rows;
+std::vector<NodeRow> rows_of_ranks(std::span<const results::RankFacts> facts,
+                                   const PointData& point) {
+  std::vector<NodeRow> rows;
   for (int rank = 0; rank < point.ranks; ++rank) {
     const results::RankFacts* const of_rank = facts_of(facts, point, rank);
     rows.push_back({.host = of_rank != nullptr ? of_rank->host : "", .ranks = {rank}});
   }
   std::ranges::stable_sort(
-      rows, {}, [&point](const Row& row) { return world_rank(point, row.ranks.front()); });
+      rows, {}, [&point](const NodeRow& row) { return world_rank(point, row.ranks.front()); });
   std::ranges::stable_sort(
-      rows, [](const Row& a, const Row& b) { return before_naturally(a.host, b.host); });
+      rows, [](const NodeRow& a, const NodeRow& b) { return before_naturally(a.host, b.host); });
   return rows;
 }
 
 /// Rows of one host put together where they are too many, then those of neighbouring hosts.
-std::vector<Row> together(std::vector<Row> rows, std::size_t most) {
+std::vector<NodeRow> together(std::vector<NodeRow> rows, std::size_t most) {
   if (rows.size() <= most) return rows;
-  std::vector<Row> of_host;
-  for (Row& row : rows) {
+  std::vector<NodeRow> of_host;
+  for (NodeRow& row : rows) {
     if (of_host.empty() || of_host.back().host != row.host) {
       of_host.push_back(std::move(row));
     } else {
@@ -54,9 +55,9 @@ std::vector<Row> together(std::vector<Row> rows, std::size_t most) {
     }
   }
   if (of_host.size() <= most) return of_host;
-  std::vector<Row> result(most);
+  std::vector<NodeRow> result(most);
   for (std::size_t i = 0; i < of_host.size(); ++i) {
-    Row& row = result[i * most / of_host.size()];
+    NodeRow& row = result[i * most / of_host.size()];
     const bool is_first = row.ranks.empty();
     row.host = is_first ? of_host[i].host
                         : row.host.substr(0, row.host.find(" to ")) + " to " + of_host[i].host;
@@ -97,7 +98,7 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
 
 /// The mean over those ranks of a row that have a value; absent without any.
 template <class ValueOf>
-std::optional<double> mean_over(const Row& row, const ValueOf& value_of) {
+std::optional<double> mean_over(const NodeRow& row, const ValueOf& value_of) {
   double sum = 0;
   int count = 0;
   for (const int rank : row.ranks) {
@@ -110,7 +111,7 @@ std::optional<double> mean_over(const Row& row, const ValueOf& value_of) {
   return sum / count;
 }
 
-Json cells(const PointData& point, const std::vector<Row>& rows,
+Json cells(const PointData& point, const std::vector<NodeRow>& rows,
            const std::vector<std::size_t>& steps, std::size_t most) {
   if (point.ranks < 2 || steps.empty()) return {};
   const std::size_t every = std::max<std::size_t>(1, (steps.size() + most - 1) / most);
@@ -144,7 +145,7 @@ Json cells(const PointData& point, const std::vector<Row>& rows,
 
 /// Adds the times of ranks that traces tell: seconds of each category, and what others waited for
 /// them.
-void add_traced(const PointReport& point, const std::vector<Row>& rows, Json& map) {
+void add_traced(const PointReport& point, const std::vector<NodeRow>& rows, Json& map) {
   const BreakdownResult& breakdown = point.breakdown;
   std::map<int, const Breakdown*> of_rank;
   for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
@@ -153,7 +154,7 @@ void add_traced(const PointReport& point, const std::vector<Row>& rows, Json& ma
   for (const Category& category : categories()) {
     Json column = Json::array();
     const bool known = is_known(breakdown, category.seconds);
-    for (const Row& row : rows) {
+    for (const NodeRow& row : rows) {
       column.push_back(drawn(mean_over(row, [&](int rank) -> std::optional<double> {
         const auto found = of_rank.find(rank);
         if (!known || found == of_rank.end()) return std::nullopt;
@@ -163,7 +164,7 @@ void add_traced(const PointReport& point, const std::vector<Row>& rows, Json& ma
     map[std::string{category.name}] = std::move(column);
   }
   Json caused = Json::array();
-  for (const Row& row : rows) {
+  for (const NodeRow& row : rows) {
     caused.push_back(drawn(mean_over(row, [&](int rank) -> std::optional<double> {
       const auto at = static_cast<std::size_t>(rank);
       const bool known = breakdown.wait_known && of_rank.contains(rank);
@@ -179,13 +180,13 @@ void add_traced(const PointReport& point, const std::vector<Row>& rows, Json& ma
 Json rank_map(std::span<const results::RankFacts> facts, const PointReport& point,
               const DetailLimits& limits) {
   const PointData& data = *point.data;
-  const std::vector<Row> rows = together(rows_of_ranks(facts, data), limits.rows);
+  const std::vector<NodeRow> rows = together(rows_of_ranks(facts, data), limits.rows);
   const std::vector<std::size_t> steps = measured_steps(data);
   const std::vector<double> medians = median_of_rank(data, steps);
   Json hosts = Json::array(), rank = Json::array(), count = Json::array(), host = Json::array();
   Json step = Json::array(), world = Json::array();
   std::map<std::string, std::size_t> place;
-  for (const Row& row : rows) {
+  for (const NodeRow& row : rows) {
     const auto [at, is_new] = place.try_emplace(row.host, place.size());
     if (is_new) hosts.push_back(row.host);
     rank.push_back(row.ranks.front());

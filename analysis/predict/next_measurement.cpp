@@ -17,7 +17,6 @@
 #include "config/command_line.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
-#include "workloads/model.hpp"
 #include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {

@@ -121,11 +121,11 @@ class QuickEstimate {
   /// - layers in flight: by the schedule (ScheduleRow::in_flight). zb-h1 keeps a microbatch until
   ///   its weight gradients, with other bytes after the input gradients than before (late_bytes):
   ///   Qi et al., arXiv 2401.10241, section 2.3
-  /// - inputs: of all microbatches, on the first stage (stack/inputs.cpp); those in flight are
+  /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
   ///   among the activations
   /// - outputs: the last layer's, and the logits of microbatches that wait, on the last stage; of
   ///   all in flight where backward passes wait for those of others (gpipe, zb-h1), else of one
-  /// - messages: an activation and a gradient, between stages (stack/hand_overs.cpp)
+  /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
   /// - under way: activations of one layer that is computed again, or the backward pass of the
   ///   output projection with its logits, whichever is more; the other waits
   [[nodiscard]] double bytes(const workloads::Request& request) const;

@@ -13,7 +13,6 @@
 
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

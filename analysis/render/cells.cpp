@@ -12,8 +12,6 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/render/curve_tables.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/step_samples.hpp"

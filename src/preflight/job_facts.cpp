@@ -211,7 +211,7 @@ json json_of(const std::map<std::string, T>& values) {
   throw base::Error(fmt::format("job facts{}{}: {}", where.empty() ? "" : ", ", where, problem));
 }
 
-std::string below(const std::string& where, std::string_view key) {
+std::string path_of(const std::string& where, std::string_view key) {
   return where.empty() ? std::string{key} : fmt::format("{}.{}", where, key);
 }
 
@@ -253,7 +253,7 @@ void read(T& facts, const json& from, const std::string& where) {
   std::vector<std::string_view> names;
   fields(&facts, [&](const char* key, auto member) {
     names.emplace_back(key);
-    if (from.contains(key)) read(facts.*member, from.at(key), below(where, key));
+    if (from.contains(key)) read(facts.*member, from.at(key), path_of(where, key));
   });
   for (const auto& item : from.items()) {
     if (std::ranges::find(names, item.key()) != names.end()) continue;
@@ -281,7 +281,7 @@ void read(std::map<std::string, T>& values, const json& from, const std::string&
   if (!from.is_object()) refuse(where, "an object is expected");
   values.clear();
   for (const auto& item : from.items()) {
-    read(values[item.key()], item.value(), below(where, base::printable(item.key())));
+    read(values[item.key()], item.value(), path_of(where, base::printable(item.key())));
   }
 }
 

@@ -163,7 +163,7 @@ std::string read_now(const Descriptor& file) {
   std::array<char, 8192> message{};  // the kernel's longest
   std::string text;
   for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
-    const ssize_t got = read(file.get(), message.data(), message.size());
+    const ssize_t got = ::read(file.get(), message.data(), message.size());
     if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
     const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // the next is there
     if (got <= 0 && !overwritten) break;

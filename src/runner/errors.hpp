@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "runner/errors.hpp"
 
 /// Errors as sentences, and their way to all ranks.
 namespace isoscale::runner {

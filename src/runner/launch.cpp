@@ -11,14 +11,8 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "config/command_line.hpp"
-#include "machine/job_environment.hpp"
-#include "results/run_files.hpp"
 #include "runner/errors.hpp"
-#include "runner/plan/injections.hpp"
 #include "runner/plan/schedule.hpp"
-#include "runner/preflight.hpp"
-#include "runner/resume.hpp"
 #include "runner/run_file.hpp"
 #include "units/text.hpp"
 

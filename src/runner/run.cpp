@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "config/run_config.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
@@ -31,7 +30,6 @@
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
 #include "runner/watch/progress.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -20,6 +20,7 @@ using machine::fake_node;
 using machine::FakeNode;
 using machine::find_in_node;
 using machine::NvmlLibrary;
+using machine::some_error;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "mesh/request.hpp"
-#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {

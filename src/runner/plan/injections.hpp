@@ -11,7 +11,6 @@
 #include "comm/clock_offset.hpp"
 #include "config/injection.hpp"
 #include "program/session_options.hpp"
-#include "runner/measure/measure_steps.hpp"
 #include "runner/plan/plan.hpp"
 
 /// The effects of injected faults on one rank of one point; pure functions.

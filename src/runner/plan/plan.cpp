@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
 #include "runner/plan/injections.hpp"
 #include "runner/plan/program_needs.hpp"
