@@ -6,7 +6,8 @@
 Usage: check_layering.py ROOT
 
 Which folder may include which, where external headers may stand, own header first, #pragma once,
-the licence header, and the budget of preprocessor conditionals. Prints one line per breach
+the licence header, the budget of preprocessor conditionals, and that documents and comments name
+files that are there. Prints one line per breach
 (path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
 """
 import re
@@ -131,6 +132,25 @@ def check_licence(text):
     return None if found == LICENCE else f"must start with the two comment lines {LICENCE}"
 
 
+#: A path from the root, as documents and comments name files.
+NAMED_FILE = re.compile(r"\b(?:src|workloads|results|analysis|launch|tests)/[\w./-]*\w"
+                        r"\.(?:cpp|hpp|cuh?|m?js|py|sh|toml|md)\b")
+
+
+def check_named_files(root, text):
+    """Yields (line, message) for each file that a text names and that is not there."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        for name in NAMED_FILE.findall(line):
+            if not (root / name).is_file():
+                yield number, f"there is no file {name}"
+
+
+def documents(root):
+    found = [*root.glob("*.md"), *(path for tree in [*TREES, "docs", "launch", "tests"]
+                                   for path in (root / tree).rglob("*.md"))]
+    return sorted(path.relative_to(root) for path in found if "node_modules" not in path.parts)
+
+
 def is_licensed(path):
     return path.suffix in LICENSED or path.name == "CMakeLists.txt"
 
@@ -163,7 +183,12 @@ def check(root):
         conditionals += sum(1 for line in source if CONDITIONAL.match(line))
         if path.parts[0] in TREES:
             breaches += [f"{path}:{line}: {message}"
-                         for line, message in check_includes(root, path, text)]
+                         for line, message in [*check_includes(root, path, text),
+                                               *check_named_files(root, text)]]
+    for path in documents(root):
+        files += 1
+        breaches += [f"{path}:{line}: {message}" for line, message in
+                     check_named_files(root, (root / path).read_text(encoding="utf-8"))]
     if conditionals * 1000 > CONDITIONALS_PER_1000_LINES * lines:
         breaches.append(f"{conditionals} preprocessor conditionals in {lines} lines are more than "
                         f"{CONDITIONALS_PER_1000_LINES} per 1000: move the choice into CMake or a "

@@ -55,6 +55,15 @@ class LayeringTest(unittest.TestCase):
         self.assert_one_breach("src/units/bad.cpp:4:", "units must not include", "mesh")
         self.assertEqual(check_layering.main([str(self.root)]), 1)
 
+    def test_documents_and_comments_name_files_that_are_there(self):
+        self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/model.hpp, (results/file.hpp).\n")
+        self.assertEqual(self.breaches(), [])
+        self.write("docs/page.md", "\n`src/mesh/gone.cpp`\n")
+        self.assert_one_breach("docs/page.md:2:", "no file src/mesh/gone.cpp")
+        self.write("docs/page.md", "")
+        self.write("src/mesh/mesh.hpp", CPP_LICENCE + "#pragma once\n// as analysis/gone.hpp\n" + BODY)
+        self.assert_one_breach("src/mesh/mesh.hpp:4:", "no file analysis/gone.hpp")
+
     def test_analysis_and_results_see_nothing_that_measures(self):
         for folder in ("analysis", "results"):
             for header in ("comm/comm.hpp", "executor/executor.hpp", "runner/runner.hpp"):
