@@ -27,16 +27,9 @@
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "statistics/estimate.hpp"
-#include "statistics/trend.hpp"
 
 namespace isoscale {
 namespace {
-
-std::optional<double> half_width(std::span<const double> samples, double confidence) {
-  const std::optional<analysis::Estimate> estimate = analysis::estimate(samples, confidence);
-  return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
-}
 
 /// Returns true if the whole text was written, and warns if it was not.
 bool print_or_warn(const std::string& text) {
@@ -151,10 +144,7 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                    [&](const auto& environment, const auto& world, auto& supervisor) {
                      const runner::Outcome outcome =
                          runner::run(config, environment, world,
-                                     {.half_width = half_width,
-                                      .nominal_confidence = analysis::nominal_confidence,
-                                      .last_change = analysis::last_change,
-                                      .calibrate = analysis::calibrate,
+                                     {.calibrate = analysis::calibrate,
                                       .print = [](const std::string& text) { print_or_warn(text); },
                                       .show_file = show_file,
                                       .priced_machine = priced_machine,

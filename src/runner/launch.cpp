@@ -14,6 +14,8 @@
 #include "runner/errors.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/trend.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -173,7 +175,9 @@ std::optional<Turn> Launch::agreed_next() {
 
 PointContext Launch::context(const Turn& turn) {
   const config::RunConfig& config = setting_.config;
-  const Services& services = setting_.services;
+  const HalfWidth half_width = [](std::span<const double> samples, double confidence) {
+    return analysis::relative_half_width(samples, confidence);
+  };
   return {.config = config,
           .site = site_,
           .facts = setting_.facts,
@@ -183,9 +187,9 @@ PointContext Launch::context(const Turn& turn) {
                      .max_time = turn.loop,
                      .overtime = turn.most / turn.loop,
                      .trace_steps = config.trace_steps,
-                     .half_width = services.half_width,
-                     .nominal_confidence = services.nominal_confidence,
-                     .last_change = services.last_change},
+                     .half_width = half_width,
+                     .nominal_confidence = analysis::nominal_confidence,
+                     .last_change = analysis::last_change},
           .progress = *progress_,
           .rank_facts = rank_facts_};
 }

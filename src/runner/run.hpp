@@ -10,7 +10,6 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
-#include "runner/measure/step_loop.hpp"
 #include "runner/plan/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 
@@ -19,9 +18,6 @@ namespace isoscale::runner {
 
 /// Functions that the runner is lent by layers that it does not see.
 struct Services {
-  HalfWidth half_width;
-  NominalConfidence nominal_confidence;
-  LastChange last_change;
   /// Fits the machine's data to the rows of a run's micro-benchmarks.
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.

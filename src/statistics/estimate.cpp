@@ -201,6 +201,11 @@ std::optional<double> relative_half_width(const Estimate& estimate) {
   return (*estimate.upper - *estimate.lower) / 2 / estimate.median;
 }
 
+std::optional<double> relative_half_width(std::span<const double> samples, double confidence) {
+  const auto found = estimate(samples, confidence);
+  return found ? relative_half_width(*found) : std::nullopt;
+}
+
 double nominal_confidence(int planned, double growth) {
   // Steps of the integration must resolve the passage from one look to the next.
   constexpr double least_growth = 1.02;

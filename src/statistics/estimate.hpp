@@ -39,6 +39,9 @@ struct Estimate {
                                                double confidence = plain_confidence);
 /// (upper - lower) / 2 / median of an estimate; absent without an interval.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
+/// The same of estimate(samples, confidence).
+[[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
+                                                        double confidence);
 
 /// Confidence that the interval at each look must have, so that with 95% the true median lies in
 /// all of at most `planned` of them, and so in the one that measuring stopped at (Pocock's constant

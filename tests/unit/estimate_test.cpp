@@ -71,8 +71,7 @@ double played(double step, const config::RunConfig& config) {
                       .trace_steps = config.trace_steps,
                       .half_width =
                           [](std::span<const double> samples, double confidence) {
-                            const auto found = analysis::estimate(samples, confidence);
-                            return found ? analysis::relative_half_width(*found) : std::nullopt;
+                            return analysis::relative_half_width(samples, confidence);
                           },
                       .nominal_confidence = analysis::nominal_confidence,
                       .last_change = analysis::last_change};

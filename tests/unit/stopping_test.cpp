@@ -21,8 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::optional<double> half_width(std::span<const double> samples, double confidence) {
-  const auto estimate = analysis::estimate(samples, confidence);
-  return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
+  return analysis::relative_half_width(samples, confidence);
 }
 
 TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
