@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -35,7 +35,7 @@ std::optional<int> baseline_of(const Curve& curve, const ReportOptions& options)
   for (const PointReport& point : curve.points) {
     if (!may_be_baseline(point, options)) continue;
     candidates.push_back(
-        {.ranks = point.data->ranks, .shares_hardware = shares_hardware(point.labels)});
+        {.ranks = point.data->ranks, .shares_hardware = results::shares_hardware(point.labels)});
   }
   return baseline_ranks(candidates);
 }
@@ -70,8 +70,8 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
     result.lower = result.upper = result.speedup;
     return result;
   }
-  const Estimate& mine = *point.step_time;
-  const Estimate& base = *baseline.step_time;
+  const statistics::Estimate& mine = *point.step_time;
+  const statistics::Estimate& base = *baseline.step_time;
   if (mine.lower && mine.upper && base.lower && base.upper) {
     const double below = in_quadrature(*mine.upper / mine.median, base.median / *base.lower);
     const double above = in_quadrature(mine.median / *mine.lower, *base.upper / base.median);
@@ -83,17 +83,17 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
 
 /// The interval of the speed-up as reports give it, where the baseline counts as `worth`: its rank
 /// count, or one node.
-std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
+std::optional<statistics::Located> interval_of(const ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
-  return Located{
+  return statistics::Located{
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
 /// The serial fraction of a point, where it is one: between 0 and 1, with an interval narrower
 /// than that.
-std::optional<Located> telling_fraction(const ScalingPoint& at) {
+std::optional<statistics::Located> telling_fraction(const ScalingPoint& at) {
   constexpr double rounding = 1e-9;
-  const std::optional<Located> fraction = karp_flatt(at);
+  const std::optional<statistics::Located> fraction = karp_flatt(at);
   if (!fraction || !fraction->lower || !fraction->upper) return std::nullopt;
   const bool is_share = fraction->value >= -rounding && fraction->value <= 1 + rounding;
   return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
@@ -118,14 +118,15 @@ void add_losses(Curve& curve, const PointReport& base) {
     }
     point.causes.pop = pop(*point.data, point.breakdown, useful);
     // Without an interval it is not to be trusted, and not shown.
-    if (is_scaling_result(point.labels)) {
+    if (results::is_scaling_result(point.labels)) {
       scaling.push_back(at);
       if (strong && at.lower) point.causes.serial_fraction = telling_fraction(at);
     }
     const std::optional<StepLoss> loss = step_loss(point);
     if (loss && ideal && point.data->ranks != base.data->ranks) {
       point.causes.waterfall = waterfall(*loss, *ideal);
-      if (has_label(point.labels, few_steps) || has_label(base.labels, few_steps)) {
+      if (results::has_label(point.labels, results::few_steps) ||
+          results::has_label(base.labels, results::few_steps)) {
         point.causes.waterfall->explains = false;
       }
     }
@@ -140,7 +141,7 @@ void add_losses(Curve& curve, const PointReport& base) {
 const PointReport* telling_point(const std::vector<const PointReport*>& points) {
   const PointReport* best = nullptr;
   const auto rank = [](const PointReport& at) {
-    const int soundness = at.labels.empty() ? 2 : is_scaling_result(at.labels) ? 1 : 0;
+    const int soundness = at.labels.empty() ? 2 : results::is_scaling_result(at.labels) ? 1 : 0;
     return std::pair{soundness, at.data->ranks};
   };
   for (const PointReport* const point : points) {
@@ -223,7 +224,7 @@ const PointReport* baseline_point(const Curve& curve) {
 
 bool has_unsure_baseline(const Curve& curve) {
   const PointReport* const baseline = baseline_point(curve);
-  return baseline != nullptr && has_label(baseline->labels, few_steps);
+  return baseline != nullptr && results::has_label(baseline->labels, results::few_steps);
 }
 
 std::optional<StepLoss> step_loss(const PointReport& point) {

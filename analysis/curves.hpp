@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
 /// Sorts points into curves, and sets each against the baseline of its curve.
@@ -45,7 +45,8 @@ void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* c
 /// A rank count that efficiency could be relative to.
 struct BaselineCandidate {
   int ranks = 0;
-  bool shares_hardware = false;  ///< a point of this count is labelled oversubscribed or shared-gpu
+  bool results::shares_hardware =
+      false;  ///< a point of this count is labelled oversubscribed or shared-gpu
 };
 
 /// The rule by which reports, joined launches, comparisons and predictions choose a baseline: the

@@ -17,10 +17,10 @@
 
 #include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/calibration/calibrate.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/step_samples.hpp"
+#include "calibration/calibration.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -139,9 +139,10 @@ void add_breakdown(PointReport& report, const results::RunData& run,
 
 /// Adds the figures that rest on the untraced steps alone.
 void add_step_time(PointReport& report, std::span<const double> times, double confidence) {
-  report.step_time = estimate(times, confidence);
+  report.step_time = statistics::estimate(times, confidence);
   report.steps = report.step_time ? report.step_time->samples : 0;
-  if (report.step_time && report.steps < fewest_steps) report.labels.emplace_back(few_steps);
+  if (report.step_time && report.steps < results::fewest_steps)
+    report.labels.emplace_back(results::few_steps);
 }
 
 PointReport report_point(const results::RunData& run, const PointData& point,
@@ -158,11 +159,11 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   report.devices = device_state(run, point);
   const std::vector<double> times = step_times(point);
   add_step_time(report, times, confidence);
-  report.flags = sample_flags(times);
+  report.flags = statistics::sample_flags(times);
   report.flop_per_step = flop_per_step(point);
   add_memory(report, point);
   add_rates(report, point, options);
-  if (const auto* const ceiling = ceiling_of(calibration, point.dtype);
+  if (const auto* const ceiling = calibration::ceiling_of(calibration, point.dtype);
       ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
     const std::optional<double> of_model = model_flop_per_step(point);
     const double executed = report.flop_per_step.value_or(0);
@@ -201,11 +202,11 @@ std::optional<double> model_flop_per_step(const PointData& point) {
 
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
   RunReport report{.data = &run, .file = std::move(file)};
-  report.calibration = calibration_of(run);
+  report.calibration = calibration::calibration_of(run);
   std::vector<double> confidence;
   Confidences confidences;
   for (const PointData& point : run.points) {
-    confidence.push_back(is_bench(point) ? plain_confidence : confidences.of(point));
+    confidence.push_back(is_bench(point) ? statistics::plain_confidence : confidences.of(point));
   }
   std::vector<PointReport> reports(run.points.size());
   in_parallel(reports.size(), [&](std::size_t i) {

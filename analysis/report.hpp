@@ -14,9 +14,9 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
 #include "analysis/microbench/bench.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/step_samples.hpp"
 #include "results/calibration_data.hpp"
+#include "results/point_facts.hpp"
 #include "results/run_data.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
@@ -26,19 +26,19 @@ namespace isoscale::analysis {
 
 /// One point with everything derived from it. Optional = undefined or not measured.
 struct PointReport {
-  const results::PointData* data = nullptr;  ///< not owned; lives as long as the runs given
-  std::optional<Estimate> step_time;         ///< seconds, of the slowest rank; untraced steps
-  std::optional<double> throughput;          ///< work_per_step / median step time
+  const results::PointData* data = nullptr;       ///< not owned; lives as long as the runs given
+  std::optional<statistics::Estimate> step_time;  ///< seconds, of the slowest rank; untraced steps
+  std::optional<double> throughput;               ///< work_per_step / median step time
   /// Samples of the global batch over the median step time; absent for workloads without a batch.
   std::optional<double> samples_per_second;
   /// Weak scaling grows the model: work_per_step over the tokens of the batch, 1 where it does not.
   double work_growth = 1;
-  std::optional<NodeUse> nodes;               ///< absent where it is not known who is where
+  std::optional<results::NodeUse> nodes;      ///< absent where it is not known who is where
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
-  std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
-                                              ///< and at the baseline
-  std::optional<double> flop_per_step;        ///< over all ranks
-  std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
+  std::optional<statistics::Located> speedup_interval;  ///< 95%, from both step times; absent
+                                                        ///< without theirs and at the baseline
+  std::optional<double> flop_per_step;   ///< over all ranks
+  std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean
   /// flops_per_rank, less what recompute added, over the best that a multiplication of this element
   /// type reached in the same run; absent where none was measured.
   std::optional<double> mfu;
@@ -48,11 +48,12 @@ struct PointReport {
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;  ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
-  std::optional<PipelineReport> pipeline;           ///< with traces, of points with stages
-  std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times
-  std::optional<double> communication_ratio;        ///< (transfer + wait + hidden) / step
-  std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see step_samples.hpp
-  SampleFlags flags;                                ///< of the untraced steps
+  std::optional<PipelineReport> pipeline;     ///< with traces, of points with stages
+  std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
+  std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
+  std::optional<statistics::Located>
+      instrumentation_overhead;        ///< traced / untraced - 1, see step_samples.hpp
+  statistics::SampleFlags flags;       ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   DeviceState devices;                 ///< beside the loop; empty where nothing was sampled
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps

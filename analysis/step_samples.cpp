@@ -23,8 +23,8 @@ constexpr double tolerated = 0.01;
 /// traced / untraced - 1; absent without untraced time.
 std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
   const bool first = one.kind == StepBlock::Kind::traced;
-  const auto traced = median(first ? one.times : other.times);
-  const auto untraced = median(first ? other.times : one.times);
+  const auto traced = statistics::median(first ? one.times : other.times);
+  const auto untraced = statistics::median(first ? other.times : one.times);
   if (!traced || !untraced || !(*untraced > 0)) return std::nullopt;
   return *traced / *untraced - 1;
 }
@@ -55,7 +55,7 @@ std::vector<StepBlock> step_blocks(const results::PointData& point) {
   return blocks;
 }
 
-std::optional<Located> instrumentation_overhead(std::span<const StepBlock> blocks) {
+std::optional<statistics::Located> instrumentation_overhead(std::span<const StepBlock> blocks) {
   std::vector<double> pairs;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
     if (blocks[i].kind == blocks[i + 1].kind) continue;
@@ -66,10 +66,10 @@ std::optional<Located> instrumentation_overhead(std::span<const StepBlock> block
     for (std::size_t i = 0; i < most_pairs; ++i) pairs[i] = pairs[i * pairs.size() / most_pairs];
     pairs.resize(most_pairs);
   }
-  return centre(pairs);
+  return statistics::centre(pairs);
 }
 
-std::string overhead_text(const std::optional<Located>& overhead) {
+std::string overhead_text(const std::optional<statistics::Located>& overhead) {
   if (!overhead) return "—";
   std::string value = units::format_percent(overhead->value);
   if (!overhead->lower || !overhead->upper) return value;
@@ -77,7 +77,7 @@ std::string overhead_text(const std::optional<Located>& overhead) {
                      units::format_percent(*overhead->upper));
 }
 
-std::string overhead_warning(const std::optional<Located>& overhead) {
+std::string overhead_warning(const std::optional<statistics::Located>& overhead) {
   if (!overhead) return "";
   if (overhead->lower && overhead->upper) {
     if (!(*overhead->lower > tolerated)) return "";
@@ -93,7 +93,7 @@ std::string overhead_warning(const std::optional<Located>& overhead) {
 }
 
 double confidence_of(const results::PointData& point) {
-  return nominal_confidence(point.looks.planned, point.looks.growth);
+  return statistics::nominal_confidence(point.looks.planned, point.looks.growth);
 }
 
 double Confidences::of(const results::PointData& point) {
@@ -102,9 +102,10 @@ double Confidences::of(const results::PointData& point) {
   return at->second;
 }
 
-std::string out_of_time(const results::PointData& point, const std::optional<Estimate>& step_time) {
+std::string out_of_time(const results::PointData& point,
+                        const std::optional<statistics::Estimate>& step_time) {
   if (point.stopped_because != "max-time") return "";
-  const auto width = step_time ? relative_half_width(*step_time) : std::nullopt;
+  const auto width = step_time ? statistics::relative_half_width(*step_time) : std::nullopt;
   if (!width) return "time ran out before an interval was known";
   return fmt::format("out of time at ±{}", units::format_percent(*width));
 }

@@ -32,14 +32,15 @@ struct StepBlock {
 /// 1 over pairs of neighbouring blocks, one of each kind, taken by their medians. The interval
 /// exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly spread. Absent without a
 /// pair.
-[[nodiscard]] std::optional<Located> instrumentation_overhead(std::span<const StepBlock> blocks);
+[[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
+    std::span<const StepBlock> blocks);
 
 /// "0.4%", and with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.
-[[nodiscard]] std::string overhead_text(const std::optional<Located>& overhead);
+[[nodiscard]] std::string overhead_text(const std::optional<statistics::Located>& overhead);
 
 /// A sentence when tracing takes more than 1% for certain (all of the interval lies above), or
 /// seems to while there is no interval; else "".
-[[nodiscard]] std::string overhead_warning(const std::optional<Located>& overhead);
+[[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 /// The confidence with which to estimate a point's step time, as the loop that measured it did.
 [[nodiscard]] double confidence_of(const results::PointData& point);
@@ -55,6 +56,6 @@ class Confidences {
 
 /// A remark on a point that ran out of time: "out of time at ±2.3%"; "" for one that did not.
 [[nodiscard]] std::string out_of_time(const results::PointData& point,
-                                      const std::optional<Estimate>& step_time);
+                                      const std::optional<statistics::Estimate>& step_time);
 
 }  // namespace isoscale::analysis

@@ -13,7 +13,7 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/merge/join.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/calibrate.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis/render/machine.hpp"
@@ -18,12 +17,12 @@
 #include "analysis/report.hpp"
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "commands.hpp"
 #include "config/command_line.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader.hpp"
-#include "runner/errors.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "runner/watch/supervisor.hpp"
@@ -132,7 +131,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
     base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(),
-                           runner::problem_of(error)));
+                           comm::problem_of(error)));
     comm::Environment::abort_job(static_cast<int>(base::ExitCode::failed));
   }
 }
@@ -144,8 +143,7 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                    [&](const auto& environment, const auto& world, auto& supervisor) {
                      const runner::Outcome outcome =
                          runner::run(config, environment, world,
-                                     {.calibrate = analysis::calibrate,
-                                      .print = [](const std::string& text) { print_or_warn(text); },
+                                     {.print = [](const std::string& text) { print_or_warn(text); },
                                       .show_file = show_file,
                                       .priced_machine = priced_machine,
                                       .supervisor = &supervisor});

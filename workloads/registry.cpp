@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/algorithms/algorithms.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -22,7 +23,6 @@
 #include "workloads/serve/serve.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/tiles/tiles.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 
@@ -123,6 +123,7 @@ Workload micro(std::string_view name, std::string_view description,
           .reference = nullptr,
           .work_per_step = nullptr,
           .throughput_unit = "",
+          .kind = Kind::rows,
           .bench = hooks};
 }
 
@@ -149,7 +150,7 @@ mesh::Request along(int ranks) {
 /// Programs of inference, verified as such, under a stream of requests.
 Workload serving() {
   Workload workload = inference();
-  workload.name = serve::workload_name;
+  workload.name = "serve";
   workload.description =
       "replicas under a stream of requests: latency, utilisation, the highest rate sustained";
   workload.options = serve::option_table();
@@ -157,6 +158,7 @@ Workload serving() {
   workload.limits = serve::limits;
   workload.scale = serve::scale;
   workload.twin = serve::twin;
+  workload.kind = Kind::requests;
   workload.bench = serve::hooks();
   return workload;
 }

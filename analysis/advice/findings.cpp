@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/point_facts.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -29,9 +29,9 @@ struct JudgedPoint {
 
 bool speaks_of(Scope scope, const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
-  if (scope == Scope::sound) return is_scaling_result(point.labels);
-  return scope == Scope::faults && !has_label(point.labels, "oversubscribed") &&
-         !has_label(point.labels, "shared-gpu");
+  if (scope == Scope::sound) return results::is_scaling_result(point.labels);
+  return scope == Scope::faults && !results::has_label(point.labels, "oversubscribed") &&
+         !results::has_label(point.labels, "shared-gpu");
 }
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
@@ -45,7 +45,7 @@ std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
 
 /// Names the faults that were put in on purpose, so that they are not taken for real ones.
 void add_injections(const PointReport& point, Judgement& said) {
-  if (!has_label(point.labels, "injected")) return;
+  if (!results::has_label(point.labels, "injected")) return;
   said.evidence.push_back({.what = "injected",
                            .unit = Unit::text,
                            .text = fmt::format("{}", fmt::join(point.data->injections, ", "))});
@@ -145,7 +145,7 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
 /// elsewhere.
 std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
-  std::vector<std::string> why = unsound(point.labels);
+  std::vector<std::string> why = results::unsound(point.labels);
   if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("spans contradict");
   return fmt::format("{}", fmt::join(why, ", "));
 }

@@ -10,10 +10,10 @@
 
 #include "analysis/advice/rules.hpp"
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/calibration/calibrate.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/row.hpp"
-#include "analysis/point_facts.hpp"
+#include "calibration/calibration.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 /// Rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
@@ -58,7 +58,8 @@ double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 
 
 /// By how much the GEMMs could be faster, as a share of the step; absent without a ceiling.
 std::optional<double> lost_in_gemms(const PointSubject& subject) {
-  const auto* const ceiling = ceiling_of(subject.calibration, subject.point.data->dtype);
+  const auto* const ceiling =
+      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
   const auto speed = gemm_speed(subject.point);
   const auto share = gemm_share(subject.point);
   if (ceiling == nullptr || !(ceiling->rate > 0) || !speed || !share) return std::nullopt;
@@ -124,7 +125,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
                    {.what = "FLOP of a GEMM", .unit = Unit::flop, .value = speed->flop_of_one},
                    {.what = "GEMMs' share of the step", .value = *share}};
   said.next_step = larger_gemms(*subject.point.data);
-  const auto* const ceiling = ceiling_of(subject.calibration, subject.point.data->dtype);
+  const auto* const ceiling =
+      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
   if (ceiling == nullptr || !(ceiling->rate > 0)) {
     if (subject.run.device != "cuda" || speed->flop_of_one >= threshold_of(rule, "a GEMM")) {
       return std::nullopt;
@@ -219,7 +221,8 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
 
 Said above_ceiling(const PointSubject& subject, const Rule& rule) {
   const auto mfu = subject.point.mfu;
-  const auto* const ceiling = ceiling_of(subject.calibration, subject.point.data->dtype);
+  const auto* const ceiling =
+      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
   if (!mfu || ceiling == nullptr || !(*mfu > threshold_of(rule, "MFU"))) return std::nullopt;
   return Judgement{
       .size = *mfu - 1,
@@ -245,7 +248,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const auto highest = highest_clock(subject, worst.series->rank);
   const auto* const clocks =
       find_series(*point.data, worst.series->rank, worst.series->device, "sm_clock");
-  const auto usual = clocks == nullptr ? std::nullopt : median(clocks->value);
+  const auto usual = clocks == nullptr ? std::nullopt : statistics::median(clocks->value);
   if (usual) said.evidence.push_back({.what = "SM clock", .unit = Unit::hertz, .value = *usual});
   if (usual && highest) {
     said.evidence.push_back({.what = "highest", .unit = Unit::hertz, .value = *highest});

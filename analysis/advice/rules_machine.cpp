@@ -14,8 +14,8 @@
 
 #include "analysis/advice/rules.hpp"
 #include "analysis/microbench/row.hpp"
-#include "analysis/point_facts.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
@@ -247,7 +247,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
 
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
-  const auto half = time ? relative_half_width(*time) : std::nullopt;
+  const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
   // That launches differ is another rule's.
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
@@ -289,7 +289,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   std::size_t count = 0;
   for (const PointReport& point : run.benches) {
     // Pairs that share cores are slow for that reason.
-    if (!point.bench || has_label(point.labels, "oversubscribed")) continue;
+    if (!point.bench || results::has_label(point.labels, "oversubscribed")) continue;
     count += point.bench->slow.size();
     for (const SlowPair& pair : point.bench->slow) {
       if (worst != nullptr && pair.share() >= worst->share()) continue;

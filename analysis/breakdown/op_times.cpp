@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/pipeline.hpp"
@@ -78,7 +78,7 @@ class Curves {
 
  private:
   const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
-    const int nodes = nodes_of(run_, point_, members);
+    const int nodes = calibration::nodes_of(run_, point_, members);
     const CalibrationCurve* best = nullptr;
     std::set<std::string> classes;
     for (const CalibrationCurve& at : calibration_.curves) {
@@ -109,8 +109,9 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
     Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
     sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
-    const auto alone = curve == nullptr ? std::optional<TimePrediction>{}
-                                        : predict(*curve, static_cast<double>(op.bytes));
+    const auto alone = curve == nullptr
+                           ? std::optional<TimePrediction>{}
+                           : calibration::predict(*curve, static_cast<double>(op.bytes));
     const auto [members, added] = known.try_emplace(op.axes);
     if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
     sum.known = sum.known && alone && members->second;

@@ -418,7 +418,7 @@ Replay replay_of_schedule(const results::PointData& point, const Condensed& cond
     const double cost = gemm_cost(set.of(static_cast<int>(rank)), tables[rank]);
     if (cost > 0) rates.push_back(cost);
   }
-  const double middle = median(rates).value_or(0);
+  const double middle = statistics::median(rates).value_or(0);
   simulate::Costs costs;
   std::vector<std::optional<std::uint32_t>> table_of_outline(set.outlines.size());
   for (std::size_t rank = 0; rank < tables.size(); ++rank) {

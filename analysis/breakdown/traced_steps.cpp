@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/breakdown/parallel.hpp"
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

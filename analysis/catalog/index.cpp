@@ -17,9 +17,9 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/merge/identity.hpp"
-#include "analysis/point_facts.hpp"
+#include "analysis/identity.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
@@ -31,7 +31,7 @@ using results::PointStatus;
 /// it was read.
 std::vector<std::string> labels_of(const PointReport& point) {
   std::vector<std::string> labels = point.data->labels;
-  if (has_label(point.labels, few_steps)) labels.emplace_back(few_steps);
+  if (results::has_label(point.labels, results::few_steps)) labels.emplace_back(results::few_steps);
   return labels;
 }
 
@@ -90,7 +90,7 @@ IndexExperiment of_curve(const Curve& curve, const std::string& device) {
     result.throughput = point.throughput;
     result.efficiency = point.efficiency;
     result.unit = point.data->throughput_unit;
-    result.counts = is_scaling_result(point.data->labels);
+    result.counts = results::is_scaling_result(point.data->labels);
   }
   return result;
 }
@@ -192,7 +192,7 @@ IndexTrend trend_of(const std::vector<TrendSample>& samples) {
   }
   trend.first = values.front();
   trend.last = values.back();
-  trend.median = median(values).value_or(0);
+  trend.median = statistics::median(values).value_or(0);
   const auto [minimum, maximum] = std::ranges::minmax(values);
   trend.minimum = minimum;
   trend.maximum = maximum;

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
 /// Many runs over machines, dates and versions: what each is, and the little that fits on a line.

@@ -42,10 +42,10 @@ Cells point_cells(const SidePoint& at) {
   const SideCurve& side = *curve.sides[at.side];
   const PointReport& point = side.curve.points[at.index];
   const results::PointData& data = *point.data;
-  const Estimate& time = *point.step_time;
+  const statistics::Estimate& time = *point.step_time;
   const bool known = point.speedup_interval && point.speedup_interval->lower;
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
-  const auto bound = [&](std::optional<double> Located::*end) {
+  const auto bound = [&](std::optional<double> statistics::Located::*end) {
     return known ? number_cell(*((*point.speedup_interval).*end) / ideal) : "";
   };
   std::vector<std::string> files;
@@ -70,8 +70,8 @@ Cells point_cells(const SidePoint& at) {
       {"throughput_unit", text_cell(data.throughput_unit)},
       {"flops_per_rank", number_cell(point.flops_per_rank)},
       {"efficiency", number_cell(point.efficiency)},
-      {"efficiency_lower", bound(&Located::lower)},
-      {"efficiency_upper", bound(&Located::upper)},
+      {"efficiency_lower", bound(&statistics::Located::lower)},
+      {"efficiency_upper", bound(&statistics::Located::upper)},
   };
   add_normalised(at, side, cells);
   return cells;
@@ -86,7 +86,7 @@ Cells difference_cells(const SidePoint& at, int ranks) {
   const auto number = [found](std::optional<double> value) {
     return found == nullptr ? "" : number_cell(value);
   };
-  const Located efficiency = difference.efficiency.value_or(Located{});
+  const statistics::Located efficiency = difference.efficiency.value_or(statistics::Located{});
   const auto points = [&](std::optional<double> value) {
     constexpr double hundred = 100;
     return difference.efficiency && value ? number_cell(hundred * *value) : "";

@@ -12,9 +12,9 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -127,7 +127,7 @@ void add_labels(const Comparison& of, Facts& facts) {
   for (const ComparedCurve& curve : of.curves) {
     for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
       ++points;
-      const std::vector<std::string> labels = unsound(side.curve.points[i].data->labels);
+      const std::vector<std::string> labels = results::unsound(side.curve.points[i].data->labels);
       if (labels.empty()) return;
       auto& [sides, count] = found[fmt::format("{}", fmt::join(labels, ", "))];
       sides.insert(s);

@@ -53,7 +53,7 @@ namespace isoscale::analysis {
 
 /// In hundredths: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the interval lies unevenly; the value
 /// alone without one. `sign` stands behind the value, `word` behind half the width.
-[[nodiscard]] std::string with_interval(const Located& at, std::string_view sign,
+[[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
 /// "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance"; where
@@ -74,10 +74,10 @@ namespace isoscale::analysis {
 /// "-10.1%"; of a ratio to 1.
 [[nodiscard]] std::string change_text(double ratio);
 /// "-12.2% to -8.0%", "—" without an interval; " !" behind one that does not hold its value.
-[[nodiscard]] std::string change_interval(const Located& ratio);
+[[nodiscard]] std::string change_interval(const statistics::Located& ratio);
 /// "-11.2", "-13.2 to -9.2": points of efficiency.
-[[nodiscard]] std::string points_text(const std::optional<Located>& difference);
-[[nodiscard]] std::string points_interval(const std::optional<Located>& difference);
+[[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
+[[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 
 /// The gate as a whole: "FAILED", "passed", "undecided".
 [[nodiscard]] std::string gate_word(const Gate& gate);

@@ -27,8 +27,8 @@ std::string one_decimal(double value) {
   return text == "-0.0" ? "0.0" : text;
 }
 
-Located negative(const Located& at) {
-  Located result{.value = -at.value};
+statistics::Located negative(const statistics::Located& at) {
+  statistics::Located result{.value = -at.value};
   if (at.lower) {
     result.lower = -*at.upper;
     result.upper = -*at.lower;
@@ -36,7 +36,7 @@ Located negative(const Located& at) {
   return result;
 }
 
-std::string_view mark_of(const Located& at) { return holds_value(at) ? "" : " !"; }
+std::string_view mark_of(const statistics::Located& at) { return holds_value(at) ? "" : " !"; }
 
 std::string count_text(std::size_t count, std::string_view side) {
   if (count > 2) return fmt::format("{} launches of {}", count, side);
@@ -88,7 +88,7 @@ constexpr std::string_view not_established = "as measured, not established: ";
 std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
 
 /// A sentence on an efficiency whose interval leaves out its value: they are not of one estimate.
-std::string apart_from_interval(const Located& at) {
+std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
       "{} points between medians over launches, outside the interval {} to {} of "
       "their values",
@@ -111,7 +111,7 @@ std::string speed_text(double ratio) {
 }
 
 /// "between 9% and 15%"; with words where the ends are not of one kind.
-std::string between_text(const Located& at) {
+std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;
   if (upper < 1)
@@ -131,7 +131,8 @@ std::string cause_text(const Overall& at) {
 
 }  // namespace
 
-std::string with_interval(const Located& at, std::string_view sign, std::string_view word) {
+std::string with_interval(const statistics::Located& at, std::string_view sign,
+                          std::string_view word) {
   const std::string value = one_decimal(hundred * at.value);
   if (!at.lower || !at.upper || *at.lower == *at.upper)
     return fmt::format("{}{}{}", value, sign, word);
@@ -147,7 +148,7 @@ std::string with_interval(const Located& at, std::string_view sign, std::string_
 
 std::string efficiency_sentence(const Comparison& of, const Difference& at) {
   if (!at.efficiency) return "";
-  const Located& by = *at.efficiency;
+  const statistics::Located& by = *at.efficiency;
   const std::string& side = of.sides[at.side].name;
   const bool lower = by.value < 0, established = is_established(by, 0);
   const std::string causes = causes_text({.parts = at.why.efficiency,
@@ -251,18 +252,18 @@ std::string change_text(double ratio) {
   return text == "-0.0%" ? "+0.0%" : text;
 }
 
-std::string change_interval(const Located& ratio) {
+std::string change_interval(const statistics::Located& ratio) {
   if (!ratio.lower) return std::string{undefined};
   return fmt::format("{} to {}{}", change_text(*ratio.lower), change_text(*ratio.upper),
                      mark_of(ratio));
 }
 
-std::string points_text(const std::optional<Located>& difference) {
+std::string points_text(const std::optional<statistics::Located>& difference) {
   if (!difference) return std::string{undefined};
   return fmt::format("{:+.1f}", hundred * difference->value);
 }
 
-std::string points_interval(const std::optional<Located>& difference) {
+std::string points_interval(const std::optional<statistics::Located>& difference) {
   if (!difference || !difference->lower) return std::string{undefined};
   return fmt::format("{:+.1f} to {:+.1f}{}", hundred * *difference->lower,
                      hundred * *difference->upper, mark_of(*difference));

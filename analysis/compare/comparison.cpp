@@ -17,15 +17,15 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/calibration/calibrate.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/microbench/row.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/remarks.hpp"
 #include "base/text.hpp"
+#include "calibration/calibration.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -81,7 +81,7 @@ std::optional<Reference> peak_of_datasheet(const Place& at) {
 }
 
 std::optional<Reference> peak_measured(const Place& at) {
-  const auto* const ceiling = ceiling_of(at.run->calibration, at.point().data->dtype);
+  const auto* const ceiling = calibration::ceiling_of(at.run->calibration, at.point().data->dtype);
   if (ceiling == nullptr || !(ceiling->rate > 0)) return std::nullopt;
   return Reference{.value = ceiling->rate,
                    .name = fmt::format("best multiplication of the run, {}",
@@ -162,7 +162,7 @@ Normalised per_watt(const Place& at) {
     if (energy.power && *energy.power > 0) watts.push_back(*energy.power);
     if (!energy.missing.empty()) missing = energy.missing;
   }
-  const std::optional<double> power = median(watts);
+  const std::optional<double> power = statistics::median(watts);
   if (!power) return {.value = {}, .against = "", .missing = missing};
   const std::string of = at.point().devices.energy.of;
   return over(at.point().throughput,

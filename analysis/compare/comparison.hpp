@@ -109,15 +109,15 @@ struct Difference {
   std::size_t launches_first = 0, launches = 0;
   /// Throughput over the first side's; the interval is Welch's of the logarithms of the launches'
   /// medians, the value that of the medians over launches.
-  Located throughput{};
+  statistics::Located throughput{};
   /// Difference, 0.01 = one point; absent at the baseline. The value is that of the curves of
   /// medians over launches, to which `why` sums; the interval that of efficiency_of().
-  std::optional<Located> efficiency{};
+  std::optional<statistics::Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
   /// Probabilities with a gate: that there is a larger loss, that there is none, each adjusted for
   /// all points.
   std::optional<double> p_regression{}, p_passed{};
-  std::optional<Mean> log_ratio{};  ///< absent below 3 launches on a side
+  std::optional<statistics::Mean> log_ratio{};  ///< absent below 3 launches on a side
   Why why{};
 };
 
@@ -129,9 +129,9 @@ struct Overall {
   std::size_t compared = 0;  ///< points
   std::size_t points = 0;    ///< those that count: with 3 launches a side, or all where none has
   std::size_t marked = 0;    ///< of them labelled or unlike
-  Located throughput{};      ///< over the first side's
-  std::string cause{};       ///< of the changed step, the largest; "" where none is known
-  double cause_share = 0;    ///< of the change
+  statistics::Located throughput{};  ///< over the first side's
+  std::string cause{};               ///< of the changed step, the largest; "" where none is known
+  double cause_share = 0;            ///< of the change
 };
 
 /// A curve, or points of a compared one, that is not on both sides.

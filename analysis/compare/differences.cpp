@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "analysis/curves.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
@@ -43,40 +43,41 @@ std::vector<double> paired_efficiencies(const PointLaunches& of) {
 }
 
 /// The mean logarithm of the launches' throughputs; absent below 3 launches.
-std::optional<Mean> log_throughput(std::span<const LaunchPoint> launches) {
+std::optional<statistics::Mean> log_throughput(std::span<const LaunchPoint> launches) {
   if (launches.size() < least_launches) return std::nullopt;
-  return mean_of(log_throughputs(launches));
+  return statistics::mean_of(log_throughputs(launches));
 }
 
 /// Efficiency of a point from its launches: where 3 launches or more hold the point and its
 /// baseline, the mean of each one's own, so that what a launch has in both cancels; else that of
 /// the mean logarithms of all, as if the baseline's launches were others. Absent with fewer.
-std::optional<Mean> efficiency_of(const PointLaunches& at) {
+std::optional<statistics::Mean> efficiency_of(const PointLaunches& at) {
   const std::vector<double> paired = paired_efficiencies(at);
-  if (paired.size() >= least_launches) return mean_of(paired);
-  const std::optional<Mean> base = log_throughput(at.of_baseline);
-  const std::optional<Mean> point = log_throughput(at.launches);
+  if (paired.size() >= least_launches) return statistics::mean_of(paired);
+  const std::optional<statistics::Mean> base = log_throughput(at.of_baseline);
+  const std::optional<statistics::Mean> point = log_throughput(at.launches);
   if (!base || !point) return std::nullopt;
-  Mean ratio = difference(*base, *point);
+  statistics::Mean ratio = difference(*base, *point);
   ratio.value += std::log(static_cast<double>(at.baseline->data->ranks) / at.point->data->ranks);
   return exponential(ratio);
 }
 
-std::optional<Located> efficiency_difference(const PointLaunches& first,
-                                             const PointLaunches& here) {
+std::optional<statistics::Located> efficiency_difference(const PointLaunches& first,
+                                                         const PointLaunches& here) {
   const auto &a = first.point->efficiency, &b = here.point->efficiency;
   if (!a || !b || first.point == first.baseline) return std::nullopt;
-  Located result{.value = *b - *a};
-  const std::optional<Mean> of_first = efficiency_of(first), of_here = efficiency_of(here);
+  statistics::Located result{.value = *b - *a};
+  const std::optional<statistics::Mean> of_first = efficiency_of(first),
+                                        of_here = efficiency_of(here);
   if (of_first && of_here) {
-    const Located interval = located(difference(*of_first, *of_here));
+    const statistics::Located interval = located(difference(*of_first, *of_here));
     result.lower = interval.lower;
     result.upper = interval.upper;
   }
   return result;
 }
 
-Verdict without_gate(const Located& throughput) {
+Verdict without_gate(const statistics::Located& throughput) {
   if (!throughput.lower) return Verdict::one_launch;
   if (!is_established(throughput, 1)) return Verdict::no_difference;
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
@@ -175,8 +176,8 @@ Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) 
 
 Verdict verdict_of(const Difference& at) {
   if (!at.p_regression) return Verdict::one_launch;
-  if (*at.p_regression <= beyond_one_end) return Verdict::regression;
-  return *at.p_passed <= beyond_one_end ? Verdict::passed : Verdict::too_noisy;
+  if (*at.p_regression <= statistics::beyond_one_end) return Verdict::regression;
+  return *at.p_passed <= statistics::beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
 /// The distances of each launch of one side from the side's own mean, point by point, as
@@ -201,11 +202,11 @@ double mean_log(std::span<const LaunchPoint> launches, Residuals& residuals) {
 }
 
 /// The side's mean over points with the scatter of its launches, each of which counts once.
-std::optional<Mean> over_launches(double value, const Residuals& residuals) {
+std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;
   for (const auto& [run, of_points] : residuals) of_launches.push_back(mean(of_points));
-  std::optional<Mean> result = mean_of(of_launches);
+  std::optional<statistics::Mean> result = statistics::mean_of(of_launches);
   if (result) result->value = value;
   return result;
 }
@@ -235,18 +236,18 @@ void find_cause(const std::vector<const Difference*>& points, Overall& result) {
 bool is_marked(const Comparison& of, const Difference& at) {
   const ComparedCurve& curve = of.curves[at.curve];
   return !marks_of(of, at.curve, at.side, at.ranks).empty() ||
-         !is_scaling_result(point_of(curve.sides[at.side]->curve, at.ranks)->labels);
+         !results::is_scaling_result(point_of(curve.sides[at.side]->curve, at.ranks)->labels);
 }
 
 }  // namespace
 
-bool holds_value(const Located& at) {
+bool holds_value(const statistics::Located& at) {
   constexpr double rounding = 1e-9;
   const double within = rounding * (1 + std::abs(at.value));
   return !at.lower || (at.value >= *at.lower - within && at.value <= *at.upper + within);
 }
 
-bool is_established(const Located& at, double none) {
+bool is_established(const statistics::Located& at, double none) {
   return at.lower && (*at.upper < none || *at.lower > none) && holds_value(at);
 }
 
@@ -274,7 +275,7 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
   const auto of_first = log_throughput(first.launches), of_here = log_throughput(here.launches);
   if (of_first && of_here) {
     result.log_ratio = difference(*of_first, *of_here);
-    const Located logs = located(*result.log_ratio);
+    const statistics::Located logs = located(*result.log_ratio);
     result.throughput.lower = std::exp(*logs.lower);
     result.throughput.upper = std::exp(*logs.upper);
   }
@@ -323,8 +324,8 @@ Gate pass_through_gate(std::span<Difference> differences, double loss,
     larger.push_back(p_below(*at.log_ratio, bound));
     smaller.push_back(p_above(*at.log_ratio, bound));
   }
-  larger = holm(larger);
-  smaller = holm(smaller);
+  larger = statistics::holm(larger);
+  smaller = statistics::holm(smaller);
   for (std::size_t i = 0; i < tested.size(); ++i) {
     tested[i]->p_regression = larger[i];
     tested[i]->p_passed = smaller[i];
@@ -368,7 +369,7 @@ std::vector<Overall> overall(const Comparison& of) {
     const auto mean_first = over_launches(of_first, first),
                mean_here = over_launches(of_here, here);
     if (has_interval(points.front()) && mean_first && mean_here) {
-      const Located logs = located(difference(*mean_first, *mean_here));
+      const statistics::Located logs = located(difference(*mean_first, *mean_here));
       at.throughput.lower = std::exp(*logs.lower);
       at.throughput.upper = std::exp(*logs.upper);
     }

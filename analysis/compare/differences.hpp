@@ -30,9 +30,9 @@ inline constexpr std::size_t least_launches = 3;
 
 /// True without an interval, and if the interval holds its value: the two are not of one estimate
 /// (see Difference), so that one may lie off the other.
-[[nodiscard]] bool holds_value(const Located& at);
+[[nodiscard]] bool holds_value(const statistics::Located& at);
 /// True if the 95% interval leaves out `none`, which is no difference, and holds the value.
-[[nodiscard]] bool is_established(const Located& at, double none);
+[[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
 /// Everything but curve and side, and what a gate says. Without one, of 3 launches and more on both
 /// sides, "slower" and "faster" are those whose difference is established.

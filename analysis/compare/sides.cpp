@@ -18,9 +18,9 @@
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/text.hpp"
 #include "base/error.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 
@@ -268,7 +268,7 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
     const int ranks = point.data->ranks;
     if (!may_be_baseline(curve, ranks, options)) continue;
     const auto shares = [ranks](const std::optional<SideCurve>& side) {
-      return side && shares_hardware(point_of(side->curve, ranks)->labels);
+      return side && results::shares_hardware(point_of(side->curve, ranks)->labels);
     };
     candidates.push_back(
         {.ranks = ranks, .shares_hardware = std::ranges::any_of(curve.sides, shares)});

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -97,7 +97,7 @@ void add_experiment(const JoinedCurve& here, const JoinedCurve& there, Collector
 }
 
 std::string labels_text(const PointReport& point) {
-  const std::vector<std::string> labels = unsound(point.data->labels);
+  const std::vector<std::string> labels = results::unsound(point.data->labels);
   return labels.empty() ? "none" : fmt::format("{}", fmt::join(labels, ", "));
 }
 

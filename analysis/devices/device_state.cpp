@@ -18,8 +18,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "analysis/point_facts.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
@@ -208,7 +208,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
   if (quantity_of(series.quantity).kind != QuantityKind::level) return result;
   const std::vector<double> values = after(series, begin);
   result.minimum = std::ranges::min(values);
-  result.median = median(values);
+  result.median = statistics::median(values);
   result.maximum = std::ranges::max(values);
   return result;
 }
@@ -237,7 +237,7 @@ void add_state(DeviceState& state, const UsableSeries& usable, Computing computi
     const double period = counter->time.back() - counter->time.front();
     if (period > 0) busy.push_back((series.last - series.first) / period);
   }
-  state.clock = median(clocks);
+  state.clock = statistics::median(clocks);
   if (!busy.empty()) {
     state.utilisation = std::reduce(busy.begin(), busy.end()) / static_cast<double>(busy.size());
   }

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "analysis/devices/device_state.hpp"
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
@@ -101,7 +101,7 @@ std::string drift_sentence(const ClockSamples& samples) {
     if (samples.time[i] >= samples.time.back() - third) late.push_back(samples.value[i]);
   }
   if (early.size() < fewest_of_third || late.size() < fewest_of_third) return "";
-  const double from = *median(early), to = *median(late);
+  const double from = *statistics::median(early), to = *statistics::median(late);
   if (!(from > 0) || std::abs(to / from - 1) <= drift_limit) return "";
   return fmt::format("went from {} to {} (medians of its first and last third)",
                      units::format_prefixed(from, "Hz"), units::format_prefixed(to, "Hz"));
@@ -109,7 +109,7 @@ std::string drift_sentence(const ClockSamples& samples) {
 
 std::string dip_sentence(const ClockSamples& samples) {
   if (samples.value.size() < fewest_for_dips) return "";
-  const double middle = *median(samples.value);
+  const double middle = *statistics::median(samples.value);
   const auto low =
       std::ranges::count_if(samples.value, [&](double value) { return value < dip * middle; });
   const double share = static_cast<double>(low) / static_cast<double>(samples.value.size());

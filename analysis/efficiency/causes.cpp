@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/efficiency/stragglers.hpp"
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/t_test.hpp"
 #include "units/text.hpp"
@@ -104,12 +104,12 @@ bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
 
 /// k_i / k_0 with its interval, errors propagated to first order.
 template <std::size_t n>
-Located over_first(const LinearFit<n>& fit, std::size_t i) {
+statistics::Located over_first(const LinearFit<n>& fit, std::size_t i) {
   const double ratio = fit.k[i] / fit.k[0];
   const auto& c = fit.covariance;
   const double variance =
       std::max(0.0, c[i][i] - 2 * ratio * c[0][i] + ratio * ratio * c[0][0]) / fit.k[0] / fit.k[0];
-  const double half = student_t(fit.freedom) * std::sqrt(variance);
+  const double half = statistics::student_t(fit.freedom) * std::sqrt(variance);
   return {.value = ratio, .lower = ratio - half, .upper = ratio + half};
 }
 
@@ -129,10 +129,10 @@ std::vector<LinearSample<n>> samples_of(std::span<const ScalingPoint> points, st
   return samples;
 }
 
-std::optional<Located> serial_fraction(std::span<const LinearSample<2>> samples) {
+std::optional<statistics::Located> serial_fraction(std::span<const LinearSample<2>> samples) {
   const auto line = least_squares<2>(samples);
   if (!line || !(line->k[0] > 0)) return std::nullopt;
-  const Located fraction = over_first(*line, 1);
+  const statistics::Located fraction = over_first(*line, 1);
   // A fraction above 1 is slower than the baseline, and an interval as wide as that says nothing.
   constexpr double rounding = 1e-9;
   const bool explains = fraction.value <= 1 + rounding && *fraction.upper - *fraction.lower < 1;
@@ -141,12 +141,13 @@ std::optional<Located> serial_fraction(std::span<const LinearSample<2>> samples)
 
 }  // namespace
 
-std::optional<Located> karp_flatt(const ScalingPoint& point) {
+std::optional<statistics::Located> karp_flatt(const ScalingPoint& point) {
   if (!(point.p > 1) || !(point.speedup > 0)) return std::nullopt;
   const auto fraction = [&point](double speedup) {
     return (1 / speedup - 1 / point.p) / (1 - 1 / point.p);
   };
-  Located result{.value = fraction(point.speedup), .lower = std::nullopt, .upper = std::nullopt};
+  statistics::Located result{
+      .value = fraction(point.speedup), .lower = std::nullopt, .upper = std::nullopt};
   if (point.lower && point.upper && *point.lower > 0) {
     result.lower = fraction(*point.upper);
     result.upper = fraction(*point.lower);
@@ -154,14 +155,14 @@ std::optional<Located> karp_flatt(const ScalingPoint& point) {
   return result;
 }
 
-std::optional<Located> amdahl(std::span<const ScalingPoint> points) {
+std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points) {
   return serial_fraction(samples_of<2>(points, least_for_line, [](const ScalingPoint& at) {
     const double weight = at.speedup / at.p;
     return LinearSample<2>{.u = {weight, (at.p - 1) * weight}, .y = 1};
   }));
 }
 
-std::optional<Located> gustafson(std::span<const ScalingPoint> points) {
+std::optional<statistics::Located> gustafson(std::span<const ScalingPoint> points) {
   return serial_fraction(samples_of<2>(points, least_for_line, [](const ScalingPoint& at) {
     return LinearSample<2>{.u = {1, 1 / at.p - 1}, .y = at.speedup / at.p};
   }));
@@ -274,7 +275,7 @@ std::string reason_of(const results::PointData& point, const BreakdownResult& br
         others.push_back(seconds);
       }
     }
-    const auto usual = median(others);
+    const auto usual = statistics::median(others);
     if (!usual || mine - *usual <= most) continue;
     most = mine - *usual;
     reason = part.text;

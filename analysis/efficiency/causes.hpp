@@ -29,28 +29,28 @@ struct ScalingPoint {
 
 /// Karp and Flatt's experimentally determined serial fraction (CACM 33(5), 1990):
 /// (1/speedup - 1/p) / (1 - 1/p). Grows with p where overheads do. Absent for p <= 1.
-[[nodiscard]] std::optional<Located> karp_flatt(const ScalingPoint& point);
+[[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// The serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares. Absent
 /// below three points beyond the baseline: there would be no interval to trust.
-[[nodiscard]] std::optional<Located> amdahl(std::span<const ScalingPoint> points);
+[[nodiscard]] std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points);
 
 /// The serial fraction f of Gustafson's law for weak scaling, speedup = p - f (p - 1); likewise.
-[[nodiscard]] std::optional<Located> gustafson(std::span<const ScalingPoint> points);
+[[nodiscard]] std::optional<statistics::Located> gustafson(std::span<const ScalingPoint> points);
 
 /// Gunther's universal scalability law: speedup = p / (1 + a (p - 1) + b p (p - 1)).
 struct Usl {
-  Located contention;            ///< a
-  Located coherency;             ///< b
-  std::optional<double> peak{};  ///< p of the largest speed-up, sqrt((1 - a) / b); absent: none
+  statistics::Located contention;  ///< a
+  statistics::Located coherency;   ///< b
+  std::optional<double> peak{};    ///< p of the largest speed-up, sqrt((1 - a) / b); absent: none
 };
 /// By least squares; likewise, but below five points beyond the baseline.
 [[nodiscard]] std::optional<Usl> usl(std::span<const ScalingPoint> points);
 
 /// Laws that a curve follows; absent where there are too few points for an interval.
 struct Laws {
-  std::optional<Located> amdahl;     ///< serial fraction, of strong scaling
-  std::optional<Located> gustafson;  ///< serial fraction, of weak scaling
+  std::optional<statistics::Located> amdahl;     ///< serial fraction, of strong scaling
+  std::optional<statistics::Located> gustafson;  ///< serial fraction, of weak scaling
   std::optional<Usl> usl;
 };
 
@@ -72,10 +72,10 @@ struct NamedCause {
 
 /// The causes why a point is not faster.
 struct Causes {
-  std::optional<Pop> pop{};                  ///< with scalability where the curve has a baseline
-  std::optional<StepCosts> costs{};          ///< absent without traces
-  std::optional<Waterfall> waterfall{};      ///< absent at the baseline and without one
-  std::optional<Located> serial_fraction{};  ///< Karp and Flatt's; of strong scaling
+  std::optional<Pop> pop{};              ///< with scalability where the curve has a baseline
+  std::optional<StepCosts> costs{};      ///< absent without traces
+  std::optional<Waterfall> waterfall{};  ///< absent at the baseline and without one
+  std::optional<statistics::Located> serial_fraction{};  ///< Karp and Flatt's; of strong scaling
   std::vector<NamedCause> named{};
 };
 

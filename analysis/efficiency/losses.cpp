@@ -126,8 +126,8 @@ double typical(const results::PointData& point, const std::map<int, Part>& of_ra
   double sum = 0;
   for (const auto& [program, values] : of_program) {
     // Half of a straggler's excess would pass for typical of two.
-    const double middle =
-        values.size() == 2 ? std::min(values[0], values[1]) : median(values).value_or(0);
+    const double middle = values.size() == 2 ? std::min(values[0], values[1])
+                                             : statistics::median(values).value_or(0);
     sum += middle * static_cast<double>(values.size());
   }
   return sum / static_cast<double>(of_rank.size());

@@ -66,7 +66,7 @@ std::vector<Peers> peers_of(const results::PointData& point) {
 /// The time that a rank is compared with: the median of all, of two the other one.
 double reference(const std::vector<double>& times, std::size_t at) {
   if (times.size() == 2) return times[1 - at];
-  return median(times).value_or(0);
+  return statistics::median(times).value_or(0);
 }
 
 /// GEMM times over the reference, in the steps in which all peers have one.
@@ -98,15 +98,15 @@ Ratios ratios_of(const results::PointData& point, const Peers& peers) {
 /// How much a peer takes longer, since it last became slower.
 struct Slowness {
   std::size_t first = 0;  ///< of its ratios; 0 = all along
-  Estimate factor;
+  statistics::Estimate factor;
 };
 
 std::optional<Slowness> slowness(std::span<const double> ratios) {
-  const std::size_t change = last_change(ratios, smallest_change);
-  const bool slower = change > 0 && median(ratios.subspan(change)).value_or(0) >
-                                        median(ratios.first(change)).value_or(0);
+  const std::size_t change = statistics::last_change(ratios, smallest_change);
+  const bool slower = change > 0 && statistics::median(ratios.subspan(change)).value_or(0) >
+                                        statistics::median(ratios.first(change)).value_or(0);
   const std::size_t first = slower ? change : 0;
-  const auto factor = estimate(ratios.subspan(first));
+  const auto factor = statistics::estimate(ratios.subspan(first));
   if (!factor) return std::nullopt;
   return Slowness{.first = first, .factor = *factor};
 }
@@ -114,13 +114,13 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
 /// The factor that a rank must exceed to stand out from the spread of its peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
-  const double middle = median(factors).value_or(1);
+  const double middle = statistics::median(factors).value_or(1);
   std::vector<double> apart;
   for (const double factor : factors) apart.push_back(std::abs(factor - middle));
-  return middle + deviations * normal_scale * median(apart).value_or(0);
+  return middle + deviations * normal_scale * statistics::median(apart).value_or(0);
 }
 
-bool is_slow(const Estimate& factor, const Limits& limits) {
+bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
   // Ratios that depend on those before have no interval: then all of them must be certain.
@@ -229,7 +229,7 @@ Transfers transfers_of(const results::PointData& point, const TracedSteps& steps
       if (times.empty()) continue;
       Moved& moved = transfers[{.op = ops[op].kind, .axes = ops[op].axes}][members];
       moved.least += std::ranges::min(times);
-      moved.typical += median(times).value_or(0);
+      moved.typical += statistics::median(times).value_or(0);
       moved.bytes += static_cast<double>(ops[op].bytes);
     }
   }
@@ -247,7 +247,7 @@ std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
   if (cost.size() < 2) return {};
   std::vector<double> costs;
   for (const auto& [members, value] : cost) costs.push_back(value);
-  const double middle = median(costs).value_or(0);
+  const double middle = statistics::median(costs).value_or(0);
   std::map<Members, double> factors;
   for (const auto& [members, value] : cost) {
     const double other = costs.size() == 2 ? costs[0] + costs[1] - value : middle;

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "analysis/curves.hpp"
-#include "analysis/merge/identity.hpp"
-#include "analysis/point_facts.hpp"
+#include "analysis/identity.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
@@ -36,7 +36,7 @@ bool lie_alike(const PointReport& a, const PointReport& b) {
 
 /// True if what says that times are not the machine's is the same.
 bool is_labelled_alike(const PointReport& a, const PointReport& b) {
-  return unsound(a.data->labels) == unsound(b.data->labels) &&
+  return results::unsound(a.data->labels) == results::unsound(b.data->labels) &&
          a.data->injections == b.data->injections;
 }
 
@@ -101,7 +101,7 @@ std::string node_count_text(const PointReport& point) {
 
 /// "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
-  std::string text = fmt::format("{}", fmt::join(unsound(point.data->labels), "+"));
+  std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
     text += fmt::format(" {}", fmt::join(point.data->injections, "+"));
   }
@@ -173,7 +173,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
                        data.reason.empty() ? "no reason was recorded" : data.reason);
   }
   if (data.verified == false) return "its results do not verify";
-  const std::vector<std::string> labels = unsound(data.labels);
+  const std::vector<std::string> labels = results::unsound(data.labels);
   if (counted == Counted::sound && !labels.empty())
     return fmt::format("{}", fmt::join(labels, ", "));
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
@@ -274,14 +274,16 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
 
 /// Launches of few steps do not count beside those of enough when a curve is shown.
 void leave_out_few_steps(Gathered& from) {
-  const auto is_few = [](const LaunchPoint& at) { return has_label(at.point->labels, few_steps); };
+  const auto is_few = [](const LaunchPoint& at) {
+    return results::has_label(at.point->labels, results::few_steps);
+  };
   for (auto& launches : from.points) {
     if (std::ranges::all_of(launches, is_few)) continue;
     for (const LaunchPoint& at : launches) {
       if (!is_few(at)) continue;
       from.left_out.push_back({.at = at,
                                .reason = fmt::format("few-steps: {} of the {} that it takes",
-                                                     at.point->steps, fewest_steps)});
+                                                     at.point->steps, results::fewest_steps)});
     }
     std::erase_if(launches, is_few);
   }
@@ -292,7 +294,7 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
                        std::span<const RunReport> reports) {
   std::vector<double> medians;
   for (const LaunchPoint& at : launches) medians.push_back(at.point->step_time->median);
-  const std::optional<Estimate> time = over_launches(medians);
+  const std::optional<statistics::Estimate> time = statistics::over_launches(medians);
   const auto typical = std::ranges::min_element(
       medians, {}, [&](double median) { return std::abs(median - time->median); });
   const LaunchPoint& at_typical = launches[static_cast<std::size_t>(typical - medians.begin())];
@@ -302,8 +304,9 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   joined.steps = 0;
   for (const LaunchPoint& at : launches) {
     joined.steps += at.point->steps;
-    const bool few = has_label(at.point->labels, few_steps);
-    if (few && !has_label(joined.labels, few_steps)) joined.labels.emplace_back(few_steps);
+    const bool few = results::has_label(at.point->labels, results::few_steps);
+    if (few && !results::has_label(joined.labels, results::few_steps))
+      joined.labels.emplace_back(results::few_steps);
   }
   joined.throughput = joined.data->work_per_step / time->median;
   if (joined.flop_per_step) {
@@ -353,7 +356,7 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options,
 }  // namespace
 
 std::optional<double> spread_of(const PointReport& joined) {
-  return joined.step_time ? launch_spread(*joined.step_time) : std::nullopt;
+  return joined.step_time ? statistics::launch_spread(*joined.step_time) : std::nullopt;
 }
 
 Joined join(std::span<const RunReport> reports, const ReportOptions& options, Counted counted) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
 /// Joins the reports of several launches to one curve for each experiment.

@@ -12,9 +12,10 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -77,10 +78,11 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
   }
   std::vector<double> logs(values.size());
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
-  const double middle = *median(logs);
+  const double middle = *statistics::median(logs);
   for (double& log : logs) log = std::abs(log - middle);
   // However widely a class spreads: its slow pairs widen the spread that is to tell them.
-  const double spread = std::min(deviations * mad_of_normal * *median(logs), std::log(always_slow));
+  const double spread =
+      std::min(deviations * mad_of_normal * *statistics::median(logs), std::log(always_slow));
   return SpeedLimit{
       .typical = std::exp(middle),
       .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
@@ -91,7 +93,7 @@ constexpr double widest_of_a_share = 1;  ///< an interval wider than 0 to 100% l
 
 /// The three parts that were timed without tracing.
 struct Alone {
-  std::optional<Estimate> gemm, communication, together;
+  std::optional<statistics::Estimate> gemm, communication, together;
 };
 
 /// A pair while its rows are read.
@@ -141,16 +143,16 @@ double hidden_share(double gemm, double communication, double together) {
 
 /// The share at the three medians. Each side of its interval is how far the share moves when one of
 /// the times goes to an end of its own interval, in quadrature over the three.
-std::optional<Located> hidden_of(const Alone& times) {
+std::optional<statistics::Located> hidden_of(const Alone& times) {
   if (!times.gemm || !times.communication || !times.together) return std::nullopt;
   const std::array all{&*times.gemm, &*times.communication, &*times.together};
   std::array<double, 3> medians{};
-  std::ranges::transform(all, medians.begin(), &Estimate::median);
+  std::ranges::transform(all, medians.begin(), &statistics::Estimate::median);
   if (!(std::min(medians[0], medians[1]) > 0)) return std::nullopt;
   const auto share_at = [](const std::array<double, 3>& at) {
     return hidden_share(at[0], at[1], at[2]);
   };
-  Located share{.value = share_at(medians)};
+  statistics::Located share{.value = share_at(medians)};
   double below = 0, above = 0;
   for (std::size_t part = 0; part < all.size(); ++part) {
     if (!all[part]->lower || !all[part]->upper || !(*all[part]->lower > 0)) return share;
@@ -184,7 +186,7 @@ std::string why_unknown(const OverlapReport& report, const std::string& few_play
 
 void conclude(GatheredOverlap& gathered) {
   OverlapReport& report = gathered.report;
-  const auto median_of = [](const std::optional<Estimate>& time) {
+  const auto median_of = [](const std::optional<statistics::Estimate>& time) {
     return time ? std::optional{time->median} : std::nullopt;
   };
   report.gemm = median_of(gathered.times.gemm);
@@ -261,13 +263,14 @@ std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
   std::vector<ClassReport> classes;
   for (const auto& [name, members] : by_class(pairs)) {
     const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
-    ClassReport report{.name = name,
-                       .pairs = static_cast<int>(members.size()),
-                       .latency = median(values_of(members, &PairReport::latency)),
-                       .bandwidth = median(bandwidths),
-                       .bidirectional = median(values_of(members, &PairReport::bidirectional)),
-                       .lowest = std::nullopt,
-                       .highest = std::nullopt};
+    ClassReport report{
+        .name = name,
+        .pairs = static_cast<int>(members.size()),
+        .latency = statistics::median(values_of(members, &PairReport::latency)),
+        .bandwidth = statistics::median(bandwidths),
+        .bidirectional = statistics::median(values_of(members, &PairReport::bidirectional)),
+        .lowest = std::nullopt,
+        .highest = std::nullopt};
     if (!bandwidths.empty()) {
       report.lowest = std::ranges::min(bandwidths);
       report.highest = std::ranges::max(bandwidths);
@@ -360,11 +363,10 @@ std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
 }
 
 bool is_bench(const results::PointData& point) {
-  constexpr std::array<std::string_view, 9> names{"gemm",      "collectives", "p2p",
-                                                  "memory",    "overlap",     "algorithms",
-                                                  "calibrate", "infer",       "serve"};
-  return !point.rows.empty() ||
-         (point.step_times.empty() && std::ranges::find(names, point.workload) != names.end());
+  const auto known =
+      std::ranges::find(workloads::registry(), point.workload, &workloads::Workload::name);
+  const bool has_rows = known != workloads::registry().end() && known->is_bench();
+  return !point.rows.empty() || (point.step_times.empty() && has_rows);
 }
 
 BenchReport report_bench(const results::RunData& run, const results::PointData& point,

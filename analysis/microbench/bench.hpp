@@ -78,7 +78,7 @@ struct OverlapReport {
   /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
   /// when nothing is, negative when together takes longer than one after the other. Its 95%
   /// interval combines those of the three medians in quadrature.
-  std::optional<Located> hidden;
+  std::optional<statistics::Located> hidden;
   /// True if the interval of `hidden` is at most as wide as the whole range from 0 to 1. A share
   /// that is not known is shown, but nothing is concluded from it.
   bool hidden_known = false;

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -77,12 +77,9 @@ constexpr std::array<Datasheet, 13> all_datasheets{{
     {.gpu = "A100", .peak_16bit = 312 * tera, .source = open_book},
 }};
 
-constexpr std::array<std::string_view, 10> collectives{
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-    "all_to_all", "gather",         "scatter",    "sendrecv",  "barrier"};
-
 /// amount / time, where both are there and above 0.
-std::optional<double> rate(std::optional<double> amount, const std::optional<Estimate>& time) {
+std::optional<double> rate(std::optional<double> amount,
+                           const std::optional<statistics::Estimate>& time) {
   if (!amount || !(*amount > 0) || !time || !(time->median > 0)) return std::nullopt;
   return *amount / time->median;
 }
@@ -101,7 +98,7 @@ void add_gemm(RowReport& report, const RowReference& reference) {
   const std::string dtype = text_of(*report.data, "dtype");
   report.flops = rate(number_of(*report.data, "flop"), report.time);
   if (reference.calibration != nullptr) {
-    const auto* const ceiling = ceiling_of(*reference.calibration, dtype);
+    const auto* const ceiling = calibration::ceiling_of(*reference.calibration, dtype);
     if (ceiling != nullptr) report.of_ceiling = share(report.flops, ceiling->rate);
   }
   if (reference.datasheet != nullptr) {
@@ -134,26 +131,11 @@ const Datasheet* datasheet_of(const results::RankFacts& facts) {
   return datasheet_of(name->second);
 }
 
-std::vector<double> call_times(const RowData& row) {
-  std::vector<double> times;
-  times.reserve(row.times.size());
-  for (const std::vector<double>& play : row.times) {
-    const bool known =
-        !play.empty() && std::ranges::all_of(play, [](double time) { return std::isfinite(time); });
-    if (known) times.push_back(std::ranges::max(play) / static_cast<double>(row.calls));
-  }
-  return times;
-}
-
 std::optional<double> bus_factor(std::string_view op, double members) {
-  if (!(members >= 1) || op == "barrier" || !is_collective(op)) return std::nullopt;
+  if (!(members >= 1) || op == "barrier" || !calibration::is_collective(op)) return std::nullopt;
   if (op == "all_reduce") return 2 * (members - 1) / members;
   if (op == "broadcast" || op == "reduce" || op == "sendrecv") return 1;
   return (members - 1) / members;
-}
-
-bool is_collective(std::string_view op) {
-  return std::ranges::find(collectives, op) != collectives.end();
 }
 
 bool has_rates(const RowData& row) {
@@ -163,15 +145,15 @@ bool has_rates(const RowData& row) {
 RowReport report_row(const RowData& row, const RowReference& reference) {
   RowReport report;
   report.data = &row;
-  report.time = estimate(call_times(row));
+  report.time = statistics::estimate(calibration::call_times(row));
   constexpr double p99 = 0.99;
-  report.p99 = quantile(row.call_times, p99);
+  report.p99 = statistics::quantile(row.call_times, p99);
   if (!has_rates(row)) return report;
   const std::string op = text_of(row, "op");
   const std::optional<double> bytes = number_of(row, "bytes");
   if (op == "gemm") {
     add_gemm(report, reference);
-  } else if (is_collective(op) && op != "barrier") {
+  } else if (calibration::is_collective(op) && op != "barrier") {
     report.algbw = rate(bytes, report.time);
     const double members = number_of(row, "members").value_or(0);
     const auto factor = members > 1 ? bus_factor(op, members) : std::nullopt;

@@ -39,26 +39,21 @@ struct Datasheet {
 /// share of it only.
 [[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
 
-/// Seconds of one call in each play: the slowest rank's time of the play over its calls. Plays that
-/// lack the time of a rank are left out.
-[[nodiscard]] std::vector<double> call_times(const results::RowData& row);
-
 /// busbw / algbw among `members` ranks as nccl-tests defines it: all_reduce 2 (n-1) / n;
 /// reduce_scatter, all_gather, all_to_all, gather and scatter (n-1) / n; broadcast, reduce and
 /// sendrecv 1. Absent for what moves no data (barrier), for other ops, and below 1 member.
 [[nodiscard]] std::optional<double> bus_factor(std::string_view op, double members);
-[[nodiscard]] bool is_collective(std::string_view op);  ///< barrier and sendrecv included
 
 struct RowReport {
-  const results::RowData* data = nullptr;  ///< not owned
-  std::optional<Estimate> time;            ///< seconds of one call
-  std::optional<Located> p99;              ///< of single calls; absent below 100
-  std::optional<double> algbw, busbw;      ///< bytes/s, of the median time; collectives
-  std::optional<double> flops;             ///< FLOP/s of one rank, the slowest; gemm
-  std::optional<double> of_ceiling;        ///< flops over the run's best for this element type
-  std::optional<double> of_peak;           ///< flops over the datasheet's
-  std::optional<double> bandwidth;         ///< bytes/s; p2p and memory
-  std::optional<double> of_memory_peak;    ///< of a device's own memory over the datasheet's
+  const results::RowData* data = nullptr;    ///< not owned
+  std::optional<statistics::Estimate> time;  ///< seconds of one call
+  std::optional<statistics::Located> p99;    ///< of single calls; absent below 100
+  std::optional<double> algbw, busbw;        ///< bytes/s, of the median time; collectives
+  std::optional<double> flops;               ///< FLOP/s of one rank, the slowest; gemm
+  std::optional<double> of_ceiling;          ///< flops over the run's best for this element type
+  std::optional<double> of_peak;             ///< flops over the datasheet's
+  std::optional<double> bandwidth;           ///< bytes/s; p2p and memory
+  std::optional<double> of_memory_peak;      ///< of a device's own memory over the datasheet's
 };
 
 /// The references that a row is set against. Not owned; null = not known.

@@ -15,7 +15,7 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/page/lane_spans.hpp"
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

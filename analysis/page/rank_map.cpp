@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/predict/question.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 

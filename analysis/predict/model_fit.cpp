@@ -92,7 +92,7 @@ double one_doubling(const std::vector<Ratio>& ratios) {
     squares += weight * off * off / std::max(1.0, away);
     count += weight;
   }
-  return std::sqrt(squares / count) * student_quantile(tail_90, count) / normal_90;
+  return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / normal_90;
 }
 
 /// Standard error of the median step over the median. Without an interval, as of normal steps:
@@ -104,9 +104,9 @@ double error_of_median(const PointData& point) {
     if (block.kind != StepBlock::Kind::untraced) continue;
     times.insert(times.end(), block.times.begin(), block.times.end());
   }
-  const auto interval = estimate(times);
+  const auto interval = statistics::estimate(times);
   if (!interval) return 0;
-  if (const auto half = relative_half_width(*interval)) return *half / normal_95;
+  if (const auto half = statistics::relative_half_width(*interval)) return *half / normal_95;
   return of_mean * step_deviation(point) / std::sqrt(static_cast<double>(times.size()));
 }
 

@@ -17,7 +17,7 @@
 #include "config/command_line.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -89,7 +89,8 @@ Uncertainty uncertainty_of(const ModelFit& fit, const FitParts& parts) {
 double with_one_more(const ModelFit& fit) {
   constexpr double tail = 0.05, before_any = 2;
   const double freedom = before_any + fit.predicted;
-  return student_quantile(tail, freedom + 1) / student_quantile(tail, freedom);
+  return statistics::student_quantile(tail, freedom + 1) /
+         statistics::student_quantile(tail, freedom);
 }
 
 /// The files between commas after --model on the run's command line.

@@ -11,7 +11,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Predictions of steps on ranks that nobody has, on the machine of a run or of a data sheet.
 namespace isoscale::analysis {

@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "simulate/measured_time.hpp"
 #include "units/text.hpp"
-#include "workloads/fit.hpp"
+#include "workloads/api/fit.hpp"
 
 namespace isoscale::analysis {
 namespace {

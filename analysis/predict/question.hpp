@@ -18,7 +18,7 @@
 #include "mesh/request.hpp"
 #include "results/run_data.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// The question that a prediction answers: which work, on which machine, at which ranks.
 namespace isoscale::analysis {

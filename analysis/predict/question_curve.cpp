@@ -11,11 +11,11 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/workload.hpp"
+#include "results/point_facts.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -34,7 +34,7 @@ Points usable_points(const Curve& curve) {
   for (const PointReport& point : curve.points) {
     if (!point.throughput || !point.step_time) continue;
     all.push_back(point.data);
-    if (is_scaling_result(point.labels)) sound.push_back(point.data);
+    if (results::is_scaling_result(point.labels)) sound.push_back(point.data);
   }
   return sound.empty() ? all : sound;
 }
@@ -83,7 +83,7 @@ bool planned(const config::Experiment& experiment, const workloads::Workload& wo
 void warn_of_unsound(const Points& points, std::vector<std::string>& warnings) {
   std::set<std::string> labels;
   for (const PointData* const point : points) {
-    for (const std::string& label : unsound(point->labels)) labels.insert(label);
+    for (const std::string& label : results::unsound(point->labels)) labels.insert(label);
   }
   if (labels.empty()) return;
   warnings.push_back(

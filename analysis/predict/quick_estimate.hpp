@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "simulate/machine.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/workload.hpp"
 
 /// Quick estimates of steps: the time of a pipeline stage as a law of its number of layers (all
 /// layers of a stage are alike, so a program of few of them tells what one more costs), and a

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/calibration/calibrate.hpp"
 #include "analysis/microbench/bench.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "calibration/calibration.hpp"
+#include "results/point_facts.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/estimate.hpp"
 
@@ -171,7 +171,7 @@ simulate::Measured calibrated(const results::RunData& run,
 
 /// A run that was ended before its calibration was fitted has the rows for it all the same.
 results::CalibrationData required_calibration(const RunData& run) {
-  results::CalibrationData result = calibration_of(run);
+  results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
     throw base::UsageError(
         fmt::format("run {} has no calibration: nothing says how long its communication takes on "
@@ -219,8 +219,8 @@ simulate::Overlap overlap_of_rows(const RunData& run) {
       if (at.communication_slowdown) communication.push_back(*at.communication_slowdown);
     }
   }
-  return {.compute = std::max(1.0, median(compute).value_or(1)),
-          .communication = std::max(1.0, median(communication).value_or(1))};
+  return {.compute = std::max(1.0, statistics::median(compute).value_or(1)),
+          .communication = std::max(1.0, statistics::median(communication).value_or(1))};
 }
 
 /// Bytes that one rank may use: its device's memory, or its part of the node's; 0 = not known.

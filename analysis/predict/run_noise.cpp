@@ -32,7 +32,7 @@ std::vector<double> column(const Matrix& seconds, std::size_t rank) {
 std::vector<double> medians_of_ranks(const Matrix& seconds) {
   std::vector<double> result;
   for (std::size_t rank = 0; rank < seconds.front().size(); ++rank) {
-    result.push_back(*median(column(seconds, rank)));
+    result.push_back(*statistics::median(column(seconds, rank)));
   }
   return result;
 }
@@ -128,7 +128,7 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   double squares = 0, degrees = 0;
   for (std::size_t rank = 0; rank < medians.size(); ++rank) {
     const std::vector<double>& same = alike[point.outline.outline_of_rank.at(rank)];
-    factors.push_back(medians[rank] / *median(same));
+    factors.push_back(medians[rank] / *statistics::median(same));
     if (same.size() < 2) continue;
     const auto count = static_cast<double>(same.size());
     squares += (factors.back() - 1) * (factors.back() - 1);
@@ -224,15 +224,15 @@ simulate::Noise noise_of(const results::PointData& point, const simulate::Layout
 }
 
 double median_step(const results::PointData& point) {
-  return median(untraced_steps(point)).value_or(0);
+  return statistics::median(untraced_steps(point)).value_or(0);
 }
 
 double step_deviation(const results::PointData& point) {
   std::vector<double> times = untraced_steps(point);
-  const auto middle = median(times);
+  const auto middle = statistics::median(times);
   if (!middle || !(*middle > 0)) return 0;
   for (double& time : times) time = std::abs(time - *middle);
-  return normal_of_mad * *median(times) / *middle;
+  return normal_of_mad * *statistics::median(times) / *middle;
 }
 
 double launch_deviation(std::span<const results::RunData* const> runs) {

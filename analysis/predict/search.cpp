@@ -24,8 +24,8 @@
 #include "base/error.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::analysis {
 

@@ -9,7 +9,7 @@
 #include "mesh/request.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 

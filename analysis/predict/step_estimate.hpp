@@ -15,7 +15,7 @@
 #include "simulate/classes.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 

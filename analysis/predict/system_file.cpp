@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/error.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
@@ -202,7 +202,7 @@ class PointReader {
         if (shapes[op] != nullptr) sums[step] += time(step, op);
       }
     }
-    const double mean_sum = *median(sums);
+    const double mean_sum = *statistics::median(sums);
     if (!(mean_sum > 0) || std::ranges::min(sums) <= 0) return;
     const auto count = static_cast<double>(traces.size());
     for (std::size_t op = 0; op < shapes.size(); ++op) {
@@ -241,8 +241,8 @@ class PointReader {
 
 /// Alone: as traced, else as the step without communication says.
 std::optional<double> alone_time(const Samples& samples) {
-  if (const auto time = median(samples.alone)) return time;
-  return median(samples.solo);
+  if (const auto time = statistics::median(samples.alone)) return time;
+  return statistics::median(samples.solo);
 }
 
 /// Time beside communication over the time that the same work takes alone.
@@ -258,7 +258,7 @@ double slowdown_of(const Pool& pool) {
   return alone > 0 && beside > 0 ? std::clamp(beside / alone, 1.0, most) : 1;
 }
 
-bool is_sound(const PointData* point) { return is_scaling_result(point->labels); }
+bool is_sound(const PointData* point) { return results::is_scaling_result(point->labels); }
 
 }  // namespace
 
@@ -283,7 +283,7 @@ TracedOps traced_ops(const results::RunData& run) {
   Pool pool;
   for (const PointData* const point : points) PointReader{*point, pool}.read();
   TracedOps result{.compute_slowdown = slowdown_of(pool)};
-  result.gap = median(pool.gaps);
+  result.gap = statistics::median(pool.gaps);
   if (pool.squares > 0) result.op_noise = std::sqrt(pool.deviations / pool.squares);
   for (const auto& [shape, samples] : pool.shapes) {
     auto time = alone_time(samples);

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/render_json.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -209,11 +209,11 @@ Json rows_json(const PointReport& point) {
   for (const RowReport& row : bench.rows) {
     if (is_merged(*row.data)) continue;
     const std::string op = text_of(*row.data, "op");
-    Json object = op == "gemm"                    ? gemm_json(row)
-                  : is_collective(op)             ? collective_json(row)
-                  : op == "p2p" || op == "memory" ? moved_json(row)
-                  : op == "serve"                 ? serve_json(*row.data)
-                                                  : other_json(row);
+    Json object = op == "gemm"                     ? gemm_json(row)
+                  : calibration::is_collective(op) ? collective_json(row)
+                  : op == "p2p" || op == "memory"  ? moved_json(row)
+                  : op == "serve"                  ? serve_json(*row.data)
+                                                   : other_json(row);
     object["status"] = results::name(row.data->status);
     object["reason"] = text_or_null(row.data->reason);
     rows.push_back(std::move(object));

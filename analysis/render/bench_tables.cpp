@@ -226,7 +226,7 @@ std::vector<TitledTable> overlap_tables(const BenchReport& bench) {
     const bool doubtful = at.hidden && !at.hidden_known;
     return percent(value_of(at.hidden)) + (doubtful ? "?" : "");
   };
-  const auto interval = [](const std::optional<Located>& hidden) {
+  const auto interval = [](const std::optional<statistics::Located>& hidden) {
     if (!hidden || !hidden->lower) return std::string{undefined};
     return "±" + percent(std::max(*hidden->upper - hidden->value, hidden->value - *hidden->lower));
   };
@@ -268,7 +268,7 @@ std::vector<CollectiveGroup> collective_groups(const BenchReport& bench) {
   // Where the next row of a size goes: each table has hundreds of them, and there are many tables.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
   for (const RowReport& row : bench.rows) {
-    if (!is_collective(text_of(*row.data, "op"))) continue;
+    if (!calibration::is_collective(text_of(*row.data, "op"))) continue;
     CollectiveGroup wanted = group_of(*row.data);
     auto place = std::ranges::find_if(
         groups, [&](const CollectiveGroup& at) { return names(at) == names(wanted); });

@@ -11,11 +11,11 @@
 #include <numeric>
 
 #include "analysis/curves.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -60,17 +60,18 @@ std::string fixed(std::optional<double> value) {
 std::string step_time(const PointReport& point) {
   if (!point.step_time) return std::string{undefined};
   const std::string time = units::format(units::Seconds{point.step_time->median});
-  return has_label(point.labels, few_steps) ? fmt::format("{} ({})", time, steps_text(point))
-                                            : time;
+  return results::has_label(point.labels, results::few_steps)
+             ? fmt::format("{} ({})", time, steps_text(point))
+             : time;
 }
 
 std::string interval(const PointReport& point) {
   if (!point.step_time) return std::string{undefined};
-  const Estimate& time = *point.step_time;
+  const statistics::Estimate& time = *point.step_time;
   return interval_text({.value = time.median, .lower = time.lower, .upper = time.upper});
 }
 
-std::string interval_text(const Located& at) {
+std::string interval_text(const statistics::Located& at) {
   if (!at.lower || !at.upper || !(at.value > 0)) return std::string{undefined};
   constexpr double alike = 1.2;    // below and above within a fifth of each other
   constexpr double narrow = 0.01;  // half the width of what is narrower says as much
@@ -82,15 +83,16 @@ std::string interval_text(const Located& at) {
   return fmt::format("{:+.1f}% {:+.1f}%", -100 * below, 100 * above);
 }
 
-std::optional<Located> speedup_of(const PointReport& point) {
+std::optional<statistics::Located> speedup_of(const PointReport& point) {
   if (!point.speedup) return std::nullopt;
   const auto& at = point.speedup_interval;
-  if (!at || !at->lower || !at->upper || *at->lower == *at->upper) return Located{*point.speedup};
+  if (!at || !at->lower || !at->upper || *at->lower == *at->upper)
+    return statistics::Located{*point.speedup};
   return at;
 }
 
-std::optional<Located> efficiency_of(const PointReport& point) {
-  std::optional<Located> at = speedup_of(point);
+std::optional<statistics::Located> efficiency_of(const PointReport& point) {
+  std::optional<statistics::Located> at = speedup_of(point);
   if (!at || !point.efficiency) return std::nullopt;
   const double scale = *point.efficiency / *point.speedup;
   at->value = *point.efficiency;
@@ -100,7 +102,7 @@ std::optional<Located> efficiency_of(const PointReport& point) {
 }
 
 std::string few_steps_text(const PointReport& point) {
-  if (!has_label(point.labels, few_steps)) return "";
+  if (!results::has_label(point.labels, results::few_steps)) return "";
   return fmt::format(
       "few-steps: {} count{}: the time is unreliable, and so is everything derived from it",
       steps_text(point), point.steps == 1 ? "s" : "");
@@ -207,7 +209,7 @@ bool spans_nodes(const Curve& curve) {
 
 std::string nodes_cell(const PointReport& point) {
   if (!point.nodes) return std::to_string(point.data->nodes);
-  const NodeUse& use = *point.nodes;
+  const results::NodeUse& use = *point.nodes;
   const std::string ranks = use.fewest == use.most ? std::to_string(use.most)
                                                    : fmt::format("{}-{}", use.fewest, use.most);
   return fmt::format("{} x {}", use.nodes, ranks);

@@ -34,11 +34,12 @@ struct Category {
 [[nodiscard]] std::string step_time(const PointReport& point);
 /// "±0.4%"; "-31.0% +45.0%" where the wider side is above 1% and a fifth wider.
 [[nodiscard]] std::string interval(const PointReport& point);
-[[nodiscard]] std::string interval_text(const Located& at);  ///< the same of any figure above 0
+[[nodiscard]] std::string interval_text(
+    const statistics::Located& at);  ///< the same of any figure above 0
 /// Give the 95% interval that both step times give; none at the baseline itself. Absent without a
 /// baseline.
-[[nodiscard]] std::optional<Located> efficiency_of(const PointReport& point);
-[[nodiscard]] std::optional<Located> speedup_of(const PointReport& point);
+[[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
+[[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Says what the label few-steps means for a point; "" without it.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
 [[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit

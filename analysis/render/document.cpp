@@ -48,7 +48,7 @@ constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell keeps
 enum class Intervals : std::uint8_t { shown, left_out };
 
 /// "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
-std::string number_text(const Located& at, Unit unit, Intervals intervals) {
+std::string number_text(const statistics::Located& at, Unit unit, Intervals intervals) {
   std::string text = value_text(at.value, unit);
   if (intervals == Intervals::left_out || !at.lower || !at.upper) return text;
   if (unit != Unit::share) return text + " " + interval_text(at);
@@ -58,7 +58,7 @@ std::string number_text(const Located& at, Unit unit, Intervals intervals) {
 
 std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
   if (const auto* const words = std::get_if<std::string>(&value)) return escape(*words);
-  if (const auto* const number = std::get_if<Located>(&value)) {
+  if (const auto* const number = std::get_if<statistics::Located>(&value)) {
     return number_text(*number, unit, intervals);
   }
   return unit == Unit::text ? "" : std::string{undefined};

@@ -71,7 +71,7 @@ class Sections {
 [[nodiscard]] Section section_of_remark(std::string_view key);
 
 /// A cell holds nothing, a number with its 95% interval where it has one, or words.
-using Value = std::variant<std::monostate, Located, std::string>;
+using Value = std::variant<std::monostate, statistics::Located, std::string>;
 
 /// A table that is too wide for the page loses these parts, the last of this list first.
 enum class Keep : std::uint8_t {
@@ -152,7 +152,7 @@ struct Metric {
   return text.empty() ? Value{} : Value{std::move(text)};
 }
 /// Nothing for an absent number.
-[[nodiscard]] inline Value number(const std::optional<Located>& at) {
+[[nodiscard]] inline Value number(const std::optional<statistics::Located>& at) {
   return at ? Value{*at} : Value{};
 }
 

@@ -79,11 +79,12 @@ std::string tokens_cell(std::optional<double> rate) {
   return rate ? fmt::format("{:.4g}", *rate) : std::string{undefined};
 }
 
-std::string median_cell(const std::optional<Estimate>& time) {
+std::string median_cell(const std::optional<statistics::Estimate>& time) {
   return time_cell(time ? std::optional{time->median} : std::nullopt);
 }
 
-std::string width_cell(const std::optional<Estimate>& time, const results::RowData* row) {
+std::string width_cell(const std::optional<statistics::Estimate>& time,
+                       const results::RowData* row) {
   RowReport report;
   report.data = row;
   report.time = time;
@@ -111,15 +112,15 @@ std::optional<double> rate_of(const RowReport& row, int ranks) {
   return *flop / calls / row.time->median / ranks;
 }
 
-Json time_json(const std::optional<Estimate>& time) {
-  const auto of = [&](double Estimate::*member) {
+Json time_json(const std::optional<statistics::Estimate>& time) {
+  const auto of = [&](double statistics::Estimate::*member) {
     return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
   };
-  return {{"median", of(&Estimate::median)},
+  return {{"median", of(&statistics::Estimate::median)},
           {"lower", number_or_null(time ? time->lower : std::nullopt)},
           {"upper", number_or_null(time ? time->upper : std::nullopt)},
-          {"min", of(&Estimate::minimum)},
-          {"max", of(&Estimate::maximum)},
+          {"min", of(&statistics::Estimate::minimum)},
+          {"max", of(&statistics::Estimate::maximum)},
           {"plays", time ? time->samples : 0}};
 }
 

@@ -28,9 +28,9 @@ struct Inference {
   std::optional<double> replicas{};     ///< dp
   std::optional<double> cache_bytes{};  ///< keys and values on one rank
   /// Seconds from the beginning of a batch to the first tokens of all its samples.
-  std::optional<Estimate> ttft{};
+  std::optional<statistics::Estimate> ttft{};
   /// Seconds from one token of a sample to its next, in the middle of the output.
-  std::optional<Estimate> tpot{};
+  std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot: decode, all replicas
   std::optional<double> tokens_per_second_per_rank{};
   bool on_frontier = false;  ///< see mark_frontier

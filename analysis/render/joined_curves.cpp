@@ -138,13 +138,13 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
 }
 
 /// The time of steps inside a launch, or of launches: `samples` is how many.
-Json time_json(const std::optional<Estimate>& time, const char* samples) {
+Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
   const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
-  Json object{{"median", field(&Estimate::median)},
+  Json object{{"median", field(&statistics::Estimate::median)},
               {"lower", time ? number_or_null(time->lower) : Json{}},
               {"upper", time ? number_or_null(time->upper) : Json{}},
-              {"min", field(&Estimate::minimum)},
-              {"max", field(&Estimate::maximum)}};
+              {"min", field(&statistics::Estimate::minimum)},
+              {"max", field(&statistics::Estimate::maximum)}};
   object[samples] = time ? time->samples : 0;
   return object;
 }

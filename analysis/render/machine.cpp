@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -6,18 +6,18 @@
 #include <string>
 
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render_json.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json located_json(const std::optional<Located>& at) {
+Json located_json(const std::optional<statistics::Located>& at) {
   if (!at) return {};
   return {{"value", at->value},
           {"lower", number_or_null(at->lower)},
@@ -112,11 +112,11 @@ Json largest_json(const PointReport& point) {
 Json step_time_json(const PointReport& point) {
   const auto& time = point.step_time;
   const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
-  return {{"median", field(&Estimate::median)},
+  return {{"median", field(&statistics::Estimate::median)},
           {"lower", time ? number_or_null(time->lower) : Json{}},
           {"upper", time ? number_or_null(time->upper) : Json{}},
-          {"min", field(&Estimate::minimum)},
-          {"max", field(&Estimate::maximum)},
+          {"min", field(&statistics::Estimate::minimum)},
+          {"max", field(&statistics::Estimate::maximum)},
           {"steps", time ? time->samples : 0},
           {"steps_per_block", time ? time->block : 1}};
 }
@@ -177,7 +177,7 @@ Json traced_gemms_json(const results::PointData& point) {
 
 }  // namespace
 
-Json interval_json(const std::optional<Located>& at, double divisor) {
+Json interval_json(const std::optional<statistics::Located>& at, double divisor) {
   if (!at || !at->lower || !at->upper) return {};
   return Json::array({*at->lower / divisor, *at->upper / divisor});
 }

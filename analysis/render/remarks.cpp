@@ -14,27 +14,27 @@
 #include <vector>
 
 #include "analysis/devices/device_state.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 /// "5.0% (4.1%-5.9%)".
-std::string with_interval(const Located& at) {
+std::string with_interval(const statistics::Located& at) {
   std::string text = percent(at.value);
   if (at.lower && at.upper)
     text += fmt::format(" ({} to {})", percent(*at.lower), percent(*at.upper));
   return text;
 }
 
-std::string number_with_interval(const Located& at) {
+std::string number_with_interval(const statistics::Located& at) {
   return fmt::format("{:.3g} ({:.3g} to {:.3g})", at.value, at.lower.value_or(at.value),
                      at.upper.value_or(at.value));
 }
@@ -91,7 +91,8 @@ std::string unlike_text(const PointReport& point) {
 /// Why a step time has no interval; "" when it has one, or when there is no step time.
 std::string no_interval(const PointReport& point) {
   if (!point.step_time || point.step_time->lower) return "";
-  if (point.step_time->samples < fewest_steps) return "no interval: fewer than 6 steps count";
+  if (point.step_time->samples < results::fewest_steps)
+    return "no interval: fewer than 6 steps count";
   if (point.step_time->block == 1) {
     return "no interval: too few steps count for one that repeated looks leave true";
   }
@@ -298,7 +299,7 @@ Facts remarks(const Curve& curve) {
       verification.add(point, "the results do not verify: " + escape(point.data->verification));
     }
     soaks.add(point, soak_text(point.data->soak));
-    if (has_label(point.labels, "shared-gpu")) {
+    if (results::has_label(point.labels, "shared-gpu")) {
       labels.add(point, "shared-gpu: ranks share a GPU, so only correctness counts");
     }
     if (point.data->status != results::PointStatus::ok) continue;
@@ -307,15 +308,15 @@ Facts remarks(const Curve& curve) {
     intervals.add(point, out_of_time(*point.data, point.step_time));
     for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
     tracing.add(point, overhead_warning(point.instrumentation_overhead));
-    if (has_label(point.labels, "oversubscribed")) {
+    if (results::has_label(point.labels, "oversubscribed")) {
       labels.add(point, "oversubscribed: ranks share cores, not a scaling result");
     }
-    if (has_label(point.labels, "injected")) {
+    if (results::has_label(point.labels, "injected")) {
       const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
       labels.add(point, fmt::format("injected: {}", given.empty() ? "faults" : escape(given)));
     }
     labels.add(point, few_steps_text(point));
-    if (has_label(point.labels, "not-closed")) {
+    if (results::has_label(point.labels, "not-closed")) {
       labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
                                     percent(point.breakdown.unaccounted)));
     }

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/point_facts.hpp"
 #include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -62,16 +62,16 @@ std::vector<CsvCell> what_ran(const RunReport& report, const PointReport& point)
 
 std::vector<CsvCell> what_came_out(const PointReport& point) {
   const auto& time = point.step_time;
-  const auto of_time = [&time](double Estimate::*member) {
+  const auto of_time = [&time](double statistics::Estimate::*member) {
     return time ? number_cell(*time.*member) : "";
   };
   const auto& mean = point.breakdown.mean;
   std::vector<CsvCell> cells{
-      {"step_time_median", of_time(&Estimate::median)},
+      {"step_time_median", of_time(&statistics::Estimate::median)},
       {"step_time_lower", number_cell(time ? time->lower : std::nullopt)},
       {"step_time_upper", number_cell(time ? time->upper : std::nullopt)},
-      {"step_time_min", of_time(&Estimate::minimum)},
-      {"step_time_max", of_time(&Estimate::maximum)},
+      {"step_time_min", of_time(&statistics::Estimate::minimum)},
+      {"step_time_max", of_time(&statistics::Estimate::maximum)},
       {"steps", std::to_string(time ? time->samples : 0)},
       {"throughput", number_cell(point.throughput)},
       {"throughput_unit", text_cell(point.data->throughput_unit)},
@@ -117,17 +117,17 @@ std::vector<CsvCell> of_row(const RowReport& row) {
     cells.emplace_back(key, number_cell(number_of(data, key)));
   }
   const auto& time = row.time;
-  const auto of_time = [&time](double Estimate::*member) {
+  const auto of_time = [&time](double statistics::Estimate::*member) {
     return time ? number_cell(*time.*member) : "";
   };
   const std::vector<CsvCell> measured{
       {"plays", time ? std::to_string(time->samples) : ""},
       {"calls", is_row ? std::to_string(data.calls) : ""},
-      {"time_median", of_time(&Estimate::median)},
+      {"time_median", of_time(&statistics::Estimate::median)},
       {"time_lower", number_cell(time ? time->lower : std::nullopt)},
       {"time_upper", number_cell(time ? time->upper : std::nullopt)},
-      {"time_min", of_time(&Estimate::minimum)},
-      {"time_max", of_time(&Estimate::maximum)},
+      {"time_min", of_time(&statistics::Estimate::minimum)},
+      {"time_max", of_time(&statistics::Estimate::maximum)},
       {"time_p99", number_cell(row.p99 ? std::optional{row.p99->value} : std::nullopt)},
       {"algbw", number_cell(row.algbw)},
       {"busbw", number_cell(row.busbw)},

@@ -18,7 +18,7 @@ namespace isoscale::analysis {
 [[nodiscard]] nlohmann::ordered_json index_report_json(const IndexReport& report);
 
 /// [lower, upper] over `divisor`, or null.
-[[nodiscard]] nlohmann::ordered_json interval_json(const std::optional<Located>& at,
+[[nodiscard]] nlohmann::ordered_json interval_json(const std::optional<statistics::Located>& at,
                                                    double divisor = 1);
 
 /// Seconds of each category of the traced step, mean over ranks; null where only a bound is known.

@@ -95,7 +95,9 @@ std::string devices_text(const Curve& curve) {
 std::string efficiency_table(const Curve& curve, const Sections& sections) {
   static constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
       {"ranks", "ranks", Unit::count, "ranks of the point",
-       [](const PointReport& at) -> Value { return Located{static_cast<double>(at.data->ranks)}; }},
+       [](const PointReport& at) -> Value {
+         return statistics::Located{static_cast<double>(at.data->ranks)};
+       }},
       {"speedup", "speed-up", Unit::factor, "throughput relative to the baseline's",
        [](const PointReport& at) { return number(speedup_of(at)); }},
       {"efficiency", "efficiency", Unit::share, "throughput per rank relative to the baseline's",
@@ -105,7 +107,7 @@ std::string efficiency_table(const Curve& curve, const Sections& sections) {
        [](const PointReport& at) { return number(at.causes.serial_fraction); }},
   }};
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
-    const std::optional<Located> speedup = speedup_of(at);
+    const std::optional<statistics::Located> speedup = speedup_of(at);
     return speedup && speedup->lower;
   });
   if (!curve.baseline || (!has_intervals && sections.are_all())) return "";

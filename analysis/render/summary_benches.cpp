@@ -39,7 +39,7 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
      }},
     {"ranks", "ranks", Unit::count, "the largest rank count without a label",
      [](const BenchRow& row) -> Value {
-       return Located{static_cast<double>(row.point->data->ranks)};
+       return statistics::Located{static_cast<double>(row.point->data->ranks)};
      }},
     {"figure", "figure", Unit::text, "which of its results is shown",
      [](const BenchRow& row) { return words(row.figure); }},
@@ -142,8 +142,8 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
                                            : fmt::format("{} of {} known", hidden.size(),
                                                          base::counted(all, "pair"));
   if (hidden.size() < all && !hidden.empty()) where = "median of the " + where;
-  rows.push_back(
-      {&point, "hidden of the shorter part", median(hidden), Unit::share, std::move(where)});
+  rows.push_back({&point, "hidden of the shorter part", statistics::median(hidden), Unit::share,
+                  std::move(where)});
 }
 
 /// The highest rate that was sustained; where none was, the highest that was achieved.
@@ -206,8 +206,8 @@ void add_inference(const Family& family, const PointReport& telling, std::span<c
     if (best == nullptr || rank(at) > rank(*best)) best = &at;
   }
   if (best == nullptr) return;
-  const Estimate& time = *best->tpot;
-  const Located located{.value = time.median, .lower = time.lower, .upper = time.upper};
+  const statistics::Estimate& time = *best->tpot;
+  const statistics::Located located{.value = time.median, .lower = time.lower, .upper = time.upper};
   rows.push_back(
       {best->point, "most tokens", best->tokens_per_second, Unit::token_rate,
        fmt::format("TPOT {} {}(n={}{}), batch {}, {}", value_text(time.median, Unit::seconds),

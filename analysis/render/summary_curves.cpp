@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/summary.hpp"
 #include "base/text.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -122,12 +122,12 @@ constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"ranks", "ranks", Unit::count, "the largest rank count without a label",
      [](const CurveRow& row) -> Value {
        if (row.point == nullptr) return {};
-       return Located{static_cast<double>(row.point->data->ranks)};
+       return statistics::Located{static_cast<double>(row.point->data->ranks)};
      }},
     {"launches", "launches", Unit::count, "runs that the point was measured in",
      [](const CurveRow& row) -> Value {
        if (row.launches == 0) return {};
-       return Located{static_cast<double>(row.launches)};
+       return statistics::Located{static_cast<double>(row.launches)};
      },
      Keep::if_it_fits},
     {"efficiency", "efficiency", Unit::share,
@@ -144,8 +144,8 @@ constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"step_time", "step time", Unit::seconds, "median of the slowest rank, with its 95% interval",
      [](const CurveRow& row) -> Value {
        if (row.point == nullptr || !row.point->step_time) return {};
-       const Estimate& time = *row.point->step_time;
-       return Located{.value = time.median, .lower = time.lower, .upper = time.upper};
+       const statistics::Estimate& time = *row.point->step_time;
+       return statistics::Located{.value = time.median, .lower = time.lower, .upper = time.upper};
      },
      Keep::without_interval},
     {"lost", "lost most, of the step", Unit::text,
@@ -245,7 +245,7 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   for (const CurveRow& row : rows) {
     if (!has_efficiency(row)) continue;
     any = true;
-    if (is_scaling_result(row.point->labels)) sound.push_back(&row);
+    if (results::is_scaling_result(row.point->labels)) sound.push_back(&row);
   }
   if (rows.empty()) return "";
   if (!sound.empty()) return efficiency_sentence(sound);

@@ -16,9 +16,9 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
-#include "analysis/point_facts.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"
+#include "results/point_facts.hpp"
 #include "results/run_data.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"

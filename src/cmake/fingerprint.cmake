@@ -7,11 +7,30 @@
 #
 # cmake -DSOURCE_DIR=... -DOUTPUT=... -DISOSCALE_VERSION=... -P fingerprint.cmake
 
-file(GLOB headers RELATIVE ${SOURCE_DIR}
-  ${SOURCE_DIR}/src/units/*.hpp ${SOURCE_DIR}/src/base/*.hpp ${SOURCE_DIR}/src/mesh/*.hpp
-  ${SOURCE_DIR}/src/program/*.hpp ${SOURCE_DIR}/src/timeline/*.hpp ${SOURCE_DIR}/src/machine/*.hpp
-  ${SOURCE_DIR}/src/comm/*.hpp ${SOURCE_DIR}/src/executor/*.hpp ${SOURCE_DIR}/src/config/*.hpp
-  ${SOURCE_DIR}/workloads/*.hpp ${SOURCE_DIR}/workloads/bench/*.hpp)
+cmake_minimum_required(VERSION 3.22)
+
+# Every header that the plugin includes, directly or through others, and that is not its own.
+file(GLOB queue RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/src/executor/cuda/*.?pp
+  ${SOURCE_DIR}/src/executor/cuda/kernels/*.hpp ${SOURCE_DIR}/src/executor/cuda/kernels/*.cu*)
+set(headers "")
+while(queue)
+  list(POP_FRONT queue source)
+  file(STRINGS ${SOURCE_DIR}/${source} includes REGEX "^#include \"")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" include "${include}")
+    foreach(header src/${include} ${include})
+      if(EXISTS ${SOURCE_DIR}/${header} AND NOT header IN_LIST headers
+         AND NOT header MATCHES "^src/executor/cuda/")
+        list(APPEND headers ${header})
+        list(APPEND queue ${header})
+      endif()
+    endforeach()
+  endforeach()
+endwhile()
+list(SORT headers)
+if(NOT headers)
+  message(FATAL_ERROR "no header of the plugin was found below ${SOURCE_DIR}")
+endif()
 set(all "")
 foreach(header IN LISTS headers)
   file(SHA256 ${SOURCE_DIR}/${header} hash)

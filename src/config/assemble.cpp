@@ -14,7 +14,7 @@
 #include "config/layer.hpp"
 #include "config/run_config.hpp"
 #include "config/values.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

@@ -20,7 +20,7 @@
 #include "config/layer.hpp"
 #include "config/run_config.hpp"
 #include "config/values.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
 

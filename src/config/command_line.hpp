@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/run_config.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

@@ -12,7 +12,7 @@
 #include "config/command_line.hpp"
 #include "config/layer.hpp"
 #include "mesh/mesh.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

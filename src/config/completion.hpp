@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Completion of command lines in shells. What can be completed is read from the commands and
 /// options as CLI11 knows them, so that no script has to be kept in step by hand.

@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "config/values.hpp"
 #include "units/text.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

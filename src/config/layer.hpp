@@ -11,7 +11,7 @@
 
 #include "config/option_table.hpp"
 #include "config/run_config.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

@@ -11,7 +11,7 @@
 #include "config/option_table.hpp"
 #include "config/values.hpp"
 #include "units/text.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "config/run_config.hpp"
 #include "config/values.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
 

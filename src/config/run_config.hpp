@@ -14,7 +14,7 @@
 #include "mesh/mesh.hpp"
 #include "mesh/request.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// From the command line and TOML files to one frozen record of what was asked for. The only reader
 /// of argv.

@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "mesh/request.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

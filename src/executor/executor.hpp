@@ -20,7 +20,7 @@
 #include "program/session_options.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Plays programs on a device. Narrow on purpose: a back end is a folder that implements these two
 /// classes.

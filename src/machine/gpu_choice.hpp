@@ -9,7 +9,7 @@
 
 #include "config/run_config.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A rank takes a GPU, unless something stands against using it: pure functions over what CUDA and
 /// MPI say. Every refusal is one sentence with the fix.

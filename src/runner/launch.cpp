@@ -11,7 +11,8 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "runner/errors.hpp"
+#include "calibration/calibration.hpp"
+#include "comm/errors.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
 #include "statistics/estimate.hpp"
@@ -118,7 +119,7 @@ results::PointData Launch::commit(results::PointData data) {
   try {
     file_->commit(data);
   } catch (const std::bad_alloc& error) {
-    const std::string why = problem_of(error);
+    const std::string why = comm::problem_of(error);
     data = as_failed(data.index, why);
     file_->commit(data);
   }
@@ -176,7 +177,7 @@ std::optional<Turn> Launch::agreed_next() {
 PointContext Launch::context(const Turn& turn) {
   const config::RunConfig& config = setting_.config;
   const HalfWidth half_width = [](std::span<const double> samples, double confidence) {
-    return analysis::relative_half_width(samples, confidence);
+    return statistics::relative_half_width(samples, confidence);
   };
   return {.config = config,
           .site = site_,
@@ -188,8 +189,8 @@ PointContext Launch::context(const Turn& turn) {
                      .overtime = turn.most / turn.loop,
                      .trace_steps = config.trace_steps,
                      .half_width = half_width,
-                     .nominal_confidence = analysis::nominal_confidence,
-                     .last_change = analysis::last_change},
+                     .nominal_confidence = statistics::nominal_confidence,
+                     .last_change = statistics::last_change},
           .progress = *progress_,
           .rank_facts = rank_facts_};
 }
@@ -249,7 +250,7 @@ void Launch::finish() {
   }
   if (!measured_.points.empty()) {
     std::ranges::sort(measured_.points, {}, &results::PointData::index);
-    header_.calibration = setting_.services.calibrate(measured_);
+    header_.calibration = calibration::calibrate(measured_);
   }
   header_.ended = base::utc_now();
   header_.complete = true;

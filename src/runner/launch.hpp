@@ -16,7 +16,7 @@
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
-#include "runner/measure/measure_point.hpp"
+#include "runner/measure_point.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"

@@ -11,6 +11,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/check.hpp"
@@ -18,7 +19,6 @@
 #include "preflight/job_facts.hpp"
 #include "results/point_tables.hpp"
 #include "results/reader.hpp"
-#include "runner/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/site.hpp"
 

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "comm/errors.hpp"
 #include "config/run_config.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
-#include "runner/errors.hpp"
+#include "runner/dry_run.hpp"
 #include "runner/launch.hpp"
-#include "runner/plan/dry_run.hpp"
 #include "runner/plan/injections.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"

@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
-#include "runner/plan/dry_run.hpp"
+#include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 
 /// One launch, from plan to file.
@@ -18,8 +18,6 @@ namespace isoscale::runner {
 
 /// Functions that the runner is lent by layers that it does not see.
 struct Services {
-  /// Fits the machine's data to the rows of a run's micro-benchmarks.
-  std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
   /// Says what the finished file holds; called on world rank 0 only, and not where the run is

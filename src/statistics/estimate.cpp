@@ -12,7 +12,7 @@
 
 #include "statistics/t_test.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 namespace {
 
 constexpr std::size_t fewest_for_interval = 6;
@@ -237,4 +237,4 @@ std::optional<double> launch_spread(const Estimate& launches) {
   return (launches.maximum - launches.minimum) / launches.median;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

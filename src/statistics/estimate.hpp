@@ -8,7 +8,7 @@
 #include <vector>
 
 /// Medians with their intervals, as pure functions; a value that is undefined is absent, never 0.
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 
 /// The confidence of an interval that is asked for once.
 inline constexpr double plain_confidence = 0.95;
@@ -63,4 +63,4 @@ struct Estimate {
 /// (maximum - minimum) / median over launches; absent below 2.
 [[nodiscard]] std::optional<double> launch_spread(const Estimate& launches);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

@@ -10,7 +10,7 @@
 
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 namespace {
 
 constexpr double one_tail = 0.025;  ///< of a 95% interval
@@ -156,4 +156,4 @@ std::optional<double> promised_error(std::span<const double> errors) {
   return sizes[std::min(sizes.size(), static_cast<std::size_t>(rank)) - 1];
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

@@ -8,7 +8,7 @@
 
 /// Estimates that a few outliers do not move; what is undefined is absent, never 0. Samples are
 /// taken as independent.
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 
 /// A value with its 95% interval; the bounds are absent where the samples are too few for one.
 struct Located {
@@ -49,4 +49,4 @@ struct Line {
 /// it then covers with n / (n + 1)). Absent below 3.
 [[nodiscard]] std::optional<double> promised_error(std::span<const double> errors);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

@@ -13,7 +13,7 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 namespace {
 
 constexpr std::size_t fewest_in_modes = 4;
@@ -258,4 +258,4 @@ SampleFlags sample_flags(std::span<const double> samples) {
   return flags;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

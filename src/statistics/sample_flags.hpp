@@ -12,7 +12,7 @@
 
 /// Peculiarities of samples that a median and its interval do not show: drift, two modes, outliers.
 /// No sample is removed because of them.
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 
 /// Hartigan's dip: the distance between the samples' distribution and the closest one with a single
 /// mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985). Between 1 / 2n and 1/4. Absent
@@ -57,4 +57,4 @@ struct SampleFlags {
 /// above 2. Empty flags below 8 samples and for what is not finite or not above 0.
 [[nodiscard]] SampleFlags sample_flags(std::span<const double> samples);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

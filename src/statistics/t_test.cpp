@@ -9,7 +9,7 @@
 
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 namespace {
 
 /// Keeps what is divided by away from 0.
@@ -124,4 +124,4 @@ std::vector<double> holm(std::span<const double> probabilities) {
   return adjusted;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

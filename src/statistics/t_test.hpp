@@ -13,7 +13,7 @@
 /// Student's t distribution, and means of few independent samples that are compared by it although
 /// their spreads may differ (B. L. Welch: The generalization of Student's problem when several
 /// different population variances are involved, Biometrika 34, 1947).
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 
 /// Student's t for 97.5% by degrees of freedom, from 1 on; beyond 30 a curve towards the normal
 /// distribution's.
@@ -64,4 +64,4 @@ inline constexpr double beyond_one_end = 0.025;
 /// Statist. 6, 1979). In the order given.
 [[nodiscard]] std::vector<double> holm(std::span<const double> probabilities);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

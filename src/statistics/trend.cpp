@@ -12,7 +12,7 @@
 
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 namespace {
 
 /// Ranks from 1; equal samples share the mean of theirs.
@@ -117,4 +117,4 @@ std::optional<Trend> trend(std::span<const double> samples) {
                .probability = mann_kendall(means)};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

@@ -7,7 +7,7 @@
 #include <span>
 
 /// Changes of a series over time: a change of level at one place, and a steady trend.
-namespace isoscale::analysis {
+namespace isoscale::statistics {
 
 struct ChangePoint {
   std::size_t first = 0;   ///< the first sample after the change; 0 < first < n
@@ -38,4 +38,4 @@ struct Trend {
 /// median that is not above 0.
 [[nodiscard]] std::optional<Trend> trend(std::span<const double> samples);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::statistics

@@ -17,7 +17,7 @@
 #include "program/outline.hpp"
 #include "results/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

@@ -22,8 +22,8 @@
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/resources.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale {
 namespace {

@@ -13,7 +13,7 @@
 #include "bench.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/noise_delay.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

@@ -9,7 +9,7 @@
 #include "program/check.hpp"
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

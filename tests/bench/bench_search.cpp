@@ -13,7 +13,7 @@
 #include "bench.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

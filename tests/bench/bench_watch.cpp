@@ -23,7 +23,7 @@
 #include "runner/watch/progress.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

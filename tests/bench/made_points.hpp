@@ -18,7 +18,7 @@
 #include "program/outline.hpp"
 #include "results/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Points as a run stores them, without a machine: real programs, simulated timelines, and what is
 /// sampled and summed up beside them.

@@ -21,7 +21,7 @@
 #include "page_run_steps.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "config/layer.hpp"
 #include "tests/fuzz/target.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
   using namespace isoscale;  // NOLINT: the function stands outside for its name's sake

@@ -5,7 +5,7 @@
 
 Usage: check_layering.py ROOT
 
-Which folder may include which, where external headers may stand, own header first, #pragma once,
+Which folder may include which, that no folders include each other in a circle, where external headers may stand, own header first, #pragma once,
 the licence header, the budget of preprocessor conditionals, and that documents and comments name
 files that are there. Prints one line per breach
 (path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
@@ -18,14 +18,15 @@ from pathlib import Path
 COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
           "config", "machine", "preflight"]
 MEASURING = ["comm", "executor"]  # needs MPI
-READING = ["results", "analysis"]  # must build without MPI
+READING = ["results", "calibration", "analysis"]  # must build without MPI
 
 ALLOWED = {folder: set(COMMON[:place + 1]) for place, folder in enumerate(COMMON)}
 ALLOWED["comm"] = {*COMMON, "comm"}
 ALLOWED["executor"] = {*COMMON, *MEASURING}
 ALLOWED["results"] = {*COMMON, "results"}
+ALLOWED["calibration"] = {*COMMON, "results", "calibration"}
 ALLOWED["analysis"] = {*COMMON, *READING}
-ALLOWED["runner"] = {*COMMON, *MEASURING, *READING, "runner"}
+ALLOWED["runner"] = {*COMMON, *MEASURING, "results", "calibration", "runner"}
 ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "runner", "main"}
 
 # External headers, by pattern, and the folders that may include them; None = everywhere.
@@ -89,6 +90,31 @@ def check_quoted(root, path, name):
     if component not in ALLOWED[folder]:
         return f'{folder} must not include "{name}": {component} stands right of it'
     return None
+
+
+def file_of_include(root, name):
+    """The path of an include in quotes, from the root; None when there is no such file."""
+    for base in (root / "src", root):
+        if (base / name).is_file():
+            return (base / name).relative_to(root)
+    return None
+
+
+def circles(arrows):
+    """Sets of folders that include each other, directly or through others: {folder: {folder}}."""
+    def reached_from(folder):
+        reached, queue = set(), [folder]
+        while queue:
+            for other in arrows.get(queue.pop(), ()):
+                if other not in reached:
+                    reached.add(other)
+                    queue.append(other)
+        return reached
+
+    reach = {folder: reached_from(folder) for folder in arrows}
+    return sorted({tuple(sorted(other for other in reach[folder]
+                                if folder in reach.get(other, ()))) for folder in arrows
+                   if folder in reach[folder]})
 
 
 def check_external(path, name):
@@ -167,6 +193,7 @@ def check(root):
     """All breaches, as lines of text, and the number of files looked at."""
     breaches = []
     files = conditionals = lines = 0
+    arrows = {}
     for path in source_files(root):
         files += 1
         try:
@@ -185,6 +212,12 @@ def check(root):
             breaches += [f"{path}:{line}: {message}"
                          for line, message in [*check_includes(root, path, text),
                                                *check_named_files(root, text)]]
+            for name in re.findall(r'^#include "([^"]+)"', text, flags=re.M):
+                other = file_of_include(root, name)
+                if other and other.parent != path.parent and not check_quoted(root, path, name):
+                    arrows.setdefault(path.parent.as_posix(), set()).add(other.parent.as_posix())
+    breaches += [f"{', '.join(circle)}: folders that include each other in a circle"
+                 for circle in circles(arrows)]
     for path in documents(root):
         files += 1
         breaches += [f"{path}:{line}: {message}" for line, message in

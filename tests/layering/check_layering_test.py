@@ -21,7 +21,7 @@ class LayeringTest(unittest.TestCase):
         self.write("CMakeLists.txt", HASH_LICENCE)
         for name in ("src/units/units.hpp", "src/base/base.hpp", "src/mesh/mesh.hpp",
                      "src/comm/comm.hpp", "src/executor/executor.hpp", "src/runner/runner.hpp",
-                     "workloads/model.hpp", "results/file.hpp", "analysis/fit.hpp"):
+                     "workloads/api/model.hpp", "results/file.hpp", "analysis/fit.hpp"):
             self.write(name, CPP_LICENCE + "#pragma once\n" + BODY)
         self.source("src/mesh/mesh.cpp", '"mesh/mesh.hpp"', "<vector>", "<fmt/format.h>",
                     '"base/base.hpp"', '"units/units.hpp"')
@@ -55,8 +55,15 @@ class LayeringTest(unittest.TestCase):
         self.assert_one_breach("src/units/bad.cpp:4:", "units must not include", "mesh")
         self.assertEqual(check_layering.main([str(self.root)]), 1)
 
+    def test_a_circle_of_folders_fails(self):
+        self.source("src/runner/plan/plan.cpp", '"runner/runner.hpp"')
+        self.assertEqual(self.breaches(), [])
+        self.write("src/runner/plan/step.hpp", CPP_LICENCE + "#pragma once\n")
+        self.source("src/runner/again.cpp", '"runner/plan/step.hpp"')
+        self.assert_one_breach("src/runner, src/runner/plan:", "in a circle")
+
     def test_documents_and_comments_name_files_that_are_there(self):
-        self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/model.hpp, (results/file.hpp).\n")
+        self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/api/model.hpp, (results/file.hpp).\n")
         self.assertEqual(self.breaches(), [])
         self.write("docs/page.md", "\n`src/mesh/gone.cpp`\n")
         self.assert_one_breach("docs/page.md:2:", "no file src/mesh/gone.cpp")

@@ -11,8 +11,8 @@
 #include "executor/host/host.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "tests/mpi/flip_bits.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -10,9 +10,9 @@
 #include "executor/host/host.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "tests/mpi/flip_bits.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/overlap/overlap.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "executor/host/host.hpp"
 #include "tests/executor/sketch.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::runner {
 namespace {

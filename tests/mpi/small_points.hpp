@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Points whose steps take well under a millisecond.
 namespace isoscale::runner {

@@ -18,7 +18,7 @@
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
 namespace isoscale::runner {

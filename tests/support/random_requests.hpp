@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "mesh/request.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of
 /// options: what is added there is drawn too.

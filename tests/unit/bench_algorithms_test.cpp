@@ -7,8 +7,8 @@
 
 #include "program/check.hpp"
 #include "workloads/algorithms/algorithms.hpp"
-#include "workloads/collective_algorithms.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/options.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

@@ -15,9 +15,9 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "program/low_precision.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/options.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "run_samples.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.
 namespace isoscale::analysis {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(Growth, NamesTheLawThatLatencyFollows) {
                         .latency = results::Fitted{.value = latency(members)},
                         .bandwidth = results::Fitted{.value = 10e9 - 0.5e9 * members}});
     }
-    return growth_of(curves).at(0);
+    return calibration::growth_of(curves).at(0);
   };
   const auto tree = named([](double n) { return 3e-6 + 2e-6 * std::log2(n); });
   EXPECT_EQ(tree.law, "log2 n");
@@ -61,7 +61,7 @@ TEST(Growth, OfTwoCountsIsNoLawAndOfOneNothing) {
       {.op = "barrier", .members = 2, .latency = results::Fitted{.value = 1e-6}},
       {.op = "barrier", .members = 4, .latency = results::Fitted{.value = 2e-6}},
       {.op = "reduce", .members = 4, .latency = results::Fitted{.value = 2e-6}}};
-  const auto growth = growth_of(curves);
+  const auto growth = calibration::growth_of(curves);
   ASSERT_EQ(growth.size(), 1U);
   EXPECT_EQ(growth[0].law, "");
   EXPECT_NEAR(growth[0].slope, 1e-6, 1e-12);
@@ -74,14 +74,14 @@ TEST(GemmRate, CeilingIsTheBestOfAll) {
                 {.dtype = "f32", .cache = "cold", .m = 512, .n = 512, .k = 512, .rate = 4e9},
                 {.dtype = "f32", .cache = "warm", .m = 512, .n = 512, .k = 512, .rate = 9e9},
                 {.dtype = "f64", .cache = "warm", .m = 8, .n = 8, .k = 8, .rate = 2e9}};
-  add_held_out(data.gemms);
-  data.ceilings = ceilings_of(data.gemms, data.gemms);
+  calibration::add_held_out(data.gemms);
+  data.ceilings = calibration::ceilings_of(data.gemms, data.gemms);
   ASSERT_EQ(data.ceilings.size(), 2U);
-  EXPECT_EQ(ceiling_of(data, "f32")->rate, 9e9);
-  EXPECT_EQ(ceiling_of(data, "f32")->cache, "warm");
-  EXPECT_EQ(ceiling_of(data, "f32")->m, 512);
-  EXPECT_EQ(ceiling_of(data, "f64")->cache, "warm");
-  EXPECT_EQ(ceiling_of(data, "bf16"), nullptr);
+  EXPECT_EQ(calibration::ceiling_of(data, "f32")->rate, 9e9);
+  EXPECT_EQ(calibration::ceiling_of(data, "f32")->cache, "warm");
+  EXPECT_EQ(calibration::ceiling_of(data, "f32")->m, 512);
+  EXPECT_EQ(calibration::ceiling_of(data, "f64")->cache, "warm");
+  EXPECT_EQ(calibration::ceiling_of(data, "bf16"), nullptr);
   EXPECT_NEAR(data.gemms[0].held_out.value(), 3, 1e-12);  // 512 cubed is the only other cold one
   EXPECT_FALSE(data.gemms[3].held_out);
 }
@@ -99,14 +99,15 @@ TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
           {.dtype = "f32", .cache = "cold", .m = m, .n = 1024, .k = k, .rate = rate(m, 1024, k)});
     }
   }
-  add_held_out(data.gemms);
-  data.ceilings = ceilings_of(data.gemms, data.gemms);
-  const auto exact = predict_rate(data, {.dtype = "f32", .m = 256, .n = 1024, .k = 512});
+  calibration::add_held_out(data.gemms);
+  data.ceilings = calibration::ceilings_of(data.gemms, data.gemms);
+  const auto exact =
+      calibration::predict_rate(data, {.dtype = "f32", .m = 256, .n = 1024, .k = 512});
   EXPECT_NEAR(exact->rate / rate(256, 1024, 512), 1, 0.15);  // (512, 256) is as near
   int within = 0, all = 0;
   for (double m = 90; m <= 3000; m *= 1.7) {
     for (double k = 90; k <= 3000; k *= 1.7) {
-      const auto at = predict_rate(data, {.dtype = "f32", .m = m, .n = 1024, .k = k});
+      const auto at = calibration::predict_rate(data, {.dtype = "f32", .m = m, .n = 1024, .k = k});
       ASSERT_TRUE(at && at->lower && at->upper);
       const double truth = rate(m, 1024, k);
       within += *at->lower <= truth && truth <= *at->upper ? 1 : 0;
@@ -114,7 +115,7 @@ TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
     }
   }
   EXPECT_GE(within, all * 90 / 100) << all;
-  EXPECT_FALSE(predict_rate(data, {.dtype = "f64", .m = 64, .n = 64, .k = 64}));
+  EXPECT_FALSE(calibration::predict_rate(data, {.dtype = "f64", .m = 64, .n = 64, .k = 64}));
 }
 
 /// The ceiling was the median over rank counts and transposes, so that rows were above it.
@@ -140,18 +141,18 @@ TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
     }
   }
   EXPECT_DOUBLE_EQ(most, 1);
-  const double fast = ceiling_of(report.calibration, "f32")->rate;
+  const double fast = calibration::ceiling_of(report.calibration, "f32")->rate;
   EXPECT_NEAR(fast, 90e9, 1);
   // A file that stores a lower one says the same.
   run.calibration = report.calibration;
   for (results::GemmCeiling& at : run.calibration->ceilings) at.rate /= 2;
-  EXPECT_EQ(ceiling_of(make_report(run, "", {}).calibration, "f32")->rate, fast);
+  EXPECT_EQ(calibration::ceiling_of(make_report(run, "", {}).calibration, "f32")->rate, fast);
   // The rate of an oversubscribed point counts only where there is no other.
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_NEAR(ceiling_of(calibrate(run), "f32")->rate, 60e9, 1);
+  EXPECT_NEAR(calibration::ceiling_of(calibration::calibrate(run), "f32")->rate, 60e9, 1);
   run.points[1].labels = {"oversubscribed"};
-  EXPECT_EQ(ceiling_of(calibrate(run), "f32")->rate, fast);
-  EXPECT_EQ(ceiling_of(calibrate(run), "f32")->labels, "oversubscribed");
+  EXPECT_EQ(calibration::ceiling_of(calibration::calibrate(run), "f32")->rate, fast);
+  EXPECT_EQ(calibration::ceiling_of(calibration::calibrate(run), "f32")->labels, "oversubscribed");
 }
 
 RunData bench_run() {
@@ -162,7 +163,7 @@ RunData bench_run() {
 }
 
 TEST(Calibrate, FitsEveryKindOfRow) {
-  const CalibrationData data = calibrate(bench_run());
+  const CalibrationData data = calibration::calibrate(bench_run());
   EXPECT_EQ(data.device, "host");
   const CalibrationCurve* const reduce = curve_of(data, "all_reduce", 4);
   ASSERT_NE(reduce, nullptr);
@@ -183,9 +184,9 @@ TEST(Calibrate, FitsEveryKindOfRow) {
   EXPECT_EQ(curve_of(data, "sendrecv", 4), nullptr);  // it failed
   ASSERT_EQ(data.growth.size(), 3U);                  // all_gather, all_reduce, barrier
   EXPECT_THAT(data.growth[1].members, ElementsAre(2, 4));
-  ASSERT_NE(ceiling_of(data, "f32"), nullptr);
-  EXPECT_NEAR(ceiling_of(data, "f32")->rate, 60e9, 1);
-  EXPECT_TRUE(calibrate(samples::two_curves()).empty());
+  ASSERT_NE(calibration::ceiling_of(data, "f32"), nullptr);
+  EXPECT_NEAR(calibration::ceiling_of(data, "f32")->rate, 60e9, 1);
+  EXPECT_TRUE(calibration::calibrate(samples::two_curves()).empty());
 }
 
 TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
@@ -193,7 +194,7 @@ TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
     RunData run = samples::run();
     run.points = {samples::collectives(0)};
     for (results::RowData& row : run.points[0].rows) change(row);
-    return calibrate(run).curves.size();
+    return calibration::calibrate(run).curves.size();
   };
   EXPECT_EQ(changed([](auto&) {}), 3U);
   EXPECT_EQ(changed([](auto& row) { row.wrong = 1; }), 0U);
@@ -213,17 +214,17 @@ TEST(Calibrate, PrefersGroupsAtOnceAndRanksThatShareNothing) {
   };
   slowed(run.points[0]);
   for (results::RowData& row : run.points[0].rows) row.text["groups"] = "one";
-  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
+  EXPECT_NEAR(curve_of(calibration::calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
   for (results::RowData& row : run.points[0].rows) row.text["groups"] = "all";
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
-  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "");
+  EXPECT_NEAR(curve_of(calibration::calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
+  EXPECT_EQ(curve_of(calibration::calibrate(run), "all_reduce", 4)->labels, "");
   run.points[0].labels = {"injected"};
-  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "");
+  EXPECT_EQ(curve_of(calibration::calibrate(run), "all_reduce", 4)->labels, "");
   run.points[0].labels = {"oversubscribed"};
   run.points.pop_back();
-  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 20e-6, 2e-7);
-  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "oversubscribed");
+  EXPECT_NEAR(curve_of(calibration::calibrate(run), "all_reduce", 4)->latency->value, 20e-6, 2e-7);
+  EXPECT_EQ(curve_of(calibration::calibrate(run), "all_reduce", 4)->labels, "oversubscribed");
 }
 
 TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
@@ -233,7 +234,8 @@ TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
   run.points[0].world_rank = {0, 1, 2, 3};
   run.points[1].world_rank = {2, 3, 4, 5};
   int one = 0, two = 0;
-  for (const CalibrationCurve& at : calibrate(run).curves) (at.nodes == 1 ? one : two) += 1;
+  for (const CalibrationCurve& at : calibration::calibrate(run).curves)
+    (at.nodes == 1 ? one : two) += 1;
   EXPECT_EQ(one, 3);
   EXPECT_EQ(two, 3);
 }

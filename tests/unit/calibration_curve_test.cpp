@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 #include "statistics/robust.hpp"
 
 namespace isoscale::analysis {
@@ -48,7 +48,7 @@ TEST(CalibrationCurve, RecoversLatencyAndBandwidthUnderNoise) {
     int latency_covered = 0, bandwidth_covered = 0;
     for (unsigned seed = 1; seed <= seeds; ++seed) {
       SCOPED_TRACE(testing::Message() << latency << " s, " << bandwidth << " B/s, seed " << seed);
-      const auto curve = fit_curve(synthetic(latency, bandwidth, 0.01, seed));
+      const auto curve = calibration::fit_curve(synthetic(latency, bandwidth, 0.01, seed));
       ASSERT_TRUE(curve.latency && curve.latency->lower);
       ASSERT_TRUE(curve.bandwidth && curve.bandwidth->lower);
       EXPECT_NEAR(curve.latency->value / latency, 1, 0.02);
@@ -66,7 +66,8 @@ TEST(CalibrationCurve, RecoversLatencyAndBandwidthUnderNoise) {
 
 TEST(CalibrationCurve, RecoversThemFromAFewSizesToo) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    const auto curve = fit_curve(synthetic(2e-6, 5e9, 0.01, seed, 8));  // 8 B, 64 B, ... 1 GiB
+    const auto curve =
+        calibration::fit_curve(synthetic(2e-6, 5e9, 0.01, seed, 8));  // 8 B, 64 B, ... 1 GiB
     ASSERT_TRUE(curve.latency && curve.bandwidth) << seed;
     EXPECT_NEAR(curve.latency->value / 2e-6, 1, 0.03) << seed;
     EXPECT_NEAR(curve.bandwidth->value / 5e9, 1, 0.03) << seed;
@@ -77,16 +78,16 @@ TEST(CalibrationCurve, IsNotMovedByAnOutlier) {
   auto samples = synthetic(15e-6, 100e9, 0.01, 3);
   samples[2].time *= 5;     // a plateau size
   samples[24].time *= 1.4;  // and a large one
-  const auto curve = fit_curve(samples);
+  const auto curve = calibration::fit_curve(samples);
   EXPECT_NEAR(curve.latency->value / 15e-6, 1, 0.04);
   EXPECT_NEAR(curve.bandwidth->value / 100e9, 1, 0.04);
 }
 
 TEST(CalibrationCurve, NeverFalls) {
-  const auto curve = fit_curve(synthetic(15e-6, 274e9, 0.10, 7));
+  const auto curve = calibration::fit_curve(synthetic(15e-6, 274e9, 0.10, 7));
   double last = 0;
   for (double bytes = 1; bytes < 8 * gib; bytes *= 1.1) {
-    const auto at = predict(curve, bytes);
+    const auto at = calibration::predict(curve, bytes);
     ASSERT_TRUE(at) << bytes;
     EXPECT_GE(at->time, last) << bytes;
     last = at->time;
@@ -100,7 +101,7 @@ int held_out_within(const std::vector<SizeTime>& sizes) {
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
     std::vector<SizeTime> rest = sizes;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
-    const auto predicted = predict(fit_curve(rest), sizes[at].bytes);
+    const auto predicted = calibration::predict(calibration::fit_curve(rest), sizes[at].bytes);
     within += *predicted->lower <= sizes[at].time && sizes[at].time <= *predicted->upper ? 1 : 0;
   }
   return within;
@@ -122,12 +123,12 @@ TEST(CalibrationCurve, KeepsItsPromiseUnderNoise) {
 
 TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
   // The pair that fits the ends of the published curve: 16.9 us and 274.3 GB/s.
-  const auto curve = fit_curve(published());
+  const auto curve = calibration::fit_curve(published());
   double worst_of_pair = 0, worst_of_curve = 0, worst_held_out = 0;
   for (const SizeTime& at : published()) {
     const double pair = 16.9e-6 + at.bytes / 274.3e9;
     worst_of_pair = std::max(worst_of_pair, 1 - pair / at.time);
-    const double off = std::abs(predict(curve, at.bytes)->time / at.time - 1);
+    const double off = std::abs(calibration::predict(curve, at.bytes)->time / at.time - 1);
     worst_of_curve = std::max(worst_of_curve, off);
   }
   for (const auto& at : curve.samples) {
@@ -142,31 +143,31 @@ TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
 }
 
 TEST(CalibrationCurve, IsStraightInTimeOverSizeWhereThatIsClearlyBetter) {
-  EXPECT_EQ(fit_curve(published()).form, "log");
+  EXPECT_EQ(calibration::fit_curve(published()).form, "log");
   // Latency and bandwidth and nothing else, at sizes far apart: exact.
-  const auto coarse = fit_curve(synthetic(10e-6, 5e9, 0, 1, 8));
+  const auto coarse = calibration::fit_curve(synthetic(10e-6, 5e9, 0, 1, 8));
   EXPECT_EQ(coarse.form, "linear");
   EXPECT_LT(coarse.error.value(), 1e-9);
-  EXPECT_NEAR(predict(coarse, 100e3)->time, 10e-6 + 100e3 / 5e9, 1e-12);
+  EXPECT_NEAR(calibration::predict(coarse, 100e3)->time, 10e-6 + 100e3 / 5e9, 1e-12);
   // A power law is straight in logarithms.
   std::vector<SizeTime> power;
   for (double bytes = 8; bytes <= gib; bytes *= 8) power.push_back({bytes, std::sqrt(bytes)});
-  EXPECT_EQ(fit_curve(power).form, "log");
-  EXPECT_NEAR(predict(fit_curve(power), 1e6)->time, 1e3, 1e-6);
+  EXPECT_EQ(calibration::fit_curve(power).form, "log");
+  EXPECT_NEAR(calibration::predict(calibration::fit_curve(power), 1e6)->time, 1e3, 1e-6);
 }
 
 TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
-  EXPECT_TRUE(fit_curve({}).samples.empty());
-  EXPECT_FALSE(predict(fit_curve({}), 8));
-  EXPECT_TRUE(fit_curve({{8, 0}, {8, -1}, {16, std::nan("")}}).samples.empty());
+  EXPECT_TRUE(calibration::fit_curve({}).samples.empty());
+  EXPECT_FALSE(calibration::predict(calibration::fit_curve({}), 8));
+  EXPECT_TRUE(calibration::fit_curve({{8, 0}, {8, -1}, {16, std::nan("")}}).samples.empty());
 
-  const auto barrier = fit_curve({{0, 3e-6}});
+  const auto barrier = calibration::fit_curve({{0, 3e-6}});
   EXPECT_NEAR(barrier.latency->value, 3e-6, 1e-18);
   EXPECT_FALSE(barrier.bandwidth || barrier.error);
-  EXPECT_NEAR(predict(barrier, 0)->time, 3e-6, 1e-18);
-  EXPECT_FALSE(predict(barrier, 8));
+  EXPECT_NEAR(calibration::predict(barrier, 0)->time, 3e-6, 1e-18);
+  EXPECT_FALSE(calibration::predict(barrier, 8));
 
-  const auto two = fit_curve({{8, 1e-6}, {mib, 101e-6}});
+  const auto two = calibration::fit_curve({{8, 1e-6}, {mib, 101e-6}});
   EXPECT_NEAR(two.latency->value, 1e-6, 1e-8);
   EXPECT_NEAR(two.bandwidth->value / (mib / 100e-6), 1, 1e-4);
   EXPECT_FALSE(two.error || two.latency->lower);
@@ -175,60 +176,60 @@ TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
   for (const SizeTime& at : synthetic(10e-6, 100e9, 0, 1)) {
     (at.bytes <= 64 * kib ? small_only : large_only).push_back(at);
   }
-  EXPECT_TRUE(fit_curve(small_only).latency);
-  EXPECT_FALSE(fit_curve(small_only).bandwidth);
+  EXPECT_TRUE(calibration::fit_curve(small_only).latency);
+  EXPECT_FALSE(calibration::fit_curve(small_only).bandwidth);
   large_only.erase(large_only.begin(), large_only.begin() + 5);  // from 4 MiB on
-  EXPECT_FALSE(fit_curve(large_only).latency);
-  EXPECT_NEAR(fit_curve(large_only).bandwidth->value / 100e9, 1, 0.01);
+  EXPECT_FALSE(calibration::fit_curve(large_only).latency);
+  EXPECT_NEAR(calibration::fit_curve(large_only).bandwidth->value / 100e9, 1, 0.01);
 }
 
 TEST(CalibrationCurve, GoesOnBeyondItsSizes) {
-  const auto curve = fit_curve(synthetic(10e-6, 100e9, 0, 1));
-  EXPECT_NEAR(predict(curve, 1)->time, 10e-6, 1e-9);
-  EXPECT_NEAR(predict(curve, 4 * gib)->time, 10e-6 + 4 * gib / 100e9, 1e-5);
-  EXPECT_FALSE(predict(curve, 4 * gib)->upper);
-  EXPECT_TRUE(predict(curve, 3 * mib)->upper);
+  const auto curve = calibration::fit_curve(synthetic(10e-6, 100e9, 0, 1));
+  EXPECT_NEAR(calibration::predict(curve, 1)->time, 10e-6, 1e-9);
+  EXPECT_NEAR(calibration::predict(curve, 4 * gib)->time, 10e-6 + 4 * gib / 100e9, 1e-5);
+  EXPECT_FALSE(calibration::predict(curve, 4 * gib)->upper);
+  EXPECT_TRUE(calibration::predict(curve, 3 * mib)->upper);
 }
 
 TEST(Robust, CentreIsTheMedianOfPairMeans) {
   // Walsh averages of 1, 2, 9: 1 1.5 2 5 5.5 9.
-  EXPECT_DOUBLE_EQ(centre(std::vector{1.0, 2.0, 9.0})->value, 3.5);
-  EXPECT_FALSE(centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0})->lower);
+  EXPECT_DOUBLE_EQ(statistics::centre(std::vector{1.0, 2.0, 9.0})->value, 3.5);
+  EXPECT_FALSE(statistics::centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0})->lower);
   // Of 6 the exact test leaves only the extremes: P(V = 0) = 1/64 <= 2.5% < P(V <= 1).
-  const auto six = *centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  const auto six = *statistics::centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
   EXPECT_DOUBLE_EQ(*six.lower, 1);
   EXPECT_DOUBLE_EQ(*six.upper, 6);
-  EXPECT_FALSE(centre(std::vector<double>{}));
+  EXPECT_FALSE(statistics::centre(std::vector<double>{}));
 }
 
 TEST(Robust, QuantileIsOfNearestRankWithItsInterval) {
   std::vector<double> samples(1000);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<double>(i + 1);
   std::ranges::shuffle(samples, std::mt19937{1});
-  const auto p99 = quantile(samples, 0.99);
+  const auto p99 = statistics::quantile(samples, 0.99);
   ASSERT_TRUE(p99 && p99->lower && p99->upper);
   EXPECT_EQ(p99->value, 990);
   // Binomial(1000, 0.99): 2.5% lie at or below 983, 97.5% at or below 996.
   EXPECT_NEAR(*p99->lower, 984, 1);
   EXPECT_NEAR(*p99->upper, 996, 1);
-  EXPECT_FALSE(quantile(std::span{samples}.first(99), 0.99));
-  const auto hundred = quantile(std::span{samples}.first(100), 0.99);
+  EXPECT_FALSE(statistics::quantile(std::span{samples}.first(99), 0.99));
+  const auto hundred = statistics::quantile(std::span{samples}.first(100), 0.99);
   ASSERT_TRUE(hundred);
   EXPECT_FALSE(hundred->upper);  // the largest of 100 does not bound it with 97.5%
 }
 
 TEST(Robust, IsotonicPoolsWhatFalls) {
-  EXPECT_THAT(isotonic(std::vector{1.0, 3.0, 2.0, 4.0, 0.0}),
+  EXPECT_THAT(statistics::isotonic(std::vector{1.0, 3.0, 2.0, 4.0, 0.0}),
               testing::ElementsAre(1, 2.25, 2.25, 2.25, 2.25));
-  EXPECT_TRUE(isotonic({}).empty());
+  EXPECT_TRUE(statistics::isotonic({}).empty());
 }
 
 TEST(Robust, PromisedErrorIsTheLargestOfFew) {
-  EXPECT_FALSE(promised_error(std::vector{0.1, 0.2}));
-  EXPECT_EQ(promised_error(std::vector{0.1, -0.4, 0.2}), 0.4);
+  EXPECT_FALSE(statistics::promised_error(std::vector{0.1, 0.2}));
+  EXPECT_EQ(statistics::promised_error(std::vector{0.1, -0.4, 0.2}), 0.4);
   std::vector<double> errors(39);
   for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = static_cast<double>(i + 1);
-  EXPECT_EQ(promised_error(errors), 38);
+  EXPECT_EQ(statistics::promised_error(errors), 38);
 }
 
 }  // namespace

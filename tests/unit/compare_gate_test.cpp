@@ -27,7 +27,8 @@ using Untold = CompareOptions::Untold;
 /// A difference whose mean log ratio is known this well.
 Difference difference(double ratio, double error, double freedom) {
   Difference at{.curve = 0, .side = 1, .ranks = 2};
-  at.log_ratio = Mean{.value = std::log(ratio), .variance = error * error, .freedom = freedom};
+  at.log_ratio =
+      statistics::Mean{.value = std::log(ratio), .variance = error * error, .freedom = freedom};
   return at;
 }
 

@@ -15,9 +15,9 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/point_facts.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
+#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -108,7 +108,8 @@ TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
   const Compared of{{side("a", around(1)), b}};
   EXPECT_EQ(of->differences[1].launches, 3U);
   EXPECT_EQ(of->differences[1].verdict, Verdict::slower);
-  EXPECT_TRUE(has_label(of->curves[0].sides[1]->curve.points[1].labels, few_steps));
+  EXPECT_TRUE(
+      results::has_label(of->curves[0].sides[1]->curve.points[1].labels, results::few_steps));
 }
 
 TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
@@ -316,7 +317,7 @@ TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
 }
 
 TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
-  const Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
+  const statistics::Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
   EXPECT_FALSE(is_established(off, 0));
   EXPECT_EQ(points_interval(off), "-5.0 to -1.0 !");
   EXPECT_EQ(change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");

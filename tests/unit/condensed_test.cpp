@@ -11,7 +11,7 @@
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/random_requests.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::testing_support {
 

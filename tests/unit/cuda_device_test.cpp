@@ -8,8 +8,8 @@
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/element_kernels.hpp"
 #include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/nccl_calls.hpp"
-#include "executor/cuda/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -21,7 +21,7 @@ using testing::Not;
 
 struct Item {
   std::string name;
-  std::optional<Located> share{}, time{};
+  std::optional<statistics::Located> share{}, time{};
   std::string remark{};
 };
 
@@ -39,9 +39,9 @@ DocumentTable table_of_items(const std::vector<Item>& items) {
   return table_of(std::span<const Metric<Item>>{item_metrics}, std::span<const Item>{items});
 }
 
-const std::vector<Item> two_items{
-    {"first", Located{0.925, 0.918, 0.932}, Located{6.703e-3, 6.67e-3, 6.737e-3}, "fine"},
-    {"second", std::nullopt, Located{12.5e-3}, ""}};
+const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.932},
+                                   statistics::Located{6.703e-3, 6.67e-3, 6.737e-3}, "fine"},
+                                  {"second", std::nullopt, statistics::Located{12.5e-3}, ""}};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -56,7 +56,7 @@ TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
   for (const DocumentColumn& column : table.columns) keys.push_back(column.key);
   EXPECT_THAT(keys, ElementsAre("name", "share", "time", "remark"));
   ASSERT_EQ(table.rows.size(), 2U);
-  EXPECT_EQ(std::get<Located>(table.rows[0][1]).value, 0.925);
+  EXPECT_EQ(std::get<statistics::Located>(table.rows[0][1]).value, 0.925);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[1][1]));
   EXPECT_EQ(table_of_items({}).columns.size(), 0U);
 }

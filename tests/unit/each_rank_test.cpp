@@ -13,7 +13,7 @@
 
 #include "made_outlines.hpp"
 #include "simulate/noise.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::simulate {
 namespace {

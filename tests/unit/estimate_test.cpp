@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "analysis/step_samples.hpp"
-#include "runner/measure/step_loop.hpp"
+#include "runner/plan/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
@@ -71,10 +71,10 @@ double played(double step, const config::RunConfig& config) {
                       .trace_steps = config.trace_steps,
                       .half_width =
                           [](std::span<const double> samples, double confidence) {
-                            return analysis::relative_half_width(samples, confidence);
+                            return statistics::relative_half_width(samples, confidence);
                           },
-                      .nominal_confidence = analysis::nominal_confidence,
-                      .last_change = analysis::last_change};
+                      .nominal_confidence = statistics::nominal_confidence,
+                      .last_change = statistics::last_change};
   constexpr int launches = 10;
   double elapsed = 0;
   for (std::uint64_t launch = 0; launch < launches; ++launch) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/fit.hpp"
+#include "workloads/api/fit.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

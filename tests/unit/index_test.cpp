@@ -17,7 +17,7 @@
 #include "base/error.hpp"
 #include "launch_samples.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "plan_samples.hpp"
 #include "program/op.hpp"
-#include "runner/plan/dry_run.hpp"
+#include "runner/dry_run.hpp"
 #include "runner/plan/injections.hpp"
 #include "runner/plan/plan.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/calibration/calibrate.hpp"
 #include "bench_samples.hpp"
+#include "calibration/calibration.hpp"
 #include "program/outline.hpp"
 #include "results/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A run of a machine whose every number is known: programs as they are, times by formula.
 namespace isoscale::samples {
@@ -188,7 +188,7 @@ inline results::RunData known_run(const KnownMachine& machine) {
     }
     run.points.push_back(std::move(point));
   }
-  run.calibration = analysis::calibrate(run);
+  run.calibration = calibration::calibrate(run);
   return run;
 }
 

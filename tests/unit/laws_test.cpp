@@ -47,10 +47,10 @@ Points noisy(const Law& law, std::span<const double> counts, std::uint64_t seed)
 
 /// Of 1,000 noisy curves, how many gave an interval that holds `truth`.
 int times_held(const Law& law, std::span<const double> counts, double truth,
-               const std::function<Located(const Points&)>& fitted) {
+               const std::function<statistics::Located(const Points&)>& fitted) {
   int held = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    const Located at = fitted(noisy(law, counts, seed));
+    const statistics::Located at = fitted(noisy(law, counts, seed));
     held += at.lower && at.upper && *at.lower <= truth && truth <= *at.upper ? 1 : 0;
   }
   return held;

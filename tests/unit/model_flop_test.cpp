@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "program/facts.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "workloads/options.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -88,18 +88,20 @@ TEST(Overhead, OfManyPairsUsesSomeOfAll) {
 
 TEST(OverheadWarning, IsGivenAboveOnePercent) {
   EXPECT_EQ(overhead_warning(std::nullopt), "");
-  EXPECT_EQ(overhead_warning(Located{.value = 0.02, .lower = 0.005, .upper = 0.03}), "");
+  EXPECT_EQ(overhead_warning(statistics::Located{.value = 0.02, .lower = 0.005, .upper = 0.03}),
+            "");
   EXPECT_EQ(
-      overhead_warning(Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
+      overhead_warning(statistics::Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
       "tracing makes steps 2.0% longer (1.2% to 3.0%), so the breakdown is of disturbed steps");
-  EXPECT_EQ(overhead_warning(Located{.value = 0.009}), "");
-  EXPECT_THAT(overhead_warning(Located{.value = 0.02}), testing::HasSubstr("too few blocks"));
+  EXPECT_EQ(overhead_warning(statistics::Located{.value = 0.009}), "");
+  EXPECT_THAT(overhead_warning(statistics::Located{.value = 0.02}),
+              testing::HasSubstr("too few blocks"));
 }
 
 TEST(OverheadText, HasTheIntervalWhereThereIsOne) {
   EXPECT_EQ(overhead_text(std::nullopt), "—");
-  EXPECT_EQ(overhead_text(Located{.value = 0.004}), "0.4%");
-  EXPECT_EQ(overhead_text(Located{.value = 0.004, .lower = 0.001, .upper = 0.008}),
+  EXPECT_EQ(overhead_text(statistics::Located{.value = 0.004}), "0.4%");
+  EXPECT_EQ(overhead_text(statistics::Located{.value = 0.004, .lower = 0.001, .upper = 0.008}),
             "0.4% (0.1% to 0.8%)");
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "plan_samples.hpp"
-#include "runner/plan/dry_run.hpp"
+#include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"

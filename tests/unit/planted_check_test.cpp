@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "program/check.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "config/command_line.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Machines and questions with numbers that can be checked by hand.
 namespace isoscale::samples {

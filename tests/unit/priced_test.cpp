@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/dry_run.hpp"
+#include "runner/dry_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Training runs that were published with their times, and what a machine of a sheet would take.
 namespace isoscale::published {

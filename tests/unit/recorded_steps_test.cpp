@@ -30,40 +30,41 @@ std::vector<double> recorded(const std::string& name) {
 // A machine with more work than cores: what slows one step down slows the next down too.
 TEST(RecordedSteps, ThatCorrelateAreTakenInBlocks) {
   const auto queued = recorded("queued");
-  EXPECT_NEAR(*median(queued), 36.4620, 1e-3);
-  EXPECT_NEAR(*autocorrelation(queued), 0.606784, 1e-5);
-  const auto wide = estimate(queued);
+  EXPECT_NEAR(*statistics::median(queued), 36.4620, 1e-3);
+  EXPECT_NEAR(*statistics::autocorrelation(queued), 0.606784, 1e-5);
+  const auto wide = statistics::estimate(queued);
   EXPECT_GE(wide->block, 10U);
   ASSERT_TRUE(wide->lower && wide->upper);
-  EXPECT_GT(*relative_half_width(*wide), 0.1) << "200 of such steps do not know their median well";
+  EXPECT_GT(*statistics::relative_half_width(*wide), 0.1)
+      << "200 of such steps do not know their median well";
 
   const auto two_ranks = recorded("two_ranks");
-  EXPECT_NEAR(*median(two_ranks), 60.4435, 1e-3);
-  EXPECT_NEAR(*autocorrelation(two_ranks), 0.351485, 1e-5);
-  EXPECT_GT(estimate(two_ranks)->block, 1U);
+  EXPECT_NEAR(*statistics::median(two_ranks), 60.4435, 1e-3);
+  EXPECT_NEAR(*statistics::autocorrelation(two_ranks), 0.351485, 1e-5);
+  EXPECT_GT(statistics::estimate(two_ranks)->block, 1U);
 }
 
 // Their trend is no more than such noise makes by chance.
 TEST(RecordedSteps, ThatCorrelateDoNotDrift) {
   for (const char* name : {"queued", "two_ranks"}) {
-    EXPECT_FALSE(sample_flags(recorded(name)).drift) << name;
-    EXPECT_FALSE(sample_flags(recorded(name)).bimodal) << name;
+    EXPECT_FALSE(statistics::sample_flags(recorded(name)).drift) << name;
+    EXPECT_FALSE(statistics::sample_flags(recorded(name)).bimodal) << name;
   }
 }
 
 // Steps of 2.8 ms that an operating system lets run through, or holds up for a slice of 4 ms.
 TEST(RecordedSteps, ThatAreHeldUpOrNotAreOfTwoKinds) {
   const auto times = recorded("time_slices");
-  EXPECT_LT(*autocorrelation(times), -0.3) << "they take turns";
-  EXPECT_EQ(estimate(times)->block, 1U);
-  const SampleFlags flags = sample_flags(times);
+  EXPECT_LT(*statistics::autocorrelation(times), -0.3) << "they take turns";
+  EXPECT_EQ(statistics::estimate(times)->block, 1U);
+  const statistics::SampleFlags flags = statistics::sample_flags(times);
   ASSERT_TRUE(flags.bimodal);
   EXPECT_NEAR(flags.bimodal->low, 2.8, 0.1);
   EXPECT_NEAR(flags.bimodal->high, 6.9, 0.1);
   EXPECT_NEAR(flags.bimodal->share_high, 0.61, 0.02);
   EXPECT_TRUE(flags.outliers);
   EXPECT_FALSE(flags.drift);
-  EXPECT_EQ(last_change(times, 0.005), 0U);
+  EXPECT_EQ(statistics::last_change(times, 0.005), 0U);
 }
 
 }  // namespace

@@ -309,7 +309,7 @@ TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
   const Curve curve = make_report(run, "", {}).curves.at(0);
   EXPECT_FALSE(curve.points[0].speedup_interval) << "the baseline is 1 by definition";
   // Both times have the same relative interval: that of the ratio is sqrt(2) times as wide.
-  const Estimate& time = *curve.points[0].step_time;
+  const statistics::Estimate& time = *curve.points[0].step_time;
   const auto& two = curve.points[1].speedup_interval;
   ASSERT_TRUE(time.lower && time.upper && two && two->lower && two->upper);
   const double slower = std::log(*time.upper / time.median);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "program/facts.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A model whose sequence divides by much, for programs that split rows or the sequence.
 namespace isoscale::workloads {

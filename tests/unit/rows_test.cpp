@@ -19,7 +19,7 @@ RowReport reported(const results::RowData& row) { return report_row(row, {}); }
 
 TEST(Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
   results::RowData row{.calls = 4, .times = {{1, 8, 2}, {4, 1, 1}, {1, std::nan(""), 1}, {}}};
-  EXPECT_THAT(call_times(row), ElementsAre(2, 1));
+  EXPECT_THAT(calibration::call_times(row), ElementsAre(2, 1));
   row.times = {};
   EXPECT_FALSE(reported(row).time);
 }
@@ -39,7 +39,7 @@ TEST(Row, HasAnIntervalFromSixPlaysOn) {
 
 TEST(Row, ALopsidedIntervalShowsBothSides) {
   RowReport row;
-  row.time = Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
+  row.time = statistics::Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
   EXPECT_EQ(interval_cell(row), "-10.0% +1259.0%");
   results::RowData data;
   data.times = {{1}, {2}};

@@ -26,39 +26,40 @@ TEST(Trend, OfASlopeWorkedOutByHand) {
   // 101 ... 110: S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / sqrt(125).
   std::vector<double> samples(10);
   std::iota(samples.begin(), samples.end(), 101.0);
-  const auto found = trend(samples);
+  const auto found = statistics::trend(samples);
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->change, 9 / 105.5, 1e-12);
   EXPECT_NEAR(found->probability, std::erfc(44 / std::sqrt(250.0)), 1e-12);
 }
 
 TEST(Trend, CountsTiesAndKnowsWhatIsUndefined) {
-  EXPECT_EQ(trend(std::vector<double>(20, 1.0))->probability, 1.0);
-  EXPECT_FALSE(trend(std::vector<double>(7, 1.0)));
-  EXPECT_FALSE(trend(std::vector<double>(20, -1.0))) << "relative to what?";
+  EXPECT_EQ(statistics::trend(std::vector<double>(20, 1.0))->probability, 1.0);
+  EXPECT_FALSE(statistics::trend(std::vector<double>(7, 1.0)));
+  EXPECT_FALSE(statistics::trend(std::vector<double>(20, -1.0))) << "relative to what?";
   std::vector<double> unknown(20, 1.0);
   unknown[3] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_FALSE(trend(unknown));
+  EXPECT_FALSE(statistics::trend(unknown));
 }
 
 TEST(Trend, IsFoundUnderCorrelatedNoise) {
   std::vector<double> samples = Autoregressive{1, 0.5, 0.01}.take(400);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] *= 1 + 0.05 * double(i) / 400;
-  const auto found = trend(samples);
+  const auto found = statistics::trend(samples);
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->change, 0.05, 0.01);
   EXPECT_LT(found->probability, 1e-6);
 }
 
 TEST(Dip, IsThatOfSmallSamples) {
-  EXPECT_DOUBLE_EQ(*dip(std::array{1.0, 1.0, 2.0, 2.0}), 0.25) << "the largest there is";
-  EXPECT_DOUBLE_EQ(*dip(std::array{0.0, 1.0, 3.0, 6.0}), 0.125) << "1 / 2n: one mode";
-  EXPECT_DOUBLE_EQ(*dip(std::array{6.0, 5.0, 3.0, 0.0}), 0.125) << "and mirrored";
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{1.0, 1.0, 2.0, 2.0}), 0.25)
+      << "the largest there is";
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{0.0, 1.0, 3.0, 6.0}), 0.125) << "1 / 2n: one mode";
+  EXPECT_DOUBLE_EQ(*statistics::dip(std::array{6.0, 5.0, 3.0, 0.0}), 0.125) << "and mirrored";
   std::vector<double> even(10);
   std::iota(even.begin(), even.end(), 0.0);
-  EXPECT_DOUBLE_EQ(*dip(even), 0.05);
-  EXPECT_EQ(*dip(std::vector<double>(9, 2.0)), 0.0);
-  EXPECT_FALSE(dip(std::array{1.0, 2.0, 3.0}));
+  EXPECT_DOUBLE_EQ(*statistics::dip(even), 0.05);
+  EXPECT_EQ(*statistics::dip(std::vector<double>(9, 2.0)), 0.0);
+  EXPECT_FALSE(statistics::dip(std::array{1.0, 2.0, 3.0}));
 }
 
 TEST(Dip, OfUniformSamplesIsSmallerThanItsThreshold) {
@@ -68,14 +69,14 @@ TEST(Dip, OfUniformSamplesIsSmallerThanItsThreshold) {
     for (int series = 0; series < 1000; ++series) {
       std::vector<double> samples(n);
       std::ranges::generate(samples, [&] { return draw.uniform(); });
-      above += *dip(samples) * std::sqrt(static_cast<double>(n)) > 0.65 ? 1 : 0;
+      above += *statistics::dip(samples) * std::sqrt(static_cast<double>(n)) > 0.65 ? 1 : 0;
     }
     EXPECT_LE(above, 10) << n;
   }
 }
 
 TEST(TwoGroups, OfTwoHeaps) {
-  const auto groups = two_groups(std::array{1.0, 5.0, 1.2, 5.2, 0.8, 4.8, 5.0, 5.0});
+  const auto groups = statistics::two_groups(std::array{1.0, 5.0, 1.2, 5.2, 0.8, 4.8, 5.0, 5.0});
   ASSERT_TRUE(groups);
   EXPECT_EQ(groups->low, 1.0);
   EXPECT_EQ(groups->high, 5.0);
@@ -84,7 +85,7 @@ TEST(TwoGroups, OfTwoHeaps) {
   EXPECT_NEAR(groups->spread_low, 1.4826 * 0.2, 1e-12);
   EXPECT_NEAR(groups->spread_high, 0, 1e-12);
   EXPECT_NEAR(groups->separation, std::sqrt(2.0) * 4 / (1.4826 * 0.2), 1e-9);
-  EXPECT_FALSE(two_groups(std::vector<double>(9, 2.0)));
+  EXPECT_FALSE(statistics::two_groups(std::vector<double>(9, 2.0)));
 }
 
 TEST(SampleFlags, AreRaisedForWhatIsThere) {
@@ -94,7 +95,7 @@ TEST(SampleFlags, AreRaisedForWhatIsThere) {
     samples[i] = (i * 7 % 20 < 5 ? 1.05 : 1.0) * (1 + 0.002 * draw.normal());
   }
   samples[50] = 2.1;
-  const SampleFlags flags = sample_flags(samples);
+  const statistics::SampleFlags flags = statistics::sample_flags(samples);
   ASSERT_TRUE(flags.bimodal);
   EXPECT_NEAR(flags.bimodal->high / flags.bimodal->low, 1.05, 0.002);
   ASSERT_TRUE(flags.outliers);
@@ -105,23 +106,24 @@ TEST(SampleFlags, AreRaisedForWhatIsThere) {
 TEST(SampleFlags, SpeakInSentences) {
   std::vector<double> drifting = Autoregressive{2, 0, 0.001}.take(100);
   for (std::size_t i = 0; i < 100; ++i) drifting[i] *= 1 + 0.1 * double(i) / 99;
-  EXPECT_THAT(sample_flags(drifting).sentences,
+  EXPECT_THAT(statistics::sample_flags(drifting).sentences,
               testing::Contains(HasSubstr("slower while they were measured")));
   std::vector<double> spiked = Autoregressive{2, 0, 0.01}.take(100);
   spiked[10] = 3;
-  EXPECT_THAT(sample_flags(spiked).sentences, ElementsAre(HasSubstr("1 of 100 steps lies far")));
+  EXPECT_THAT(statistics::sample_flags(spiked).sentences,
+              ElementsAre(HasSubstr("1 of 100 steps lies far")));
 }
 
 TEST(SampleFlags, KnowWhatIsTooLittle) {
-  EXPECT_TRUE(sample_flags({}).sentences.empty());
-  EXPECT_TRUE(sample_flags(std::vector<double>(200, 1.0)).sentences.empty());
-  EXPECT_TRUE(sample_flags(std::array{1.0, 2.0, 9.0}).sentences.empty());
+  EXPECT_TRUE(statistics::sample_flags({}).sentences.empty());
+  EXPECT_TRUE(statistics::sample_flags(std::vector<double>(200, 1.0)).sentences.empty());
+  EXPECT_TRUE(statistics::sample_flags(std::array{1.0, 2.0, 9.0}).sentences.empty());
 }
 
 TEST(SampleFlags, ASlopeOfLessThanOnePercentIsNoDrift) {
   std::vector<double> samples = Autoregressive{2, 0, 0.0001}.take(100);
   for (std::size_t i = 0; i < 100; ++i) samples[i] *= 1 + 0.008 * double(i) / 99;
-  const SampleFlags flags = sample_flags(samples);
+  const statistics::SampleFlags flags = statistics::sample_flags(samples);
   EXPECT_FALSE(flags.drift);
   ASSERT_TRUE(flags.trend);
   EXPECT_NEAR(flags.trend->change, 0.008, 0.001);
@@ -145,7 +147,7 @@ TEST(SampleFlags, DriftAndTwoModesAreRarelySeenWhereThereAreNone) {
     for (int series = 0; series < 1000; ++series) {
       std::vector<double> samples(64);
       std::ranges::generate(samples, [&] { return distribution.draw(draw); });
-      const SampleFlags flags = sample_flags(samples);
+      const statistics::SampleFlags flags = statistics::sample_flags(samples);
       drifts += flags.drift ? 1 : 0;
       bimodals += flags.bimodal ? 1 : 0;
     }
@@ -157,7 +159,7 @@ TEST(SampleFlags, DriftAndTwoModesAreRarelySeenWhereThereAreNone) {
 TEST(SampleFlags, DriftIsRarelySeenInCorrelatedSamples) {
   int drifts = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    drifts += sample_flags(Autoregressive{seed, 0.5, 0.05}.take(200)).drift ? 1 : 0;
+    drifts += statistics::sample_flags(Autoregressive{seed, 0.5, 0.05}.take(200)).drift ? 1 : 0;
   }
   EXPECT_LE(drifts, 9);
 }

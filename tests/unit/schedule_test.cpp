@@ -14,8 +14,8 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

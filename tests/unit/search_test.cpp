@@ -19,7 +19,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "base/error.hpp"
 #include "program/facts.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A request for programs so small that thousands are built in seconds.
 namespace isoscale::workloads {

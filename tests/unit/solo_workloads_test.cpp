@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/hazards.hpp"
-#include "program/added_sections.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Steps without their communication, of every workload that has steps.
 namespace isoscale::workloads {

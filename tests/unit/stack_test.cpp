@@ -12,8 +12,8 @@
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/unit/small_model.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

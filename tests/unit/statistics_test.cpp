@@ -23,32 +23,38 @@ std::vector<double> shuffled(std::size_t n) {
   std::mt19937 engine{12345};
   do {
     for (std::size_t i = n - 1; i > 0; --i) std::swap(samples[i], samples[engine() % (i + 1)]);
-  } while (n >= 8 && std::abs(*autocorrelation(samples)) > 0.5 / std::sqrt(static_cast<double>(n)));
+  } while (n >= 8 && std::abs(*statistics::autocorrelation(samples)) >
+                         0.5 / std::sqrt(static_cast<double>(n)));
   return samples;
 }
 
 TEST(Median, OfOddAndEvenCounts) {
-  EXPECT_EQ(median(std::array{3.0, 1.0, 2.0}), 2.0);
-  EXPECT_EQ(median(std::array{4.0, 1.0, 2.0, 3.0}), 2.5);
-  EXPECT_EQ(median(std::array{7.0}), 7.0);
+  EXPECT_EQ(statistics::median(std::array{3.0, 1.0, 2.0}), 2.0);
+  EXPECT_EQ(statistics::median(std::array{4.0, 1.0, 2.0, 3.0}), 2.5);
+  EXPECT_EQ(statistics::median(std::array{7.0}), 7.0);
 }
 
 TEST(Median, IsAbsentWhenUndefined) {
-  EXPECT_FALSE(median({}).has_value());
-  EXPECT_FALSE(median(std::array{1.0, std::numeric_limits<double>::quiet_NaN()}).has_value());
+  EXPECT_FALSE(statistics::median({}).has_value());
+  EXPECT_FALSE(
+      statistics::median(std::array{1.0, std::numeric_limits<double>::quiet_NaN()}).has_value());
 }
 
 TEST(Autocorrelation, OfASeriesWorkedOutByHand) {
   // 1 ... 8: deviations -3.5 ... 3.5, sum of squares 42, lag-1 products sum to 26.25.
-  EXPECT_DOUBLE_EQ(*autocorrelation(std::array{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}), 0.625);
+  EXPECT_DOUBLE_EQ(*statistics::autocorrelation(std::array{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}),
+                   0.625);
   // An alternating series: 7 products of -1 over 8 squares of 1.
-  EXPECT_DOUBLE_EQ(*autocorrelation(std::array{1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0}), -0.875);
+  EXPECT_DOUBLE_EQ(*statistics::autocorrelation(std::array{1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0}),
+                   -0.875);
 }
 
 TEST(Autocorrelation, IsAbsentWhenUndefined) {
-  EXPECT_FALSE(autocorrelation(std::vector<double>(7, 1.0)).has_value());
-  EXPECT_FALSE(autocorrelation(std::array{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0}).has_value());
-  EXPECT_FALSE(autocorrelation(std::vector<double>(100, 0.1)).has_value()) << "no variance";
+  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(7, 1.0)).has_value());
+  EXPECT_FALSE(
+      statistics::autocorrelation(std::array{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0}).has_value());
+  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(100, 0.1)).has_value())
+      << "no variance";
 }
 
 struct Ranks {
@@ -67,7 +73,7 @@ TEST(Estimate, IntervalIsThatOfTheBinomialTables) {
   };
   for (const Ranks& expected : table) {
     const auto samples = shuffled(expected.n);
-    const auto result = estimate(samples);
+    const auto result = statistics::estimate(samples);
     ASSERT_TRUE(result && result->lower && result->upper) << "n = " << expected.n;
     EXPECT_EQ(result->block, 1U) << "n = " << expected.n;
     EXPECT_EQ(*result->lower, expected.lower) << "n = " << expected.n;
@@ -80,45 +86,48 @@ TEST(Estimate, IntervalIsThatOfTheBinomialTables) {
 }
 
 TEST(Estimate, GivesNoIntervalBelowSixSamples) {
-  const auto result = estimate(std::array{5.0, 1.0, 4.0, 2.0, 3.0});
+  const auto result = statistics::estimate(std::array{5.0, 1.0, 4.0, 2.0, 3.0});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->median, 3.0);
   EXPECT_FALSE(result->lower.has_value());
   EXPECT_FALSE(result->upper.has_value());
-  EXPECT_FALSE(relative_half_width(*result).has_value());
+  EXPECT_FALSE(statistics::relative_half_width(*result).has_value());
 }
 
 TEST(Estimate, IsAbsentWithoutSamplesAndForWhatIsNotANumber) {
-  EXPECT_FALSE(estimate({}).has_value());
-  EXPECT_FALSE(estimate(std::array{1.0, std::numeric_limits<double>::infinity()}).has_value());
+  EXPECT_FALSE(statistics::estimate({}).has_value());
+  EXPECT_FALSE(
+      statistics::estimate(std::array{1.0, std::numeric_limits<double>::infinity()}).has_value());
 }
 
 TEST(Estimate, ConstantSamplesHaveAnIntervalOfNoWidth) {
-  const auto result = estimate(std::vector<double>(20, 0.3));
+  const auto result = statistics::estimate(std::vector<double>(20, 0.3));
   ASSERT_TRUE(result && result->lower);
   EXPECT_EQ(*result->lower, 0.3);
   EXPECT_EQ(*result->upper, 0.3);
-  EXPECT_EQ(*relative_half_width(*result), 0.0);
+  EXPECT_EQ(*statistics::relative_half_width(*result), 0.0);
 }
 
 TEST(Estimate, ASpikeMovesNothing) {
   std::vector<double> samples = shuffled(50);
   *std::ranges::max_element(samples) = 1e9;
-  const auto result = estimate(samples);
+  const auto result = statistics::estimate(samples);
   EXPECT_EQ(result->median, 25.5);
   EXPECT_EQ(*result->lower, 18.0);
   EXPECT_EQ(*result->upper, 33.0);
 }
 
 TEST(RelativeHalfWidth, IsHalfTheIntervalOverTheMedian) {
-  EXPECT_DOUBLE_EQ(*relative_half_width({.median = 8, .lower = 7.5, .upper = 9.5}), 0.125);
-  EXPECT_FALSE(relative_half_width({.median = 0, .lower = 0.0, .upper = 0.0}).has_value());
+  EXPECT_DOUBLE_EQ(*statistics::relative_half_width({.median = 8, .lower = 7.5, .upper = 9.5}),
+                   0.125);
+  EXPECT_FALSE(
+      statistics::relative_half_width({.median = 0, .lower = 0.0, .upper = 0.0}).has_value());
 }
 
 TEST(Estimate, ADriftHasNoInterval) {
   std::vector<double> samples(60);
   std::iota(samples.begin(), samples.end(), 100.0);
-  const auto result = estimate(samples);
+  const auto result = statistics::estimate(samples);
   ASSERT_TRUE(result);
   EXPECT_GT(result->block, 1U);
   EXPECT_FALSE(result->lower.has_value());
@@ -147,7 +156,7 @@ Coverage coverage(double phi, std::size_t n, int series) {
       sample = 20 + state;
       state = phi * state + noise();
     }
-    const auto result = estimate(samples);
+    const auto result = statistics::estimate(samples);
     if (!result->lower) continue;
     ++existing;
     if (*result->lower <= 20 && 20 <= *result->upper) ++holding;

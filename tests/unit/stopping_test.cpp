@@ -9,7 +9,7 @@
 
 #include "analysis/step_samples.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "runner/measure/step_loop.hpp"
+#include "runner/plan/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::optional<double> half_width(std::span<const double> samples, double confidence) {
-  return analysis::relative_half_width(samples, confidence);
+  return statistics::relative_half_width(samples, confidence);
 }
 
 TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
@@ -78,7 +78,7 @@ Coverage coverage(double phi, double precision, std::size_t most) {
   int existing = 0;
   int stopped = 0;
   // Memoized: the integration is the same for all runs.
-  const double confidence = analysis::nominal_confidence(
+  const double confidence = statistics::nominal_confidence(
       StopRule{{.precision = precision, .first = 12, .most = double(most)}, half_width, {}}
           .planned(),
       StopRule::growth);
@@ -94,7 +94,7 @@ Coverage coverage(double phi, double precision, std::size_t most) {
       if (rule.is_due(samples.size())) suffices = rule.suffices(samples);
     }
     stopped += suffices ? 1 : 0;
-    const auto estimate = analysis::estimate(samples, confidence);
+    const auto estimate = statistics::estimate(samples, confidence);
     if (!estimate->lower) continue;
     ++existing;
     holding += *estimate->lower <= 1 && 1 <= *estimate->upper ? 1 : 0;
@@ -127,13 +127,13 @@ TEST(AdaptiveStop, HoldsTheTruthOfCorrelatedSamples) {
 
 // What the correction is for: as many looks at a plain 95% hold the truth less often.
 TEST(AdaptiveStop, IsNotPlainConfidence) {
-  EXPECT_GT(analysis::nominal_confidence(10, StopRule::growth), 0.99);
+  EXPECT_GT(statistics::nominal_confidence(10, StopRule::growth), 0.99);
 }
 
 /// Steps played until warm-up is over, and why; each takes what `time_of` says.
 template <class TimeOf>
 std::pair<std::size_t, std::string> warm_up(double max_time, const TimeOf& time_of) {
-  const LastChange last_change = analysis::last_change;
+  const LastChange last_change = statistics::last_change;
   WarmUp rule{units::Seconds{max_time}, 0.005, last_change};
   std::vector<double> times;
   std::optional<std::string> over;

@@ -15,8 +15,8 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "tests/unit/small_model.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -12,11 +12,11 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "program/operands.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "workloads/workload.hpp"
+#include "program/operands.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

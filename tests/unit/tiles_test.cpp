@@ -12,7 +12,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Volumes, work and memory of tiles against formulas written out here.
 namespace isoscale::workloads {

@@ -9,10 +9,10 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "workloads/bench/bench.hpp"
-#include "workloads/collective_algorithms.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/collective_algorithms.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/options.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

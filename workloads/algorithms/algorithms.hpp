@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// This benchmark measures what a library of collectives could have chosen: each of its algorithms
 /// and protocols in a session of its own, beside its own choice; and small messages with memory

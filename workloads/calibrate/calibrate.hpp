@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// The parts of other micro-benchmarks that a calibration needs, and no more.
 namespace isoscale::workloads::calibrate {

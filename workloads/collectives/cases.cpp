@@ -10,10 +10,10 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
-#include "workloads/options.hpp"
 
 namespace isoscale::workloads::collectives {
 

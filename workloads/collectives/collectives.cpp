@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::collectives {

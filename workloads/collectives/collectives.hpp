@@ -12,8 +12,8 @@
 #include "mesh/mesh.hpp"
 #include "program/builder.hpp"
 #include "program/op.hpp"
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::collectives {
 

@@ -13,10 +13,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
 

@@ -10,8 +10,8 @@
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::gemm {
 

@@ -7,7 +7,7 @@
 
 #include "mesh/request.hpp"
 #include "program/program.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::hybrid {
 

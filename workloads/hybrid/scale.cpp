@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "workloads/fit.hpp"
+#include "workloads/api/fit.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"

@@ -16,8 +16,8 @@
 #include "base/text.hpp"
 #include "program/builder.hpp"
 #include "program/outline.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/infer/replica.hpp"
-#include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::infer {

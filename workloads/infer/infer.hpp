@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::infer {
 
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// largest divisor of `batch` that is no more than `stages`.
 [[nodiscard]] std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages);
 
-// These belong to the registry's row; see workloads/workload.hpp.
+// These belong to the registry's row; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// `batch` is of each dp replica, which has samples of its own. Throws base::UsageError for what
 /// it cannot compute in, and for sizes beyond 2^31 rows.

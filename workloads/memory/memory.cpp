@@ -14,8 +14,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/builder.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
-#include "workloads/options.hpp"
 
 namespace isoscale::workloads::memory {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Memory bandwidth: copies between host and device, within each, triad, and managed memory against
 /// explicit copies.

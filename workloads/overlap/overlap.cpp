@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/gemm/gemm.hpp"
-#include "workloads/options.hpp"
 
 namespace isoscale::workloads::overlap {
 namespace {

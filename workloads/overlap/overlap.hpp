@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "workloads/bench/bench.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A multiplication and a collective, each alone and both at once.
 namespace isoscale::workloads::overlap {

@@ -10,8 +10,8 @@
 
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::p2p {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/api/workload.hpp"
 #include "workloads/serve/requests.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::serve {
 
@@ -43,14 +43,11 @@ struct Setting {
 /// played as the smallest that holds it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
-// These belong to the registry's row; see workloads/workload.hpp.
+// These belong to the registry's row; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Throws base::UsageError for what `infer` cannot compute in, and for programs too many to keep.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
-
-/// The name in the registry, by which the runner knows what to play in its own way.
-inline constexpr std::string_view workload_name = "serve";
 
 /// One session with the programs of all replicas, and neither cases nor rows: these are the
 /// runner's, as they depend on when requests are answered.

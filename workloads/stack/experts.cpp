@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/options.hpp"
 

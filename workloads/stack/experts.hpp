@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "program/builder.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

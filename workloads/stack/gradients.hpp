@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "program/builder.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

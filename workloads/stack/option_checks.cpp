@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::stack {

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "workloads/options.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"

@@ -11,8 +11,8 @@
 
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mesh/request.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

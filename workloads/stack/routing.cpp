@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"

@@ -13,7 +13,8 @@
 
 #include "program/builder.hpp"
 #include "program/program.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/layer.hpp"
@@ -22,7 +23,6 @@
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/stage_io.hpp"
 #include "workloads/stack/weights.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

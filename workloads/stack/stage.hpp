@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "program/program.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "program/builder.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/sequence_parallel.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
 

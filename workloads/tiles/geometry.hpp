@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
-#include "workloads/workload.hpp"
 
 /// Convolutions of images that are cut into tiles: rows of tiles lie along cp, columns along tp.
 namespace isoscale::workloads::tiles {

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "workloads/fit.hpp"
+#include "workloads/api/fit.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/tiles/convolution.hpp"
 #include "workloads/tiles/geometry.hpp"
 #include "workloads/tiles/tiles.hpp"
-#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::tiles {
 

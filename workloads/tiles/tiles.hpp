@@ -7,8 +7,8 @@
 
 #include "mesh/request.hpp"
 #include "program/program.hpp"
-#include "workloads/options.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::tiles {
 

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/nccl_calls.hpp"
-#include "executor/cuda/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {

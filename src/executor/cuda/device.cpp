@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/nccl_versions.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "machine/facts.hpp"
 #include "machine/gpu_facts.hpp"
 

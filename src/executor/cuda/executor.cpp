@@ -15,8 +15,8 @@
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/nccl_versions.hpp"
 #include "executor/cuda/prepare.hpp"
 #include "executor/cuda/session.hpp"
 #include "executor/cuda/stream_words.hpp"
@@ -24,7 +24,7 @@
 #include "executor/executor.hpp"
 #include "executor/point_requirements.hpp"
 #include "program/outline.hpp"
-#include "workloads/collective_algorithms.hpp"
+#include "workloads/api/collective_algorithms.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/nccl_versions.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/executor.hpp"
 #include "executor/resolver.hpp"
 #include "units/quantity.hpp"

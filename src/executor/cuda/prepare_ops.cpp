@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/nccl_versions.hpp"
 #include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/nccl_versions.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

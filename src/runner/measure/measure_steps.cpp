@@ -114,9 +114,6 @@ class StepPlayer {
   Record record_;
 };
 
-constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
-constexpr double share_of_time = 0.1;  // of max_time, for all plays together
-
 }  // namespace
 
 std::vector<OpClass> op_classes(const program::Program& program) {
@@ -148,12 +145,6 @@ Record measure(executor::Session& session, const program::Program& step,
                const comm::Communicator& active, Share share, const Effort& effort,
                const OnBlock& on_block) {
   return StepPlayer{session, step, active, share, effort}.run(on_block);
-}
-
-int solo_plays(units::Seconds step, units::Seconds max_time) {
-  const double fitting = share_of_time * max_time.value() / std::max(step.value(), 1e-9);
-  return static_cast<int>(std::clamp(fitting, static_cast<double>(fewest_solo_plays),
-                                     static_cast<double>(most_solo_plays)));
 }
 
 std::vector<units::Nanoseconds> measure_solo(executor::Session& session,

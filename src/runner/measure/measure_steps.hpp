@@ -15,7 +15,7 @@
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 #include "results/run_data.hpp"
-#include "runner/measure/step_loop.hpp"
+#include "runner/plan/step_loop.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -94,9 +94,6 @@ void thin_to(std::vector<Entry>& entries, std::size_t most) {
     entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(crowded));
   }
 }
-
-/// Returns how often the step without communication is played; the first play warms up.
-[[nodiscard]] int solo_plays(units::Seconds step, units::Seconds max_time);
 
 /// Collective over `active`: all play the section `solo` of `program`, which add_solo_step has
 /// appended, `plays` times side by side. Per op of its first step the median duration of the plays

@@ -12,11 +12,11 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
 #include "program/low_precision.hpp"
 #include "program/operands.hpp"
-#include "runner/errors.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -223,14 +223,14 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   const comm::Communicator self = point.split(point.rank(), 0);
   std::string problem;
   if (point.rank() == 0) {
-    problem = problem_in([&] { reference = reference_tensors(workload, twin, self); });
+    problem = comm::problem_in([&] { reference = reference_tensors(workload, twin, self); });
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
   broadcast(reference, point);
 
   std::unique_ptr<executor::Session> session;
   bool is_supported = true;
-  problem = problem_in([&] {
+  problem = comm::problem_in([&] {
     try {
       session = executor.prepare(set, point);
     } catch (const executor::Unsupported&) {
@@ -249,7 +249,7 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   Difference mine;
   const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
   const double allowed = tolerance(twin);
-  problem = problem_in([&] { mine = compare(*session, program, at, initial, reference); });
+  problem = comm::problem_in([&] { mine = compare(*session, program, at, initial, reference); });
   if (problem.empty() && mine.relative > allowed) {
     problem =
         fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
@@ -277,7 +277,7 @@ Verdict verify_twin(const workloads::Workload& workload, const workloads::Reques
                     executor::Executor& executor, const comm::Communicator& point) {
   program::ProgramSet set;
   workloads::Request twin;
-  const std::string problem = problem_in([&] {
+  const std::string problem = comm::problem_in([&] {
     twin = workload.twin(request);
     set = workload.build(twin);
     if (point.rank() == 0) program::check(set);

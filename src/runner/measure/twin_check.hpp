@@ -14,7 +14,7 @@
 #include "executor/executor.hpp"
 #include "mesh/mesh.hpp"
 #include "program/buffer.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Checks on the machine and mesh of a point that it computes what it should: a small twin of its
 /// programs must agree with one rank that computes in f64.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "statistics/estimate.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::runner {
@@ -155,7 +156,7 @@ class CasePlayer {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
     }
-    const std::optional<double> width = effort_.half_width(slowest_, plain_confidence);
+    const std::optional<double> width = effort_.half_width(slowest_, statistics::plain_confidence);
     return is_late || (width && *width <= effort_.precision);
   }
 

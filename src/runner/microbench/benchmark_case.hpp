@@ -15,7 +15,7 @@
 #include "machine/device_sampler.hpp"
 #include "program/program.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 
 /// Plays one case of a micro-benchmark until enough is known, and compares its results bit for bit.
 namespace isoscale::runner {

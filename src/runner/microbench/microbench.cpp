@@ -8,13 +8,14 @@
 #include <memory>
 #include <optional>
 
+#include "comm/errors.hpp"
 #include "program/check.hpp"
-#include "runner/errors.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/result_rows.hpp"
+#include "runner/watch/progress.hpp"
 #include "units/text.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -148,7 +149,7 @@ class BenchRun {
       bench_ = hooks_.build(request_, batch_);
       if (place_.sub_world.rank() == 0) program::check(bench_.set);
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     return agreed(problem);
   }
@@ -162,7 +163,7 @@ class BenchRun {
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     if (!agreed(problem)) return std::nullopt;
     const comm::Vote vote = comm::all_ok(place_.active, unsupported);

@@ -5,9 +5,9 @@
 #include "comm/communicator.hpp"
 #include "program/session_options.hpp"
 #include "results/run_data.hpp"
-#include "runner/measure/measure_point.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/plan/plan.hpp"
+#include "runner/plan/point_context.hpp"
 
 namespace isoscale::runner {
 

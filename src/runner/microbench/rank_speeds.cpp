@@ -13,10 +13,10 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "comm/errors.hpp"
 #include "program/builder.hpp"
-#include "runner/errors.hpp"
 #include "timeline/timeline.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::runner {
@@ -338,7 +338,7 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   try {
     session = executor.prepare(set, point, {.faults = faults});
   } catch (const std::exception& error) {
-    problem = problem_of(error);
+    problem = comm::problem_of(error);
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw base::Error(vote.why);
   const auto play = [&] {

@@ -11,7 +11,7 @@
 #include "executor/executor.hpp"
 #include "preflight/job_facts.hpp"
 #include "program/session_options.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Measures how fast each rank computes and exchanges, before points are: for the sniff test, since
 /// a node can be slow though all its facts are right, and for workloads that share out work by

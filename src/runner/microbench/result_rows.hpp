@@ -11,7 +11,7 @@
 #include "results/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 
 /// The result rows of a micro-benchmark: made from the reports of ranks, classed by the links that
 /// join them, and judged. All functions are pure.

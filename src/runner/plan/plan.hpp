@@ -11,7 +11,7 @@
 #include "config/run_config.hpp"
 #include "runner/plan/site.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// The plan of a run: the list of points that follows from what was asked for and where it runs.
 namespace isoscale::runner {

@@ -24,7 +24,7 @@
 #include "program/added_sections.hpp"
 #include "runner/plan/injections.hpp"
 #include "units/text.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::runner {

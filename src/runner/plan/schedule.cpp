@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "runner/measure/measure_steps.hpp"
-#include "runner/measure/step_loop.hpp"
+#include "runner/plan/step_loop.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

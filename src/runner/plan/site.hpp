@@ -13,7 +13,7 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// The site of a launch: its ranks, their nodes and devices, from the facts that all ranks gather.
 namespace isoscale::runner {

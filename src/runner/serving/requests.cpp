@@ -13,8 +13,8 @@
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
-#include "runner/errors.hpp"
 #include "runner/serving/serving.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
@@ -82,13 +82,13 @@ class Dispatcher {
       serve();
       ledger_.close();
     } catch (const std::exception& error) {
-      served_.problem = problem_of(error);
+      served_.problem = comm::problem_of(error);
     }
     for (const int leader : trial_.leader_of_replica) {
       try {
         send(mail_, leader, leader_box, {.kind = Kind::end}, trial_.patience);
       } catch (const std::exception& error) {
-        if (served_.problem.empty()) served_.problem = problem_of(error);
+        if (served_.problem.empty()) served_.problem = comm::problem_of(error);
       }
     }
     return std::move(served_);
@@ -228,7 +228,7 @@ class Leader {
     } catch (const std::exception& error) {
       // Others of the replica may be stuck in the play that failed: there is no way on from here.
       if (is_playing_ && part_.ranks > 1) throw;
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     if (!problem.empty()) problem += give_up();
     for (int rank = 1; rank < part_.ranks; ++rank) {
@@ -302,7 +302,7 @@ class Leader {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
       while (!ended_) note(wait_for(part_.point, leader_box, patience_, part_.activity));
     } catch (const std::exception& error) {
-      return fmt::format("; then: {}", problem_of(error));
+      return fmt::format("; then: {}", comm::problem_of(error));
     }
     return "";
   }

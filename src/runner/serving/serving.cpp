@@ -18,11 +18,12 @@
 #include <vector>
 
 #include "comm/clock_offset.hpp"
+#include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
 #include "program/check.hpp"
 #include "results/run_data.hpp"
-#include "runner/errors.hpp"
 #include "runner/measure/gather_point.hpp"
+#include "runner/watch/progress.hpp"
 #include "workloads/serve/serve.hpp"
 #include "workloads/serve/trials.hpp"
 
@@ -239,13 +240,13 @@ class ServeRun {
       set = workloads::serve::replica_programs(point_.request);
       if (place_.sub_world.rank() == 0) program::check(set);
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     if (!agreed(problem)) return false;
     try {
       session_ = context_.executor.prepare(set, replica_, {.faults = place_.faults});
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     return agreed(problem);
   }
@@ -348,7 +349,7 @@ class ServeRun {
         try {
           served = dispatch(point_mail_, trial, stop, context_.progress.activity());
         } catch (const std::exception& error) {
-          served.problem = problem_of(error);
+          served.problem = comm::problem_of(error);
         }
       }};
       problem = lead(mine, patience);

@@ -15,8 +15,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
-#include "runner/errors.hpp"
 #include "runner/watch/stuck_ranks.hpp"
 #include "units/text.hpp"
 
@@ -59,7 +59,7 @@ std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& known) {
-    return problem_of(known);
+    return comm::problem_of(known);
   } catch (...) {
     return "an exception of no known kind";
   }

@@ -5,7 +5,7 @@
 #include <cuda/atomic>
 
 #include "executor/cuda/kernels/launch.cuh"
-#include "executor/cuda/nccl_versions.hpp"
+#include "executor/cuda/kernels/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 #include <fmt/format.h>
 

@@ -9,11 +9,12 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
-#include "runner/measure/measure_steps.hpp"
-#include "runner/plan/plan.hpp"
-#include "runner/watch/progress.hpp"
+#include "runner/plan/site.hpp"
+#include "runner/plan/step_loop.hpp"
 
 namespace isoscale::runner {
+
+class Progress;
 
 /// The surroundings that all points of a run are measured in.
 struct PointContext {
@@ -27,10 +28,5 @@ struct PointContext {
   /// By world rank, on world rank 0; where there are none, links get no class.
   std::span<const results::RankFacts> rank_facts{};
 };
-
-/// Collective over the world: verifies and measures one point on its sub-world. Ranks outside it
-/// sleep, or play replicas. The result is complete on world rank 0, and has the right status
-/// everywhere.
-[[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
 
 }  // namespace isoscale::runner

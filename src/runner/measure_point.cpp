@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/measure/measure_point.hpp"
+#include "runner/measure_point.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "comm/errors.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
-#include "runner/errors.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/measure/step_check.hpp"
@@ -25,8 +25,8 @@
 #include "runner/plan/site.hpp"
 #include "runner/run_file.hpp"
 #include "runner/serving/serving.hpp"
+#include "runner/watch/progress.hpp"
 #include "units/text.hpp"
-#include "workloads/serve/serve.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::runner {
@@ -182,8 +182,8 @@ class PointRun {
                            .active = active_,
                            .faults = faults(),
                            .share = in_point() ? Share::in_point : Share::replica};
-    const bool is_serve = point_.workload->name == workloads::serve::workload_name;
-    (is_serve ? serve::run_serve : run_bench)(point_, context_, place, data);
+    const bool has_requests = point_.workload->kind == workloads::Kind::requests;
+    (has_requests ? serve::run_serve : run_bench)(point_, context_, place, data);
   }
 
   /// A rank that found a problem says so; the same answer on every rank that plays, replicas
@@ -211,13 +211,13 @@ class PointRun {
     try {
       set = largest_multiplication(point_.workload->build(request_));
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     if (!agreed(data, problem)) return false;
     try {
       request_.speed_of_rank = measure_speeds(set, context_.executor, sub_world_, faults());
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     return agreed(data, problem);
   }
@@ -258,7 +258,7 @@ class PointRun {
       if (sub_world_.rank() == 0) program::check(set_);
       add_checks();
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     if (!agreed(data, problem)) return false;
     std::string unsupported;
@@ -273,7 +273,7 @@ class PointRun {
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();
     } catch (const std::exception& error) {
-      problem = problem_of(error);
+      problem = comm::problem_of(error);
     }
     return agreed(data, problem) && supported(data, unsupported);
   }

@@ -11,7 +11,7 @@
 #include "config/run_config.hpp"
 #include "runner/plan/plan.hpp"
 #include "units/quantity.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Dry runs: plans that are printed and not measured, for this machine or for one that is known by
 /// its data sheet only.

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/bench/bench.hpp"
+#include "workloads/api/bench.hpp"
 
 #include <array>
 
-#include "workloads/options.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/measure/step_loop.hpp"
+#include "runner/plan/step_loop.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -41,13 +42,16 @@ constexpr std::size_t least_alone = 6;   // steps of a block without partner: fe
 constexpr std::size_t least_traced = 2;  // traced steps of a block, if so many are wanted at all
 constexpr double shortest_step = 1e-9;   // seconds, to divide by
 
+constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
+constexpr double share_of_time = 0.1;  // of max_time, for all plays together
+
 }  // namespace
 
 StopRule::StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal)
     : precision_(goal.precision),
       half_width_(std::move(half_width)),
       planned_(looks_until(static_cast<double>(goal.first), goal.most)),
-      confidence_(nominal ? nominal(planned_, growth) : plain_confidence),
+      confidence_(nominal ? nominal(planned_, growth) : statistics::plain_confidence),
       next_look_(goal.first) {}
 
 bool StopRule::suffices(std::span<const double> samples) {
@@ -214,6 +218,12 @@ void StepLoop::look() {
   } else if (is_over || (is_late && rule_->half_width())) {
     end_ = "max-time";
   }
+}
+
+int solo_plays(units::Seconds step, units::Seconds max_time) {
+  const double fitting = share_of_time * max_time.value() / std::max(step.value(), 1e-9);
+  return static_cast<int>(std::clamp(fitting, static_cast<double>(fewest_solo_plays),
+                                     static_cast<double>(most_solo_plays)));
 }
 
 }  // namespace isoscale::runner

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::calibration {
 namespace {
 
 using results::CalibrationCurve;
@@ -36,7 +36,7 @@ std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
   }
   std::vector<SizeTime> result;
   for (const auto& [bytes, of_size] : times) {
-    result.push_back({.bytes = bytes, .time = *median(of_size)});
+    result.push_back({.bytes = bytes, .time = *statistics::median(of_size)});
   }
   return result;
 }
@@ -44,7 +44,7 @@ std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
 std::vector<double> monotone(std::span<const SizeTime> sizes) {
   std::vector<double> logs(sizes.size());
   std::ranges::transform(sizes, logs.begin(), [](const SizeTime& at) { return std::log(at.time); });
-  return isotonic(logs);
+  return statistics::isotonic(logs);
 }
 
 /// The quantity that is straight between sizes.
@@ -79,13 +79,13 @@ std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form for
   return errors;
 }
 
-std::vector<Point2> points_of(std::span<const CurveSample> samples) {
-  std::vector<Point2> points;
+std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) {
+  std::vector<statistics::Point2> points;
   for (const CurveSample& at : samples) points.push_back({.x = at.bytes, .y = at.time});
   return points;
 }
 
-Fitted fitted(const Located& at) {
+Fitted fitted(const statistics::Located& at) {
   return {.value = at.value, .lower = at.lower, .upper = at.upper};
 }
 
@@ -97,10 +97,11 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
   auto plateau = samples.first(static_cast<std::size_t>(end - samples.begin()));
   const double span = std::max(plateau.back().bytes, 1.0) / std::max(plateau.front().bytes, 1.0);
-  auto line = robust_line(points_of(plateau));
+  auto line = statistics::robust_line(points_of(plateau));
   if (plateau.size() < 2 || span < span_of_plateau) {
     plateau = samples.first(1);
-    line = robust_line(points_of(samples.first(std::min<std::size_t>(samples.size(), 3))));
+    line =
+        statistics::robust_line(points_of(samples.first(std::min<std::size_t>(samples.size(), 3))));
     const double slope = line ? line->slope : 0;
     const bool small =
         line ? slope * plateau[0].bytes <= widest_share * plateau[0].time : plateau[0].bytes == 0;
@@ -115,14 +116,15 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
     const double moving = slope * at.bytes;
     if (left.empty() || moving <= little * at.time) left.push_back(at.time - moving);
   }
-  const auto middle = centre(left);
+  const auto middle = statistics::centre(left);
   if (!middle || !(middle->value > 0)) return std::nullopt;
   return fitted(*middle);
 }
 
 /// The time that the large sizes take apart from their bytes: the latency, unless they tell
 /// otherwise by more than noise does.
-double fixed_part(std::span<const CurveSample> large, const Line& line, double latency) {
+double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
+                  double latency) {
   constexpr double within_noise = 0.05;  // of the smallest of their times
   const double off = std::abs(line.intercept - latency);
   return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
@@ -143,7 +145,7 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
   if (large.size() < 2) return std::nullopt;
   const double rise = std::log(large.back().fitted / large.front().fitted) /
                       (log_size(large.back().bytes) - log_size(large.front().bytes));
-  const auto line = robust_line(points_of(large));
+  const auto line = statistics::robust_line(points_of(large));
   if (rise < least_log_slope || !line || !(line->slope > 0)) return std::nullopt;
   const double fixed = fixed_part(large, *line, latency);
   std::vector<double> logs;
@@ -151,7 +153,7 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
     const double moving = at.time - fixed;
     if (moving > 0) logs.push_back(std::log(at.bytes / moving));
   }
-  const auto middle = centre(logs);
+  const auto middle = statistics::centre(logs);
   if (!middle) return std::nullopt;
   const auto back = [](double value) { return std::exp(value); };
   return Fitted{.value = back(middle->value),
@@ -236,10 +238,11 @@ CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
   if (sizes.empty()) return curve;
   const std::vector<double> logs = monotone(sizes);
   std::vector<double> errors = held_out_errors(sizes, Form::log);
-  auto error = promised_error(errors);
+  auto error = statistics::promised_error(errors);
   constexpr double clearly = 0.5;
   const std::vector<double> linear_errors = held_out_errors(sizes, Form::linear);
-  if (const auto other = promised_error(linear_errors); other && *other <= clearly * *error) {
+  if (const auto other = statistics::promised_error(linear_errors);
+      other && *other <= clearly * *error) {
     errors = linear_errors;
     error = other;
     curve.form = linear_name;
@@ -309,4 +312,4 @@ std::vector<CalibrationGrowth> growth_of(std::span<const CalibrationCurve> curve
   return all;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::calibration

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/options.hpp"
+#include "workloads/api/options.hpp"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 
 /// Fits what the rows of a run tell of its parts: curves of time against size, and rates of matrix
 /// multiplications against their shape.
-namespace isoscale::analysis {
+namespace isoscale::calibration {
 
 /// Curves are time against size, as measured: no formula is forced on it. One latency and one
 /// bandwidth miss published curves by up to 43% where protocols change.
@@ -49,6 +49,12 @@ struct TimePrediction {
 /// base and slope are those of log2 n.
 [[nodiscard]] std::vector<results::CalibrationGrowth> growth_of(
     std::span<const results::CalibrationCurve> curves);
+
+/// Seconds of one call in each play: the slowest rank's time of the play over its calls. Plays that
+/// lack the time of a rank are left out.
+[[nodiscard]] std::vector<double> call_times(const results::RowData& row);
+/// True for the name of a collective, "barrier" and "sendrecv" included.
+[[nodiscard]] bool is_collective(std::string_view op);
 
 /// Fits all that the rows of a run tell of its parts. Counted are rows that are ok and not known to
 /// be wrong; of points whose ranks share cores or GPUs only where no other tells; of collectives
@@ -89,4 +95,4 @@ struct RatePrediction {
 [[nodiscard]] std::optional<RatePrediction> predict_rate(
     const results::CalibrationData& calibration, const results::GemmRate& shape);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::calibration

@@ -11,9 +11,9 @@
 #include "mesh/mesh.hpp"
 #include "mesh/request.hpp"
 #include "program/program.hpp"
-#include "workloads/bench/bench.hpp"
-#include "workloads/model.hpp"
-#include "workloads/options.hpp"
+#include "workloads/api/bench.hpp"
+#include "workloads/api/model.hpp"
+#include "workloads/api/options.hpp"
 
 namespace isoscale::workloads {
 
@@ -55,6 +55,10 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
+/// What a point of a workload plays and reports: steps that are all alike, the cases of a
+/// micro-benchmark with a row for each, or requests that arrive while it plays.
+enum class Kind : std::uint8_t { steps, rows, requests };
+
 /// Says whether a workload is shaped after Request::model. A micro-benchmark says so by its hooks.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
@@ -86,13 +90,14 @@ struct Workload {
   /// the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
+  Kind kind = Kind::steps;
   /// The hooks of a workload that has rows instead of steps: work_per_step is null then, and so are
   /// build, twin and reference unless it is verified by its twin; a micro-benchmark has no limits.
   BenchHooks bench{};
   /// The use of the model by a workload with steps.
   ModelUse model_use = ModelUse::shapes_all;
 
-  [[nodiscard]] bool is_bench() const { return bench.build != nullptr; }
+  [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }
 };
 
 [[nodiscard]] std::span<const Workload> registry();

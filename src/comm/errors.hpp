@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 
 /// Errors as sentences, and their way to all ranks.
-namespace isoscale::runner {
+namespace isoscale::comm {
 
 /// Describes an error in a sentence. Where memory ran out, which an exception says nothing about,
 /// it says how much this process holds and how much is free.
@@ -29,7 +29,7 @@ template <class Work>
 
 /// Runs `work` on rank 0 and throws its base::UsageError, or a base::AgreedError, on every rank.
 template <class Work>
-void on_root(const comm::Communicator& world, const Work& work) {
+void on_root(const Communicator& world, const Work& work) {
   std::string problem;
   std::int64_t code = 0;
   if (world.rank() == 0) {
@@ -50,4 +50,4 @@ void on_root(const comm::Communicator& world, const Work& work) {
   throw base::AgreedError(problem);
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::comm

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace isoscale::analysis {
+namespace isoscale::results {
 namespace {
 
 using RanksOfNode = std::map<int, int>;
@@ -16,17 +16,17 @@ int most_ranks(const RanksOfNode& ranks) {
 
 }  // namespace
 
-std::optional<NodeUse> node_use(const results::RunData& run, const results::PointData& point) {
+std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
   std::vector<int> node_of_rank;
   RanksOfNode of_point, of_launch;
   for (int rank = 0; rank < point.ranks; ++rank) {
-    const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+    const RankFacts* const facts = facts_of(run.rank_facts, point, rank);
     if (facts == nullptr) return std::nullopt;
     node_of_rank.push_back(facts->node);
     ++of_point[facts->node];
   }
   if (of_point.empty()) return std::nullopt;
-  for (const results::RankFacts& facts : run.rank_facts) ++of_launch[facts.node];
+  for (const RankFacts& facts : run.rank_facts) ++of_launch[facts.node];
   NodeUse use{
       .nodes = static_cast<int>(of_point.size()),
       .fewest = std::ranges::min_element(of_point, {}, &RanksOfNode::value_type::second)->second,
@@ -42,4 +42,4 @@ std::optional<NodeUse> node_use(const results::RunData& run, const results::Poin
   return use;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::results

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/merge/identity.hpp"
+#include "analysis/identity.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

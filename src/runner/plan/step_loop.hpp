@@ -19,8 +19,6 @@ namespace isoscale::runner {
 
 /// Relative half-width of the median's interval at a confidence; absent while there is none.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
-/// The confidence of an interval that is computed once.
-inline constexpr double plain_confidence = 0.95;
 /// The confidence that each of `planned` interim looks must have so that the overall confidence
 /// stays 95%, where the number of samples grows by the factor `growth` from look to look.
 using NominalConfidence = std::function<double(int planned, double growth)>;
@@ -196,5 +194,8 @@ class StepLoop {
   units::Seconds elapsed_{};
   std::string end_;
 };
+
+/// Returns how often the step without communication is played; the first play warms up.
+[[nodiscard]] int solo_plays(units::Seconds step, units::Seconds max_time);
 
 }  // namespace isoscale::runner

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/model.hpp"
+#include "workloads/api/model.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/toml_files.hpp"
+#include "workloads/api/toml_files.hpp"
 
 namespace isoscale::workloads {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "workloads/model.hpp"
+#include "workloads/api/model.hpp"
 
 namespace isoscale::workloads {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/errors.hpp"
+#include "comm/errors.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include "machine/kernel_files.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::comm {
 namespace {
 
 std::string held() {
@@ -34,4 +34,4 @@ std::string problem_of(const std::exception& error) {
       held(), left ? units::format(*left) : "unknown");
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::comm

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/calibration/calibrate.hpp"
+#include "calibration/calibration.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,13 +17,16 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/microbench/row.hpp"
-#include "analysis/point_facts.hpp"
+#include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::calibration {
 namespace {
+
+constexpr std::array<std::string_view, 10> collectives{
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+    "all_to_all", "gather",         "scatter",    "sendrecv",  "barrier"};
 
 using results::CalibrationCurve;
 using results::GemmCeiling;
@@ -105,7 +108,7 @@ bool counts(const RowData& row) {
 /// nothing.
 std::string labels_of(const PointData& point) {
   std::string labels;
-  for (const std::string_view label : unsound_labels) {
+  for (const std::string_view label : results::unsound_labels) {
     if (std::ranges::find(point.labels, label) == point.labels.end()) continue;
     labels += (labels.empty() ? "" : ", ") + std::string{label};
   }
@@ -140,7 +143,7 @@ class Collector {
   explicit Collector(const RunData& run) : run_(run) {}
 
   void add(const PointData& point, const RowData& row) {
-    const auto time = median(call_times(row));
+    const auto time = statistics::median(call_times(row));
     if (!time || !(*time > 0)) return;
     const std::string op = text_of(row, "op");
     if (op == "gemm") {
@@ -178,14 +181,15 @@ class Collector {
     std::vector<GemmRate> result;
     for (const auto& [key, rates] : gemms_) {
       const auto& [dtype, cache, sizes] = key;
-      result.push_back({.dtype = dtype,
-                        .cache = cache,
-                        .m = sizes[0],
-                        .n = sizes[1],
-                        .k = sizes[2],
-                        .batch = sizes[3],
-                        .rate = *median(rates.plain.empty() ? rates.labelled : rates.plain),
-                        .labels = rates.plain.empty() ? rates.labels : ""});
+      result.push_back(
+          {.dtype = dtype,
+           .cache = cache,
+           .m = sizes[0],
+           .n = sizes[1],
+           .k = sizes[2],
+           .batch = sizes[3],
+           .rate = *statistics::median(rates.plain.empty() ? rates.labelled : rates.plain),
+           .labels = rates.plain.empty() ? rates.labels : ""});
     }
     return result;
   }
@@ -278,6 +282,21 @@ Collector collected(const RunData& run) {
 
 }  // namespace
 
+std::vector<double> call_times(const results::RowData& row) {
+  std::vector<double> times;
+  times.reserve(row.times.size());
+  for (const std::vector<double>& play : row.times) {
+    const bool known =
+        !play.empty() && std::ranges::all_of(play, [](double time) { return std::isfinite(time); });
+    if (known) times.push_back(std::ranges::max(play) / static_cast<double>(row.calls));
+  }
+  return times;
+}
+
+bool is_collective(std::string_view op) {
+  return std::ranges::find(collectives, op) != collectives.end();
+}
+
 void add_held_out(std::vector<GemmRate>& gemms) {
   for (GemmRate& at : gemms) {
     const auto others = nearest_rate(gemms, at, &at);
@@ -311,7 +330,7 @@ std::vector<GemmCeiling> ceilings_of(std::span<const GemmRate> rows,
                                                              .k = row->k,
                                                              .batch = row->batch,
                                                              .labels = row->labels});
-    if (const auto error = promised_error(errors)) ceiling.error = std::expm1(*error);
+    if (const auto error = statistics::promised_error(errors)) ceiling.error = std::expm1(*error);
   }
   return ceilings;
 }
@@ -367,4 +386,4 @@ results::CalibrationData calibration_of(const RunData& run) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::calibration

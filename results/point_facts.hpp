@@ -17,7 +17,7 @@
 
 /// Facts about a point that take no report: its labels, MPI's ranks, and the nodes that they lie
 /// on.
-namespace isoscale::analysis {
+namespace isoscale::results {
 
 /// Labels of points whose times are not those of the machine: ranks that share cores or a GPU, and
 /// faults that were put in on purpose.
@@ -56,27 +56,27 @@ inline constexpr std::size_t fewest_steps = 6;
 
 /// The rank in the launch, MPI's, of a rank of the point: the one that people are shown. The same
 /// number where the file does not tell.
-inline int world_rank(const results::PointData& point, int rank) {
+inline int world_rank(const PointData& point, int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
 /// The same for each of `ranks`, any container of them, in its order.
 template <class Ranks>
-std::vector<int> world_ranks(const results::PointData& point, const Ranks& ranks) {
+std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   std::vector<int> result;
   for (const int rank : ranks) result.push_back(world_rank(point, rank));
   return result;
 }
 
 /// Facts about a point's rank; null where there are none. Not owned.
-inline const results::RankFacts* facts_of(std::span<const results::RankFacts> facts,
-                                          const results::PointData& point, int rank) {
+inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointData& point,
+                                 int rank) {
   const int world = world_rank(point, rank);
   // A run lists its ranks in order; a file may not.
   const auto place = static_cast<std::size_t>(world);
   if (place < facts.size() && facts[place].rank == world) return &facts[place];
-  const auto found = std::ranges::find(facts, world, &results::RankFacts::rank);
+  const auto found = std::ranges::find(facts, world, &RankFacts::rank);
   return found == facts.end() ? nullptr : &*found;
 }
 
@@ -92,7 +92,6 @@ struct NodeUse {
 };
 
 /// Absent where the node of some rank is not known.
-[[nodiscard]] std::optional<NodeUse> node_use(const results::RunData& run,
-                                              const results::PointData& point);
+[[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::results

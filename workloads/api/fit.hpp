@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "mesh/request.hpp"
-#include "workloads/workload.hpp"
+#include "workloads/api/workload.hpp"
 
 /// A workload on a number of ranks: its mesh and its batch, or a refusal that says what would fit.
 namespace isoscale::workloads {

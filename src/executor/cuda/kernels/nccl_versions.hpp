@@ -38,7 +38,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 
 #include "base/error.hpp"
 #include "program/buffer.hpp"
-#include "workloads/collective_algorithms.hpp"
+#include "workloads/api/collective_algorithms.hpp"
 
 // The NCCL that runs may lack what came after 2.18: the plugin loads all the same.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)

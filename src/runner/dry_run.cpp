@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/dry_run.hpp"
+#include "runner/dry_run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,12 +15,12 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "runner/errors.hpp"
-#include "runner/measure/step_loop.hpp"
+#include "comm/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
+#include "runner/plan/step_loop.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "units/text.hpp"
