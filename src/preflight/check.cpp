@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "preflight/job_facts.hpp"
 #include "preflight/rules.hpp"
 
 namespace isoscale::preflight {

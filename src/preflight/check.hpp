@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "preflight/job_facts.hpp"
-
 /// Preflight judges a job by pure functions over its facts.
 namespace isoscale::preflight {
 
@@ -35,6 +33,8 @@ struct CheckResult {
 
   bool operator==(const CheckResult&) const = default;
 };
+
+struct JobFacts;
 
 /// One rule. Its results are one per host and device where something is wrong, else one.
 struct Check {
