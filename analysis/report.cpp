@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/step_samples.hpp"
+#include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
 #include "results/point_facts.hpp"
 
@@ -209,7 +209,7 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
     confidence.push_back(is_bench(point) ? statistics::plain_confidence : confidences.of(point));
   }
   std::vector<PointReport> reports(run.points.size());
-  in_parallel(reports.size(), [&](std::size_t i) {
+  base::parallel_for(reports.size(), [&](std::size_t i) {
     reports[i] = report_point(run, run.points[i], report.calibration, options, confidence[i]);
   });
   std::vector<PointReport> points;

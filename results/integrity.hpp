@@ -40,10 +40,4 @@ enum class DigestState : std::uint8_t {
 /// Writes the block of a file that has room for it, over what stands there. Throws base::Error.
 void put_digest(const Descriptor& file);
 
-/// True if every global heap collection in the file (HDF5 File Format Specification 2.0, III.E; it
-/// holds the texts of attributes) is whole: its objects follow each other to its end. HDF5 1.10
-/// gives these no checksum, does not look itself, and crashes where one is damaged. True when the
-/// file cannot be looked at: HDF5 then says why.
-[[nodiscard]] bool heaps_are_whole(const std::filesystem::path& path);
-
 }  // namespace isoscale::results

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/rank_step.hpp"
 #include "analysis/breakdown/replay.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "results/run_data.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
@@ -353,7 +353,7 @@ BreakdownResult breakdown(const results::PointData& point, const TracedSteps& tr
   const Condensed condensed{
       point.outline, point.folded ? program::Folding::folded : program::Folding::as_streamed};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
-  in_parallel(steps.size(), [&](std::size_t i) {
+  base::parallel_for(steps.size(), [&](std::size_t i) {
     steps[i] = split_step(point, condensed, traced.steps[i], layers,
                           causes.known() ? causes.noise_shares(i) : std::vector<double>{});
   });

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/parallel.hpp"
+#include "base/parallel.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -416,8 +416,9 @@ TracedSteps traced_steps(const results::PointData& point) {
   }
   judge_clocks(point, result);
   std::vector<Arrivals> arrivals(result.steps.size());
-  in_parallel(result.steps.size(),
-              [&](std::size_t i) { arrivals[i] = add_waits(point, result, result.steps[i]); });
+  base::parallel_for(result.steps.size(), [&](std::size_t i) {
+    arrivals[i] = add_waits(point, result, result.steps[i]);
+  });
   for (Arrivals& of_step : arrivals) {
     result.unseen.merge(of_step.unseen);
     result.unmatched.merge(of_step.unmatched);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/predict/parallel_items.hpp"
 #include "analysis/predict/step_estimate.hpp"
+#include "base/parallel.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/stack/options.hpp"
@@ -49,7 +49,8 @@ void learn_all(const std::map<Key, const Request*>& wanted, std::map<Key, Value>
     const auto [entry, is_new] = known.try_emplace(key);
     if (is_new) items.emplace_back(request, &entry->second);
   }
-  side_by_side(items.size(), [&](std::size_t i) { *items[i].second = learn(*items[i].first); });
+  base::parallel_for(items.size(),
+                     [&](std::size_t i) { *items[i].second = learn(*items[i].first); });
 }
 
 StageKey head_key(const Request& request) {

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/predict/parallel_items.hpp"
 #include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/api/workload.hpp"
@@ -120,7 +120,7 @@ class Search {
     QuickEstimate quick{workload_, machine_, node_ranks_};
     quick.learn(requests);
     std::vector<double> bytes(entries.size());
-    side_by_side(entries.size(), [&](std::size_t i) {
+    base::parallel_for(entries.size(), [&](std::size_t i) {
       bytes[i] = quick.bytes(*entries[i].request);
       entries[i].seconds = quick.bound(*entries[i].request);
     });
@@ -146,8 +146,9 @@ class Search {
     if (!QuickEstimate::knows(workload_) || !std::isfinite(capacity_)) return {};
     QuickEstimate quick{workload_, machine_, node_ranks_};
     quick.learn(requests);
-    side_by_side(entries.size(),
-                 [&](std::size_t i) { entries[i].seconds = quick.bytes(*entries[i].request); });
+    base::parallel_for(entries.size(), [&](std::size_t i) {
+      entries[i].seconds = quick.bytes(*entries[i].request);
+    });
     std::ranges::stable_sort(entries, faster);
     double passes = 0;
     std::size_t built = 0;
@@ -178,7 +179,7 @@ class Search {
         break;
       }
       const std::size_t count = std::min(played_at_once, entries.size() - done);
-      side_by_side(count, [&](std::size_t i) {
+      base::parallel_for(count, [&](std::size_t i) {
         Entry& entry = entries[done + i];
         entry.seconds = entry.estimate = quick.seconds(*entry.request);
         entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
@@ -203,7 +204,7 @@ class Search {
   /// The best of them by whole programs, best first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     std::mutex keeping;
-    const std::size_t count = in_order(
+    const std::size_t count = base::parallel_in_order(
         entries.size(), simulated_at_once,
         [&](std::size_t i, std::size_t ended) { return begins(entries, i, ended); },
         [&](std::size_t i) {
@@ -294,7 +295,7 @@ class Search {
 
   /// Traces the best and says why each but the first loses.
   void describe(std::vector<Entry>& best, SearchResult& result) const {
-    side_by_side(best.size(), [&](std::size_t i) {
+    base::parallel_for(best.size(), [&](std::size_t i) {
       const Request& request = *best[i].request;
       WholeStep& step = *best[i].whole;
       if (!step.played) step = whole_step(workload_, request, machine_, node_ranks_, Detail::play);

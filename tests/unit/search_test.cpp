@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/predict/parallel_items.hpp"
 #include "analysis/predict/quick_estimate.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "base/error.hpp"
+#include "base/parallel.hpp"
 #include "program/facts.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -231,7 +231,7 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     quick.learn(drawn);
     // Above what its program takes, and below what lives in it: gaps are no business of estimates.
     std::vector<double> above(drawn.size()), below(drawn.size());
-    side_by_side(drawn.size(), [&](std::size_t i) {
+    base::parallel_for(drawn.size(), [&](std::size_t i) {
       const DeviceBytes known = device_bytes_of(drawn[i]);
       above[i] = quick.bytes(drawn[i]) / known.all - 1;
       below[i] = 1 - quick.bytes(drawn[i]) / known.live;
@@ -269,7 +269,7 @@ struct Exhaustive {
 Exhaustive exhaustive(const std::vector<Request>& requests, const simulate::Machine& machine,
                       int node_ranks) {
   std::vector<double> seconds(requests.size()), bytes(requests.size());
-  side_by_side(requests.size(), [&](std::size_t i) {
+  base::parallel_for(requests.size(), [&](std::size_t i) {
     const simulate::Layout layout = simulate::packed(requests[i].mesh.size(), node_ranks);
     const StepEstimate estimate =
         estimate_step(hybrid(), requests[i], machine, layout, Detail::time);

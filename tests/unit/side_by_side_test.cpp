@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/parallel_items.hpp"
+#include "base/parallel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@ namespace {
 
 TEST(SideBySideTest, ThrowsWhatTheFirstThrew) {
   std::vector<int> done(100, 0);
-  side_by_side(done.size(), [&](std::size_t i) { done[i] = 1; });
+  base::parallel_for(done.size(), [&](std::size_t i) { done[i] = 1; });
   EXPECT_EQ(std::ranges::count(done, 1), 100);
   try {
-    side_by_side(done.size(), [](std::size_t i) {
+    base::parallel_for(done.size(), [](std::size_t i) {
       if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
     });
     FAIL();
@@ -31,7 +31,7 @@ TEST(InOrderTest, BeginsTheSameItemsOnAnyNumberOfThreads) {
   for (const std::size_t ahead : {1U, 3U, 8U, 100U}) {
     std::vector<int> value(60, 0);
     std::size_t asked = 0;
-    const std::size_t begun = in_order(
+    const std::size_t begun = base::parallel_in_order(
         value.size(), ahead,
         [&](std::size_t item, std::size_t ended) {
           EXPECT_EQ(item, asked++);
@@ -42,10 +42,10 @@ TEST(InOrderTest, BeginsTheSameItemsOnAnyNumberOfThreads) {
     EXPECT_EQ(begun, std::min(value.size(), 19 + ahead));
     EXPECT_EQ(std::ranges::count(value, 1), static_cast<long>(begun));
   }
-  EXPECT_EQ(in_order(
+  EXPECT_EQ(base::parallel_in_order(
                 0, 2, [](auto, auto) { return true; }, [](auto) {}),
             0U);
-  EXPECT_THROW(in_order(
+  EXPECT_THROW(base::parallel_in_order(
                    5, 2, [](auto, auto) { return true; },
                    [](std::size_t item) {
                      if (item == 3) throw std::runtime_error("three");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/parallel_items.hpp"
+#include "base/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@
 
 #include "base/child_process.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::base {
 namespace {
 
 /// Calls take() on `threads` threads, this one among them.
@@ -70,7 +70,7 @@ class Turns {
 
 }  // namespace
 
-void side_by_side(std::size_t items, const std::function<void(std::size_t)>& work) {
+void parallel_for(std::size_t items, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> thrown(items);
   std::atomic<std::size_t> next = 0;
   const auto take = [&] {
@@ -82,16 +82,16 @@ void side_by_side(std::size_t items, const std::function<void(std::size_t)>& wor
       }
     }
   };
-  on_threads(std::min(base::usable_cores(), items), take);
+  on_threads(std::min(usable_cores(), items), take);
   rethrow_first(thrown);
 }
 
-std::size_t in_order(std::size_t items, std::size_t ahead,
-                     const std::function<bool(std::size_t, std::size_t)>& begins,
-                     const std::function<void(std::size_t)>& work) {
+std::size_t parallel_in_order(std::size_t items, std::size_t ahead,
+                              const std::function<bool(std::size_t, std::size_t)>& begins,
+                              const std::function<void(std::size_t)>& work) {
   Turns turns{items, ahead, begins};
   std::vector<std::exception_ptr> thrown(items);
-  on_threads(std::min({base::usable_cores(), items, ahead}), [&] {
+  on_threads(std::min({usable_cores(), items, ahead}), [&] {
     while (const std::optional<std::size_t> item = turns.next()) {
       try {
         work(*item);
@@ -105,4 +105,4 @@ std::size_t in_order(std::size_t items, std::size_t ahead,
   return turns.begun();
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::base
