@@ -15,6 +15,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
 #include "results/point_facts.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -77,13 +78,6 @@ std::vector<std::size_t> measured_steps(const PointData& point) {
   return steps;
 }
 
-double median_of(std::vector<double>& values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  if (values.size() % 2 == 1) return *half;
-  return (*std::max_element(values.begin(), half) + *half) / 2;
-}
-
 /// Median step times by rank; empty where nothing was measured.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
@@ -91,7 +85,7 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
   std::vector<double> times(steps.size());
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(point.ranks); ++rank) {
     for (std::size_t i = 0; i < steps.size(); ++i) times[i] = point.step_times[steps[i]][rank];
-    medians.push_back(median_of(times));
+    medians.push_back(statistics::median(times).value_or(0));
   }
   return medians;
 }
@@ -120,8 +114,7 @@ Json cells(const PointData& point, const std::vector<NodeRow>& rows,
   std::vector<std::vector<double>> furthest(rows.size(), std::vector<double>(columns, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::vector<double>& times = point.step_times[steps[i]];
-    std::vector<double> sorted = times;
-    const double typical = median_of(sorted);
+    const double typical = statistics::median(times).value_or(0);
     if (i % every == 0) first.push_back(steps[i]);
     for (std::size_t row = 0; row < rows.size(); ++row) {
       double& cell = furthest[row][i / every];

@@ -126,13 +126,6 @@ std::string listed(std::span<const std::string> names) {
   return first == 0 ? names.back() : fmt::format("{} and {}", text, names.back());
 }
 
-double median(std::vector<double> values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, half);
-  if (values.size() % 2 == 1) return *half;
-  return (*std::max_element(values.begin(), half) + *half) / 2;
-}
-
 std::string_view name(Verdict verdict) {
   switch (verdict) {
     case Verdict::ok:

@@ -85,9 +85,6 @@ template <class T>
   return most;
 }
 
-/// The median of at least one value.
-[[nodiscard]] double median(std::vector<double> values);
-
 // The checks by subject, each from the file rules_SUBJECT.cpp.
 [[nodiscard]] std::span<const Check> launch_checks();
 [[nodiscard]] std::span<const Check> likeness_checks();

@@ -10,6 +10,7 @@
 
 #include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 /// These rules look at InfiniBand and RoCE adapters: how far GPUs are from those, and from the
@@ -326,7 +327,7 @@ void judge_counter(Findings& findings, const JobFacts& job, Counter counter,
     if (findings.knows(count)) counts.push_back(static_cast<double>(*count));
   }
   if (counts.empty()) return;
-  const double limit = std::max(fewest, times_median * median(counts));
+  const double limit = std::max(fewest, times_median * statistics::median(counts).value_or(0));
   for (const JobPort& one : job_ports(job)) {
     const std::optional<std::int64_t>& count = one.port->*counter;
     if (!count || static_cast<double>(*count) <= limit) continue;

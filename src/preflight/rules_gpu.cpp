@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 /// These rules look at GPUs: errors that they have had, how they are set, and what they do now.
@@ -262,7 +263,7 @@ double usual_use(std::span<const JobGpu> gpus) {
   for (const JobGpu& one : gpus) {
     if (one.gpu->memory_used) used.push_back(*one.gpu->memory_used);
   }
-  return used.empty() ? 0 : median(used);
+  return used.empty() ? 0 : statistics::median(used).value_or(0);
 }
 
 Results judge_processes(const JobFacts& job) {

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 /// These rules judge the sniff test: they compare what each rank does alone and with a neighbour
@@ -33,10 +34,11 @@ constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth =
 
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
-  const double middle = median(values);
+  const double middle = statistics::median(values).value_or(0);
   std::vector<double> apart;
   for (const double value : values) apart.push_back(std::abs(value - middle));
-  const double margin = std::max(least * middle, deviations * normal * median(apart));
+  const double margin =
+      std::max(least * middle, deviations * normal * statistics::median(apart).value_or(0));
   return {.median = middle, .limit = middle - margin};
 }
 

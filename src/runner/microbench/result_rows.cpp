@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -42,13 +43,6 @@ const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankRe
   return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
 }
 
-/// The median; absent without values.
-std::optional<double> median_of(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::ranges::sort(values);
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 /// Notes the state of the GPUs of a row's ranks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
@@ -62,7 +56,7 @@ void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> r
   if (reasons) row.number["throttle_reasons"] = static_cast<double>(*reasons);
   if (clocks.empty()) return;
   row.number["sm_clock_min"] = *std::ranges::min_element(clocks);
-  row.number["sm_clock"] = *median_of(std::move(clocks));
+  row.number["sm_clock"] = *statistics::median(clocks);
 }
 
 /// "" when it is not known.
@@ -121,7 +115,7 @@ std::vector<std::vector<int>> groups_of(const RowData& row, const results::Point
 GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
   GpuState state;
   for (const machine::SampledSeries& series : sampled) {
-    if (series.channel.quantity == "sm_clock") state.sm_clock = median_of(series.value);
+    if (series.channel.quantity == "sm_clock") state.sm_clock = statistics::median(series.value);
     if (series.channel.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
       state.throttle_reasons = state.throttle_reasons.value_or(0) |
