@@ -89,8 +89,9 @@ struct GroupFamily {
     const TimedCommunication* curve = nullptr;  ///< not owned
   };
   std::vector<Group> groups;  ///< ascending in size, at least one
-  /// The same groups' members on one node alone, if that was measured: the time of a group across
-  /// nodes that has one node. Null otherwise, and for groups on one node. Not owned.
+  /// The curve of the members that these groups have on one node, if it was measured: it is the
+  /// time of a group that lies on one node only. Null otherwise, and for groups on one node. Not
+  /// owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 
