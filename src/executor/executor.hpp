@@ -26,7 +26,7 @@
 /// implements these two classes.
 namespace isoscale::executor {
 
-/// A traced play records a span per op, which costs a little; any other only its begin and end.
+/// A traced play records a span per op, which costs a little; any other only its start and end.
 enum class Trace : std::uint8_t { off, on };
 
 /// Determines if the time that the host takes to launch the first ops is part of a play's time.

@@ -38,7 +38,7 @@ struct Classes {
 /// those of the classes' mesh. Ops that run beside the other kind are stretched by the machine's
 /// overlap.
 struct ClassStep {
-  double seconds = 0;             ///< from the begin of one step to the next
+  double seconds = 0;             ///< from one step to the next
   timeline::Timeline timeline{};  ///< of that step; spans only when recorded
   /// The times that the ops took: the given costs, stretched by overlap. If stretched, there is one
   /// table for each class.

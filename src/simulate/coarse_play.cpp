@@ -305,7 +305,7 @@ class Play {
   }
 
   /// Joins the lanes of a rank that has finished its play, and begins its next one; returns false
-  /// if it was the last.
+  /// if the rank is still at its play, or has no more plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[at(rank)];
     if (state.play == options_.plays) return false;
@@ -333,8 +333,8 @@ class Play {
 
 constexpr int most_plays = 16;
 
-/// Compares the times at which each rank has drained, which are the whole state between two plays.
-/// Costs are whole nanoseconds, so smaller differences are rounding.
+/// True if a play moved every rank by the same time. The state between two plays is when each rank
+/// has drained. Costs are whole nanoseconds, so smaller differences are rounding.
 bool moves_all_alike(const std::vector<CoarseStep>& step) {
   constexpr double rounding = 1e-3;
   const double first = step.front().end - step.front().begin;

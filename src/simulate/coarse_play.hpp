@@ -120,7 +120,7 @@ struct CoarseStep {
 /// the same. `factor` multiplies each rank's compute; empty = 1.
 struct CoarseSteady {
   double period = 0;             ///< nanoseconds
-  std::vector<CoarseStep> step;  ///< one in the steady state, by rank, counted from the first begin
+  std::vector<CoarseStep> step;  ///< one in the steady state, by rank, counted from the first start
 };
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
 

@@ -180,7 +180,7 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops that mark their begin; false if there are none.
+/// Chooses the ops that mark their start; false if there are none.
 bool mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return false;

@@ -23,7 +23,7 @@ struct PreparedOp {
   std::uint32_t done = no_event;  ///< recorded when it is done; ops on other streams wait for it
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< the stream marks its begin
+  bool is_marked = false;  ///< the stream marks its start
 };
 
 /// The NVTX range in which an op is issued.

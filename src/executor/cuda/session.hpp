@@ -81,9 +81,10 @@ class StreamPlayer {
   enum class Marking : std::uint8_t { off, on };
   StreamPlayer(const program::RankProgram& program, Marking marking);
 
-  /// Issues a section between a begin and an end on stream 0: all streams start after the begin and
-  /// have drained before the end. If traced, each op is between two events; the first is recorded
-  /// once the stream's waits are over. The gate, if there is one, is told of each launched op.
+  /// Issues a section between a start and an end on stream 0: all streams start after the first and
+  /// have drained before the second. If traced, each op is between two events; the first is
+  /// recorded once the stream's waits are over. The gate, if there is one, is told of each launched
+  /// op.
   enum class Tracing : std::uint8_t { off, on };
   void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
 

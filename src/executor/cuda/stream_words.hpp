@@ -49,7 +49,7 @@ class Gate {
 
   /// Makes `stream` wait here until the gate is opened.
   void close(cudaStream_t stream);
-  /// Counts an op that was launched behind the gate; number most_ops opens it.
+  /// Counts an op that was launched behind the gate; op number most_ops opens it.
   void launched();
   void open() noexcept;
   /// True if the gate opened by itself since it was closed. It must be open when this is called.
@@ -78,7 +78,7 @@ class Gate {
 // Marks: streams write to host memory which op they begin, so that another thread can tell at which
 // op a GPU hangs.
 
-/// Chooses the ops of a section that mark their begin, if a mark costs `cost` of their stream's
+/// Chooses the ops of a section that mark their start, if a mark costs `cost` of their stream's
 /// time. They are so far apart that all marks take at most 0.5% of the shortest time that the
 /// section can take on any GPU. The first op of every stream is marked if that is affordable; if it
 /// is not, no op is marked and the result is empty.
