@@ -100,7 +100,7 @@ void Blake2b::add(std::string_view bytes) {
       compress(waiting_.data(), Block::inner);
       filled_ = 0;
     }
-    // Whole blocks go in from where they are, as long as another byte follows.
+    // Compresses whole blocks where they are, as long as another byte follows.
     while (filled_ == 0 && bytes.size() > block_bytes) {
       added_ += block_bytes;
       compress(bytes.data(), Block::inner);

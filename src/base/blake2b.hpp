@@ -10,13 +10,15 @@
 
 namespace isoscale::base {
 
-/// The hash BLAKE2b with 32 bytes of result and no key (RFC 7693), in pieces: as strong as SHA-256,
-/// and without instructions of its own some four times as fast. `b2sum -l 256` gives the same.
+/// The hash BLAKE2b with 32 bytes of result and no key (RFC 7693), computed piece by piece. It is
+/// as strong as SHA-256, and some four times as fast where the CPU has no instructions for hashing.
+/// `b2sum -l 256` prints the same digits.
 class Blake2b {
  public:
   Blake2b();
   void add(std::string_view bytes);
-  /// 64 hexadecimal digits of all that was added. To be called once, as the last.
+  /// Returns the hash of all that was added, as 64 hexadecimal digits. Must be the last call, and
+  /// the only one of its kind.
   [[nodiscard]] std::string finish();
 
  private:
@@ -25,7 +27,7 @@ class Blake2b {
   void compress(const char* block, Block which);
 
   std::array<std::uint64_t, 8> state_{};
-  std::array<char, block_bytes> waiting_{};  ///< the last block may only go in by finish()
+  std::array<char, block_bytes> waiting_{};  ///< pending; only finish() takes the last block
   std::size_t filled_ = 0;
   std::uint64_t added_ = 0;  ///< bytes that have gone in
 };

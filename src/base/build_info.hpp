@@ -6,7 +6,8 @@
 
 namespace isoscale::base {
 
-/// This program was built from these and with these; generated once, at build time.
+/// Describes the sources and the tools that this program was built from; generated once, at build
+/// time.
 struct BuildInfo {
   std::string_view version;   ///< semantic, "0.1.0"
   std::string_view git_hash;  ///< "unknown" outside a checkout; ends in "-dirty" with local changes

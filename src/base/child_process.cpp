@@ -38,7 +38,7 @@ struct PipeEndTraits {
 };
 using PipeEnd = Handle<PipeEndTraits>;
 
-/// Both ends of a pipe, or none where the system has none to give.
+/// The two ends of a pipe; both are empty if the system cannot open one.
 struct Pipe {
   PipeEnd from, into;
 };
@@ -49,7 +49,7 @@ Pipe make_pipe() {
   return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
 }
 
-/// False when nobody reads any more.
+/// Returns false if the reading end has been closed.
 bool send_all(int pipe, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(pipe, bytes.data(), bytes.size());
@@ -85,7 +85,8 @@ struct Worker {
   throw Error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
-/// Runs in the copy, which leaves without the exit handlers and buffers that it has inherited.
+/// Runs in the copy, which ends by _exit() and so skips the exit handlers and buffers that it has
+/// inherited.
 [[noreturn]] void answer_items(int pipe, std::span<const std::size_t> items,
                                const Work& answer) noexcept {
   for (const std::size_t item : items) {
@@ -98,14 +99,15 @@ struct Worker {
   _exit(0);
 }
 
-/// False where the system has no process or pipe to give.
+/// Starts the copy; returns false if the system cannot give a process or a pipe.
 bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
   auto [from, into] = make_pipe();
   if (!from) return false;
   const pid_t process = fork();
   if (process < 0) return false;
   if (process == 0) {
-    // Who holds the reading end of another would let that one write to nobody for ever.
+    // Closes the reading ends of the other workers' pipes: while this copy held one, that worker
+    // would never learn that its reader is gone, and could block for ever.
     for (const Worker& other : before) (void)close(other.from.get());
     from.reset();
     answer_items(into.get(), worker.items, answer);
@@ -115,7 +117,7 @@ bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
   return true;
 }
 
-/// False at the end of what the worker sends.
+/// Reads what the worker has sent; returns false at its end.
 bool receive(Worker& worker) {
   std::array<char, 65536> block{};
   const ssize_t got = read(worker.from.get(), block.data(), block.size());
@@ -144,7 +146,7 @@ void receive_all(std::span<Worker> workers) {
   }
 }
 
-/// Takes the worker's answers, and gives back the items that it did not come to.
+/// Stores the worker's answers and returns the items that it did not start.
 std::vector<std::size_t> collect(const Worker& worker, std::vector<Answer>& answers) {
   const std::string ended = end_of(worker.process);
   std::string_view rest = worker.sent;
@@ -163,7 +165,8 @@ std::vector<std::size_t> collect(const Worker& worker, std::vector<Answer>& answ
   return {worker.items.begin() + static_cast<std::ptrdiff_t>(done) + 1, worker.items.end()};
 }
 
-/// Gives every so many-th item to each worker, since files of one kind often follow each other.
+/// Distributes the items round-robin over the workers, since files of one kind often follow each
+/// other.
 std::vector<Worker> shared_out(std::span<const std::size_t> items, std::size_t processes) {
   std::vector<Worker> workers(std::min(processes, items.size()));
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -172,7 +175,8 @@ std::vector<Worker> shared_out(std::span<const std::size_t> items, std::size_t p
   return workers;
 }
 
-/// One round: gives back what has no answer yet, and how many processes there were.
+/// Runs one round of workers; returns the items that have no answer yet, and the number of
+/// processes that were started.
 std::pair<std::vector<std::size_t>, std::size_t> play_round(std::span<const std::size_t> items,
                                                             std::size_t processes,
                                                             const Work& answer,
@@ -195,15 +199,16 @@ std::pair<std::vector<std::size_t>, std::size_t> play_round(std::span<const std:
 
 using Clock = std::chrono::steady_clock;
 
-/// Addresses that this process uses, in bytes; 0 when the system does not say.
+/// Returns the size of this process' address space in bytes; 0 if the system does not tell it.
 std::uint64_t addresses_in_use() {
   std::uint64_t pages = 0;
   std::ifstream{"/proc/self/statm"} >> pages;
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Lowers a limit; one that is lower already stays. The hard limit stands one above the other:
-/// where both are equal, a process that uses up its time is killed and cannot be told from others.
+/// Lowers a limit; a lower limit that is set already stays. The hard limit is one above the soft
+/// limit: if both were equal, a process that uses up its CPU time would be killed by SIGKILL, which
+/// does not tell that time was the reason.
 void limit(__rlimit_resource resource, std::uint64_t value) {
   struct rlimit now {};
   if (getrlimit(resource, &now) != 0) return;
@@ -221,7 +226,8 @@ void take_limits(const Limits& limits) {
   }
 }
 
-/// Runs in the copy. A handler that it has inherited would act for the whole program.
+/// Runs in the copy. It resets the signal handlers, since an inherited one would act as if it ran
+/// in the whole program.
 [[noreturn]] void answer_limited(int pipe, const Limits& limits,
                                  const std::function<std::string()>& answer) noexcept {
   for (const int signal :
@@ -234,7 +240,7 @@ void take_limits(const Limits& limits) {
 
 enum class Heard : std::uint8_t { all, too_much, too_late };
 
-/// Collects what the copy says until its end.
+/// Collects what the copy sends, until its end or a limit.
 Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& said) {
   std::array<char, 65536> block{};
   while (true) {
@@ -261,7 +267,7 @@ std::vector<Answer> answer_apart(std::size_t items, std::size_t processes, const
   while (!left.empty() && processes > 1) {
     const auto [unanswered, started] = play_round(left, processes, answer, answers);
     if (started == 0) break;
-    left = unanswered;  // fewer: each process has answered or given up one item at least
+    left = unanswered;  // fewer each round: each process has answered or given up one item at least
   }
   for (const std::size_t item : left) answers[item].text = answer(item);
   return answers;

@@ -12,12 +12,12 @@ namespace isoscale::base {
 enum class ExitCode : int {
   done = 0,
   failed = 1,      ///< a point failed or did not verify
-  usage = 2,       ///< usage, invalid or unlike input, a preflight stop: nothing was measured
+  usage = 2,       ///< usage, invalid or incomparable input, a preflight stop: nothing was measured
   regression = 3,  ///< a gate found a regression
   hang = 4,        ///< a hang or time-out was detected
 };
 
-/// The root of our exceptions: a sentence for a person (what is wrong, where, what to do) and the
+/// The base of our exceptions: a sentence for a person (what is wrong, where, what to do) and the
 /// place in the source that found it.
 class Error : public std::runtime_error {
  public:
@@ -32,15 +32,15 @@ class Error : public std::runtime_error {
   std::source_location where_;
 };
 
-/// The user asked for something that has no meaning or cannot be done: exit 2.
+/// The user asked for something that has no meaning or cannot be done: exit code 2.
 class UsageError : public Error {
  public:
   using Error::Error;
   [[nodiscard]] ExitCode exit_code() const override { return ExitCode::usage; }
 };
 
-/// A failure that every rank of a job has in hand, found by one and told to all: one of them speaks
-/// and all leave in order.
+/// A failure that every rank of a job knows of: one rank found it and told all. One of them reports
+/// it, and all leave in order.
 class AgreedError : public Error {
  public:
   using Error::Error;

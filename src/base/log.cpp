@@ -16,8 +16,8 @@
 namespace isoscale::base {
 namespace {
 
-/// A line may hold names out of files of others; what moves a cursor is shown, not done. Line
-/// breaks are ours.
+/// Escapes the line, since it may hold names from foreign files: characters that move a cursor are
+/// shown instead of sent. Line breaks are our own and stay.
 std::string shown(std::string_view line) {
   std::string text;
   for (std::size_t begin = 0; begin <= line.size();) {
@@ -28,8 +28,8 @@ std::string shown(std::string_view line) {
   return text;
 }
 
-/// Writes a part of the text and returns its length; 0 where standard error is closed: nobody is
-/// left to tell.
+/// Writes a part of the text and returns its length; 0 if standard error is closed, since the
+/// failure cannot be reported anywhere then.
 std::size_t write_some(std::string_view text) {
   while (true) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -42,7 +42,8 @@ std::size_t write_some(std::string_view text) {
 
 void warn(std::string_view line) {
   const std::string text = shown(line);
-  // One write(2) of the whole line; the loop only matters for a signal or a full pipe.
+  // One write(2) usually takes the whole line; the loop only matters after a signal or for a full
+  // pipe.
   for (std::string_view left = text; !left.empty();) {
     const std::size_t written = write_some(left);
     if (written == 0) return;
@@ -60,7 +61,7 @@ void warn_within(std::string_view line, std::chrono::milliseconds limit) {
     const int ready = poll(&standard_error, 1, std::max(0, static_cast<int>(time.count())));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return;
-    // As much as a pipe that is ready takes without waiting.
+    // A pipe that is ready takes this much without blocking.
     const std::size_t written = write_some(left.substr(0, PIPE_BUF));
     if (written == 0) return;
     left.remove_prefix(written);

@@ -7,12 +7,12 @@
 
 namespace isoscale::base {
 
-/// One whole line on standard error, written by a single call so that ranks do not interleave.
-/// Library code speaks through this and never on standard output.
+/// Writes one whole line to standard error by a single call, so that the lines of ranks do not
+/// interleave. Library code reports through this function and never writes to standard output.
 void warn(std::string_view line);
 
-/// The same from a thread that may not wait for whoever reads standard error: of a pipe or terminal
-/// that takes no more for `limit`, the rest of the line is dropped.
+/// Does the same from a thread that must not wait for the reader of standard error: if a pipe or
+/// terminal takes nothing more for `limit`, the rest of the line is dropped.
 void warn_within(std::string_view line,
                  std::chrono::milliseconds limit = std::chrono::milliseconds{500});
 

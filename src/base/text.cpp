@@ -14,8 +14,8 @@
 namespace isoscale::base {
 namespace {
 
-/// One character at the start of a text: how many bytes it takes, and its code point unless those
-/// bytes are not UTF-8.
+/// One character at the start of a text: the number of bytes it takes, and its code point unless
+/// those bytes are not UTF-8.
 struct Character {
   std::size_t bytes = 1;
   std::optional<std::uint32_t> code;
@@ -23,7 +23,7 @@ struct Character {
 
 struct Lead {
   std::size_t bytes;
-  std::uint32_t bits;   ///< that the first byte contributes
+  std::uint32_t bits;   ///< the bits that the first byte contributes
   std::uint32_t least;  ///< smaller code points must not take this many bytes
 };
 
@@ -51,7 +51,7 @@ Character next_character(std::string_view text) {
   return {.bytes = lead->bytes, .code = code};
 }
 
-/// True if a terminal or an editor would do something else with it than draw it in its place.
+/// True if a terminal or an editor would not simply draw the character in its place.
 bool is_unsafe(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
@@ -62,7 +62,7 @@ bool is_unsafe(std::uint32_t code) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Optimal string alignment distance, letter case aside.
+/// Returns the optimal string alignment distance of two texts, ignoring letter case.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);
@@ -117,15 +117,16 @@ bool is_plain(std::string_view text) {
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
   constexpr std::size_t least_beginning = 3;
-  constexpr std::size_t longest = 80;  // nothing of ours is longer; keeps hostile input cheap
+  constexpr std::size_t longest = 80;  // none of our names is longer; keeps hostile input cheap
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;
   for (const std::string_view candidate : candidates) {
-    // The beginning of a name is as near to it as one wrong letter.
+    // The beginning of a name counts as one wrong letter.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
     const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
-    // At most a third of the letters, or two, may differ; and something must be left in common.
+    // At most a third of the letters, or two, may differ; and the two must have something in
+    // common.
     const std::size_t length = std::max(wanted.size(), candidate.size());
     if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;
     if (best && distance >= least) continue;

@@ -11,30 +11,32 @@
 #include <string>
 #include <string_view>
 
-/// Texts are made fit to be shown to people here: foreign ones escaped, misspelt names corrected,
-/// nouns counted.
+/// Prepares texts for people: escapes foreign ones, corrects misspelt names, counts nouns.
 namespace isoscale::base {
 
-/// Foreign text fit for a terminal: control characters, bidirectional overrides and bytes that are
-/// not UTF-8 escaped as \xNN or \u{N}, at most `longest` characters of the input, "..." where cut.
+/// Returns foreign text in a form fit for a terminal: control characters, bidirectional overrides
+/// and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at most `longest` characters
+/// of the input and ends in "..." if it was cut.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t longest = 80);
-/// printable(text) in single quotes.
+/// Returns printable(text) in single quotes.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-/// UTF-8 without anything that printable() would escape.
+/// True if the text is UTF-8 without anything that printable() would escape.
 [[nodiscard]] bool is_plain(std::string_view text);
 
-/// Guesses what `wanted` was meant to be: the candidate with the fewest insertions, deletions,
-/// replacements and swaps of neighbours away, letter case aside; the first of equals. Nothing when
-/// even that one has little in common with it.
+/// Guesses the name that `wanted` was meant to be: the candidate that is the fewest insertions,
+/// deletions, replacements and swaps of neighbours away, ignoring letter case; the first of several
+/// as near. Absent if even the nearest has little in common with it.
 [[nodiscard]] std::optional<std::string_view> nearest_name(
     std::string_view wanted, std::span<const std::string_view> candidates);
 
-/// A half sentence for an error: "; did you mean 'tiny'?", or "" when nothing is near.
+/// Returns the last part of an error's sentence: "; did you mean 'tiny'?", or "" if no candidate is
+/// near.
 [[nodiscard]] std::string did_you_mean(std::string_view wanted,
                                        std::span<const std::string_view> candidates);
 
-/// The noun as it follows `count`: "rank" after 1, "ranks" after others; "switch", "switches".
+/// Returns the noun in the form that follows `count`: "rank" after 1, "ranks" after other counts;
+/// "switch", "switches".
 [[nodiscard]] inline std::string plural(std::integral auto count, std::string_view noun) {
   if (count == 1) return std::string{noun};
   if (noun.ends_with("ch") || noun.ends_with("sh") || noun.ends_with('s') || noun.ends_with('x')) {
@@ -43,12 +45,12 @@ namespace isoscale::base {
   return fmt::format("{}s", noun);
 }
 
-/// "1 rank", "4 ranks".
+/// Returns the count with its noun: "1 rank", "4 ranks".
 [[nodiscard]] inline std::string counted(std::integral auto count, std::string_view noun) {
   return fmt::format("{} {}", count, plural(count, noun));
 }
 
-/// Gives the time now in UTC, as ISO 8601 writes it: "2026-01-31T12:34:56Z".
+/// Returns the current time in UTC in the form of ISO 8601: "2026-01-31T12:34:56Z".
 [[nodiscard]] std::string utc_now();
 
 }  // namespace isoscale::base

@@ -45,10 +45,11 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
   return a.dtype == dtype && a.cache == cache;
 }
 
-constexpr double same = 1e-9;  ///< of a distance: at one place
+constexpr double same = 1e-9;  ///< a smaller distance counts as none
 
-/// Rate of the nearest shape; of several as near, their geometric mean. Shapes at the place of
-/// `but` are passed over: (m, k) and (k, m) are at one, and would speak for each other.
+/// Returns the rate of the nearest shape, or the geometric mean of several that are as near. Shapes
+/// at the place of `but` are left out: (m, k) and (k, m) are at one place, and would predict each
+/// other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
                                    const GemmRate* but) {
   double least = std::numeric_limits<double>::infinity();
@@ -71,7 +72,7 @@ std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRa
   return std::exp(log_sum / count);
 }
 
-/// Cold shapes tell what a program meets whose operands come from memory.
+/// Cold shapes come first, since the operands of most programs come from memory.
 std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
   const bool cold =
       std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
@@ -80,19 +81,20 @@ std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dty
   return any == gemms.end() ? "" : any->cache;
 }
 
-/// Everything that tells curves apart.
+/// The properties that tell curves apart.
 struct Key {
   std::string op, dtype, link_class, implementation;
   int members = 0, nodes = 0;
   auto operator<=>(const Key&) const = default;
 };
 
-/// Kinds of samples by preference: the first that there is counts; of_labelled_point adds to both.
+/// Kinds of samples in order of preference: only the first kind that has samples is used.
+/// of_labelled_point is added to either of the other two.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
   std::array<std::vector<SizeTime>, 4> by_preference;
-  std::string labels;  ///< of labelled points
+  std::string labels;  ///< of the labelled points
 };
 
 struct Rates {
@@ -104,8 +106,8 @@ bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
 
-/// Labels that keep a point's times from being those of the machine, "oversubscribed"; "" =
-/// nothing.
+/// Returns the labels that keep a point's times from being those of the machine ("oversubscribed");
+/// "" if it has none.
 std::string labels_of(const PointData& point) {
   std::string labels;
   for (const std::string_view label : results::unsound_labels) {
@@ -115,7 +117,7 @@ std::string labels_of(const PointData& point) {
   return labels;
 }
 
-/// True if a collective's row is of what programs call: the library as it comes.
+/// True if the row of a collective was measured as programs call it: with the library's defaults.
 bool is_plain(const RowData& row) {
   const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
     const std::string said = text_of(row, key);
@@ -125,7 +127,7 @@ bool is_plain(const RowData& row) {
          is("algorithm", {"library"}) && is("protocol", {"library"});
 }
 
-/// The first group along the axis that a row names; all ranks of the point for the world.
+/// Returns the first group along the axis that a row names; all ranks of the point for the world.
 std::vector<int> group_of(const PointData& point, const RowData& row) {
   if (!row.ranks.empty() && text_of(row, "groups") == "one") return row.ranks;
   const std::string name = text_of(row, "axis");
@@ -174,9 +176,9 @@ class Collector {
     }
     return result;
   }
-  /// One for each row of a multiplication.
+  /// Returns one rate for each measured row of a multiplication.
   [[nodiscard]] const std::vector<GemmRate>& gemm_rows() const { return gemm_rows_; }
-  /// One for each shape: the median over rank counts and transposes.
+  /// Returns one rate for each shape: the median over rank counts and transposes.
   [[nodiscard]] std::vector<GemmRate> gemms() const {
     std::vector<GemmRate> result;
     for (const auto& [key, rates] : gemms_) {
@@ -225,8 +227,9 @@ class Collector {
                   .implementation = implementation.empty() ? "library" : implementation,
                   .members = members,
                   .nodes = nodes_of(run_, point, group_of(point, row))};
-    // Programs sum where gradients are, and send all else from one place to another: how they do it
-    // not is a second best.
+    // Programs reduce in place, where the gradients are, and run all other collectives from one
+    // buffer to another; rows measured the other way are used only if the preferred ones are
+    // missing.
     const bool sums = text_of(row, "op") == "all_reduce";
     const std::string_view best = sums ? "yes" : "no", second = sums ? "no" : "yes";
     if (text_of(row, "in_place") == second && has_row(point, row, best)) return;
@@ -234,7 +237,7 @@ class Collector {
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
   }
 
-  /// True if a point has the like of a row that is so in place.
+  /// True if the point has a row like this one whose `in_place` is as given.
   static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
     return std::ranges::any_of(point.rows, [&](const RowData& other) {
       return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&

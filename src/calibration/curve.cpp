@@ -25,7 +25,7 @@ using results::CalibrationGrowth;
 using results::CurveSample;
 using results::Fitted;
 
-/// A barrier moves nothing, and has a place on a logarithmic axis nevertheless.
+/// A barrier moves 0 bytes, but needs a place on a logarithmic axis.
 double log_size(double bytes) { return std::log(std::max(bytes, 1.0)); }
 
 std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
@@ -47,11 +47,11 @@ std::vector<double> monotone(std::span<const SizeTime> sizes) {
   return statistics::isotonic(logs);
 }
 
-/// The quantity that is straight between sizes.
+/// The scale on which a curve is straight between sizes.
 enum class Form : std::uint8_t { log, linear };
 constexpr std::string_view linear_name = "linear";
 
-/// log time at `bytes`, which lies between the first and the last size.
+/// Returns log time at `bytes`, which lies between the first and the last size.
 double interpolated(std::span<const SizeTime> sizes, std::span<const double> logs, double bytes,
                     Form form) {
   const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeTime::bytes);
@@ -67,7 +67,8 @@ double interpolated(std::span<const SizeTime> sizes, std::span<const double> log
   return logs[at - 1] + (logs[at] - logs[at - 1]) * (log_size(bytes) - left) / width;
 }
 
-/// For each interior size, log of what the curve without it predicts over what was measured.
+/// Returns for each interior size the log of the time that the curve without that size predicts,
+/// over the measured one.
 std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
   std::vector<double> errors;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
@@ -90,8 +91,8 @@ Fitted fitted(const statistics::Located& at) {
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;          // beyond this, size matters
-  constexpr double widest_share = 0.1;  // of a time that its bytes may take if it stands alone
+  constexpr double flat = 1.5;          // times the smallest size's time; beyond, size matters
+  constexpr double widest_share = 0.1;  // part of its time that a single size's bytes may take
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -109,7 +110,7 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // The error of the slope would sit in all larger ones alike.
+  // Larger sizes are left out: the error of the slope would shift all of them in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -121,8 +122,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   return fitted(*middle);
 }
 
-/// The time that the large sizes take apart from their bytes: the latency, unless they tell
-/// otherwise by more than noise does.
+/// Returns the part of the large sizes' times that does not depend on their bytes: the latency, or
+/// their own intercept if the two differ by more than noise.
 double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
                   double latency) {
   constexpr double within_noise = 0.05;  // of the smallest of their times
@@ -133,7 +134,7 @@ double fixed_part(std::span<const CurveSample> large, const statistics::Line& li
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // below the largest size
   constexpr double bound_by_bytes = 4;     // times the latency
-  constexpr double least_log_slope = 0.7;  // else the asymptote is not in sight
+  constexpr double least_log_slope = 0.7;  // below this, the asymptote is not reached
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
@@ -169,7 +170,7 @@ std::optional<TimePrediction> beyond(const CalibrationCurve& curve, double bytes
     return TimePrediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
   }
   const double fewer = curve.bandwidth ? (first.bytes - bytes) / curve.bandwidth->value : 0;
-  // Without a latency in sight: at least in proportion.
+  // Without a known latency the time falls at most in proportion to size.
   const double floor = curve.latency ? std::min(curve.latency->value, first.fitted)
                                      : first.fitted * bytes / first.bytes;
   return TimePrediction{.time = std::max(first.fitted - fewer, floor)};
@@ -186,7 +187,7 @@ struct LawFit {
   double error = std::numeric_limits<double>::infinity();  ///< sum of squared relative residuals
 };
 
-/// Weighted least squares of latency = base + slope * law(ranks), weights 1 / latency^2.
+/// Fits latency = base + slope * law(ranks) by least squares with the weights 1 / latency^2.
 template <class Law>
 LawFit fit_law(std::span<const Sample> samples, Law law) {
   double weights = 0, x_mean = 0, y_mean = 0;

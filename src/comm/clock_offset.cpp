@@ -18,19 +18,22 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Linux corrects a clock's rate by 500 ppm at most (MAXFREQ of timex.h), and there are two clocks.
+/// Linux corrects a clock's rate by 500 ppm at most (MAXFREQ of timex.h), and two clocks are
+/// compared.
 constexpr double steepest_drift = 1e-3;
-/// Band within which the difference of two rates stays over minutes: crystals and NTP's corrections
-/// once it has settled. Assumed, since round trips at two ends cannot tell.
+/// The difference of two clocks' rates stays within this band over minutes, whose causes are the
+/// crystals and NTP's corrections once it has settled. It is an assumption: round trips at two ends
+/// cannot show it.
 constexpr double wander = 1e-7;
-constexpr std::int64_t longest_kept = 2;  // times the least delay
+constexpr std::int64_t longest_kept = 2;  // times the shortest delay
 
 Nanoseconds delay(const RoundTrip& trip) { return trip.received - trip.sent; }
 Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; }
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 double number(Nanoseconds time) { return static_cast<double>(time.value()); }
 
-/// The offset lies between these when the own clock shows `at`: nanoseconds, less a base.
+/// The offset lies between these bounds when this rank's clock shows `at`. They are nanoseconds
+/// relative to a base.
 struct Bounds {
   Nanoseconds at;
   double low = 0, high = 0;
@@ -52,7 +55,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
     result.high = std::min(result.high, number(trip.received - trip.remote - base) + slack);
   }
   if (result.low <= result.high) return result;
-  // No steady clock does this: one was set. The best trip, and the contradiction as its doubt.
+  // Bounds of steady clocks cannot contradict each other: one clock was set. The best trip then
+  // gives the offset, and the size of the contradiction its uncertainty.
   const double doubt = result.low - result.high;
   return {.at = result.at,
           .low = number(best.sent - best.remote - base) - doubt,
@@ -62,7 +66,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 constexpr int clock_tag = 2;
 constexpr int rounds = 20;
 
-/// Collective: numbers the clocks in order of first appearance, by rank; alike on all ranks.
+/// Collective: numbers the clocks in order of first appearance, by rank; the result is the same on
+/// all ranks.
 std::vector<int> clock_of_rank(const Communicator& communicator, const std::string& identity) {
   std::vector<int> clocks(static_cast<std::size_t>(communicator.size()));
   const std::vector<std::string> identities = communicator.gather(identity);
@@ -86,12 +91,12 @@ Nanoseconds ClockFit::to_rank_0(Nanoseconds own) const {
 
 ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip> after,
                    Nanoseconds reference) {
-  // Offsets may be years; what is left without this one fits into a double to the nanosecond.
+  // Offsets may be years; the remainder without this base fits into a double to the nanosecond.
   const Nanoseconds base = before.front().sent - before.front().remote;
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);
   const double drift = (last.centre() - first.centre()) / apart;
-  const double rounding = 2;  // nanoseconds: of the offset, and of what to_rank_0() adds
+  const double rounding = 2;  // nanoseconds: rounding of the offset, and of what to_rank_0() adds
   return {.reference = reference,
           .offset = base + rounded(first.centre() + drift * number(reference - first.at)),
           .drift = drift,
@@ -107,7 +112,7 @@ std::string clock_identity() {
   std::string boot;
   std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, boot);
   if (boot.empty()) return {};
-  std::error_code failure;  // kernels before 5.6 have no time namespaces: one clock for all
+  std::error_code failure;  // kernels before 5.6 have no time namespaces: all have one clock
   const auto space = std::filesystem::read_symlink("/proc/self/ns/time", failure);
   return boot + " " + (failure ? std::string{} : space.string());
 }
@@ -117,7 +122,7 @@ ClockSync::ClockSync(const Communicator& communicator, std::optional<ClockFault>
   const int rank = communicator.rank();
   const std::string own = fault ? fmt::format("misread by rank {}", rank) : clock_identity();
   const std::vector<int> clocks = clock_of_rank(communicator, own);
-  int seen = 0;  // clocks, numbered in order of first appearance; the first is rank 0's
+  int seen = 0;  // clocks so far, numbered in order of first appearance; the first is rank 0's
   for (std::size_t other = 0; other < clocks.size(); ++other) {
     if (clocks[other] <= seen) continue;
     seen = clocks[other];
@@ -142,7 +147,7 @@ units::Nanoseconds ClockSync::shown(units::Nanoseconds time) const {
 
 std::vector<RoundTrip> ClockSync::round_trips() const {
   if (!has_own_clock_) {
-    // One rank at a time; those that wait see a long first trip, which is not kept.
+    // Asks one rank at a time; the first trip of the ranks that wait is long and is not kept.
     if (communicator_.rank() == 0) {
       for (const int rank : askers_) answer(rank);
     }
@@ -166,7 +171,7 @@ RoundTrip ClockSync::ask() const {
   return trip;
 }
 
-/// Rank 0's half: answers each question of `rank` with the time it was seen at.
+/// Rank 0's part: answers each question of `rank` with the time at which it saw the question.
 void ClockSync::answer(int rank) const {
   for (int round = 0; round < rounds; ++round) {
     check(MPI_Recv(nullptr, 0, MPI_BYTE, rank, clock_tag, communicator_.get(), MPI_STATUS_IGNORE));

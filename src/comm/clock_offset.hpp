@@ -10,14 +10,14 @@
 #include "comm/communicator.hpp"
 #include "units/quantity.hpp"
 
-/// The clock of each rank runs apart from rank 0's: its offset and drift are fitted to round trips
-/// of messages, before and after something is measured.
+/// Fits the offset and drift of each rank's clock against rank 0's to round trips of messages,
+/// which are made before and after a measurement.
 namespace isoscale::comm {
 
-/// A question to rank 0 and its answer, on two clocks.
+/// A question to rank 0 and its answer, with the times of both clocks.
 struct RoundTrip {
   units::Nanoseconds sent{}, received{};  ///< this rank's clock
-  units::Nanoseconds remote{};            ///< rank 0's, read somewhere in between
+  units::Nanoseconds remote{};            ///< rank 0's clock, read at some time in between
 };
 
 /// This rank's clock minus rank 0's, as a straight line over this rank's clock.
@@ -25,49 +25,52 @@ struct ClockFit {
   units::Nanoseconds reference{};  ///< a time on this rank's clock
   units::Nanoseconds offset{};     ///< at `reference`
   double drift = 0;                ///< seconds of offset per second of this rank's clock
-  units::Nanoseconds error{};      ///< bound on the line's error between the round trips it is from
+  units::Nanoseconds error{};      ///< bound on the line's error between the fitted round trips
 
-  /// The time that rank 0's clock showed when this rank's showed `own`.
+  /// Returns the time that rank 0's clock showed when this rank's clock showed `own`.
   [[nodiscard]] units::Nanoseconds to_rank_0(units::Nanoseconds own) const;
 };
 
-/// The line through round trips at two ends of what is to be aligned; neither is empty. Each trip
-/// bounds the offset from both sides, whatever its two ways took: [sent - remote, received -
-/// remote]. Of each end only the trips of up to twice the least delay are kept: a longer one waited
-/// somewhere, says little, and may be so far from the others that drift matters. What all bounds
-/// that were kept leave is the error: half of the least trip or less. To it comes what a rate that
-/// wanders between the ends may do.
+/// Fits the line to round trips before and after the period to be aligned; neither may be empty.
+/// Each trip bounds the offset from both sides, however its time was split between the two
+/// directions: [sent - remote, received - remote]. At each end only the trips of up to twice the
+/// shortest delay are kept: a longer one waited somewhere, says little, and may be so far from the
+/// others that drift matters. The error is half of the interval that all kept bounds allow, so at
+/// most half of the shortest trip, plus what a rate that wanders between the two ends may add.
 [[nodiscard]] ClockFit fit_clock(std::span<const RoundTrip> before,
                                  std::span<const RoundTrip> after, units::Nanoseconds reference);
 
-/// An error that a clock is given on purpose.
+/// An error that a clock is given on purpose, to test the fit.
 struct ClockFault {
-  units::Nanoseconds offset{};  ///< it is fast by so much
-  double drift = 0;             ///< and gains so many seconds per second
+  units::Nanoseconds offset{};  ///< the clock is ahead by this much
+  double drift = 0;             ///< and gains this many seconds per second
 };
 
-/// The time that a clock with a fault shows at `time`; the fault's offset is that at `since`.
+/// Returns the time that a clock with a fault shows at `time`; the fault's offset holds at `since`.
 [[nodiscard]] units::Nanoseconds misread(const ClockFault& fault, units::Nanoseconds since,
                                          units::Nanoseconds time);
 
-/// Names the kernel and the time namespace that this process' steady clock belongs to; "" when the
+/// Names the kernel and the time namespace that this process' steady clock belongs to; "" if the
 /// system does not tell.
 [[nodiscard]] std::string clock_identity();
 
-/// Finds out how the clocks of ranks run against rank 0's while something is measured: made before,
-/// asked after. Ranks of one kernel share a clock, so one of each kernel asks for all; the ranks of
-/// rank 0's have offset 0 without asking. Rank 0 answers kernel after kernel: 20 round trips of
-/// some 10 us each, 0.2 ms a node at each end, 0.4 s for 2048 nodes.
+/// Measures how the clocks of the ranks run against rank 0's during a measurement: construct it
+/// before, call fit() after. Ranks of one kernel share a clock, so one rank of each kernel asks for
+/// all of them; the ranks that share rank 0's kernel have offset 0 without asking. Rank 0 answers
+/// one kernel after the other: 20 round trips of some 10 us each, which is 0.2 ms per node at each
+/// end, 0.4 s for 2048 nodes.
 class ClockSync {
  public:
-  /// Collective: the round trips before. With a fault, this rank's clock is its own, and is misread
-  /// as the fault says from now on. `communicator` outlives this object.
+  /// Collective: makes the round trips before. With a fault, this rank counts as having a clock of
+  /// its own, which is misread as the fault says from now on. `communicator` must outlive this
+  /// object.
   explicit ClockSync(const Communicator& communicator, std::optional<ClockFault> fault = {});
 
-  /// Collective: the round trips after. Of this rank, from the end of the constructor on.
+  /// Collective: makes the round trips after, and returns the fit of this rank's clock, which holds
+  /// from the end of the constructor on.
   [[nodiscard]] ClockFit fit() const;
 
-  /// The time that this rank's clock showed at `time`, a value of now().
+  /// Returns the time that this rank's clock showed at `time`, a value of now().
   [[nodiscard]] units::Nanoseconds shown(units::Nanoseconds time) const;
 
  private:
@@ -77,10 +80,10 @@ class ClockSync {
 
   const Communicator& communicator_;
   std::optional<ClockFault> fault_;
-  units::Nanoseconds since_;    ///< when the fault began
-  std::vector<int> askers_;     ///< one rank of each kernel but rank 0's
-  bool has_own_clock_ = false;  ///< not rank 0's
-  Communicator kernel_;         ///< ranks that share this clock
+  units::Nanoseconds since_;    ///< the time when the fault began
+  std::vector<int> askers_;     ///< one rank of each kernel, without rank 0's kernel
+  bool has_own_clock_ = false;  ///< this rank's clock is not rank 0's
+  Communicator kernel_;         ///< the ranks that share this clock
   std::vector<RoundTrip> before_;
   units::Nanoseconds reference_;
 };

@@ -20,7 +20,7 @@
 namespace isoscale::comm {
 namespace {
 
-/// Counts a collective call while it lasts.
+/// Counts a collective call while it runs.
 class Calling {
  public:
   explicit Calling(CallCount* calls) : calls_(calls) {
@@ -57,7 +57,8 @@ constexpr int gather_tag = 1;
 
 void send(MPI_Comm communicator, std::span<const std::byte> part, int root) {
   for (const auto block : blocks(part)) {
-    // Synchronous: at most one block per rank is under way, so the root's memory stays bounded.
+    // The send is synchronous: at most one block per rank is under way, so the root's memory stays
+    // bounded.
     check(MPI_Ssend(block.data(), static_cast<int>(block.size()), MPI_BYTE, root, gather_tag,
                     communicator));
   }
@@ -70,7 +71,7 @@ void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
   }
 }
 
-/// Stands before a text among others: whose it is, and how long.
+/// Precedes each text in a buffer of several: it gives the text's rank and length.
 struct RecordHead {
   std::int64_t rank = 0;
   std::uint64_t bytes = 0;
@@ -84,7 +85,7 @@ std::vector<std::byte> record_of(int rank, std::string_view text) {
   return record;
 }
 
-/// The texts of all ranks, by rank.
+/// Returns the texts of all ranks, by rank.
 std::vector<std::string> texts_of(std::span<const std::byte> records, int ranks) {
   std::vector<std::string> texts(static_cast<std::size_t>(ranks));
   while (!records.empty()) {
@@ -113,7 +114,7 @@ std::vector<std::byte> receive_all(MPI_Comm communicator, int from) {
   return data;
 }
 
-/// True if the reason begins as what a vote has found does.
+/// True if the reason begins with a rank, as the reason of an earlier vote does.
 bool names_rank(std::string_view reason) {
   constexpr std::string_view before{"rank "}, digits{"0123456789"};
   if (!reason.starts_with(before)) return false;
@@ -127,7 +128,8 @@ bool names_rank(std::string_view reason) {
 void CommunicatorTraits::free(type communicator) noexcept {
   int finalized = 0;
   warn_unless_ok(MPI_Finalized(&finalized));
-  // Freeing is collective. With an exception in flight peers may be elsewhere: leave it be.
+  // Freeing is collective. While an exception is in flight, peers may be elsewhere, so the
+  // communicator is not freed.
   if (finalized != 0 || std::uncaught_exceptions() > 0) return;
   warn_unless_ok(MPI_Comm_free(&communicator));
 }
@@ -268,8 +270,8 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 
 std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
   const Calling calling{calls_.get()};
-  // A binomial tree: in round k, what is at a distance of 2^k from the root, counted in ranks,
-  // hands on all that it holds.
+  // A binomial tree: in round k, the ranks at a distance of 2^k from the root, counted in ranks,
+  // send on all that they hold.
   const int place = (rank_ - root + size_) % size_;
   std::vector<std::byte> held = record_of(rank_, text);
   for (int distance = 1; distance < size_; distance *= 2) {
@@ -285,18 +287,18 @@ std::vector<std::string> Communicator::gather(std::string_view text, int root) c
 }
 
 Vote all_ok(const Communicator& communicator, std::string_view problem) {
-  // The lowest rank with a problem speaks; `size` stands for none.
+  // The lowest rank with a problem gives the reason; `size` stands for none.
   const int own = problem.empty() ? communicator.size() : communicator.rank();
   const int speaker = static_cast<int>(communicator.all_min(own));
   if (speaker == communicator.size()) return {};
   const std::string reason = communicator.broadcast(std::string{problem}, speaker);
-  // What was voted on before, by fewer ranks or the same, says whose it is.
+  // The reason of an earlier vote, by these ranks or fewer, names its rank already.
   if (names_rank(reason)) return {.ok = false, .why = reason};
   return {.ok = false, .why = fmt::format("rank {}: {}", communicator.world_rank(speaker), reason)};
 }
 
 std::vector<int> node_of_rank(const Communicator& communicator) {
-  // Ranks of a node keep their order, so its first rank stands for it.
+  // Ranks of a node keep their order, so the node's first rank identifies it.
   const std::int64_t leader =
       communicator.split_node().broadcast(std::int64_t{communicator.rank()});
   std::map<std::int64_t, int> number;

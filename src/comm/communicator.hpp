@@ -20,7 +20,7 @@
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// Communicators wrap those of MPI; ranks gather and agree over them.
+/// Wraps the communicators of MPI, over which ranks gather data and agree.
 namespace isoscale::comm {
 
 struct CommunicatorTraits {
@@ -29,17 +29,17 @@ struct CommunicatorTraits {
   static void free(type communicator) noexcept;
 };
 
-/// Another thread may read these counts of the collective calls that communicators make.
+/// Counts the collective calls that communicators make; another thread may read them.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{0};  ///< of other libraries among the same ranks, that ended
+  std::atomic<std::uint64_t> others{0};  ///< ended ones of other libraries among the same ranks
 };
 
-/// No single message of ours is larger, whatever is sent: MPI counts are int, and a receiver that
-/// is behind must not have to hold more.
+/// The largest size of a single message of ours, however large the data: MPI counts are int, and a
+/// receiver that is behind must not have to hold more.
 inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
 
-/// `data` cut into consecutive blocks of at most block_bytes; none when it is empty.
+/// Returns `data` cut into consecutive blocks of at most block_bytes; no block if it is empty.
 template <class T>
 [[nodiscard]] std::vector<std::span<T>> blocks(std::span<T> data) {
   constexpr std::size_t most = block_bytes / sizeof(T);
@@ -50,8 +50,8 @@ template <class T>
   return parts;
 }
 
-/// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all
-/// of its ranks in the same order.
+/// A communicator of our own, with MPI_ERRORS_RETURN set; move-only. All of its ranks must make its
+/// collective calls in the same order.
 class Communicator {
  public:
   Communicator() = default;
@@ -62,29 +62,30 @@ class Communicator {
   [[nodiscard]] MPI_Comm get() const { return handle_.get(); }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(handle_); }
 
-  /// Ranks of one colour together, ordered by key; colour < 0: this rank gets an empty
+  /// Puts the ranks of one colour together, ordered by key. A rank with a colour < 0 gets an empty
   /// communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
-  /// Ranks that share memory (one node).
+  /// Returns the communicator of the ranks that share memory with this one (one node).
   [[nodiscard]] Communicator split_node() const;
-  /// Counts collective calls from now on, those of communicators made from this one too.
+  /// Counts collective calls from now on, including those of communicators made from this one.
   void count_calls(std::shared_ptr<CallCount> calls) { calls_ = std::move(calls); }
-  /// Counts what another library has brought to its end among these ranks.
+  /// Counts a collective that another library has completed among these ranks.
   void count_other() const {
     if (calls_) calls_->others.fetch_add(1, std::memory_order_relaxed);
   }
-  /// The ranks of this communicator as another one numbers them.
+  /// Returns the ranks that `other` gives to the ranks of this communicator.
   [[nodiscard]] std::vector<int> ranks_in(const Communicator& other) const;
-  /// The ranks in MPI_COMM_WORLD, which people are shown, of members of this communicator.
+  /// Returns the ranks in MPI_COMM_WORLD, which messages to users name, of members of this
+  /// communicator.
   [[nodiscard]] std::vector<int> world_ranks(const std::vector<int>& members) const;
   [[nodiscard]] int world_rank(int member) const { return world_ranks({member}).front(); }
-  /// Forgets the communicator without freeing it: for one that peers may still be stuck in.
+  /// Drops the communicator without freeing it: peers may still be stuck in it.
   void abandon() noexcept;
 
   void barrier() const;
-  /// Waits for all ranks like barrier, asleep between looks (`pause` apart): no core or link is
-  /// kept busy.
+  /// Waits for all ranks like a barrier, but sleeps `pause` between polls, so that no core or link
+  /// is kept busy.
   void quiet_barrier(units::Seconds pause = units::Seconds{0.01}) const;
   void broadcast(std::span<std::byte> data, int root = 0) const;
   [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
@@ -93,12 +94,12 @@ class Communicator {
   [[nodiscard]] double all_min(double value) const;
   [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
-  /// Every rank's bytes at root, by rank; empty elsewhere. Sent in bounded blocks: no rank's part
-  /// may exceed what memory holds, any part may exceed 2 GiB.
+  /// Returns every rank's bytes at root, by rank; empty on other ranks. The bytes are sent in
+  /// bounded blocks: any part may exceed 2 GiB, but no part may exceed what memory holds.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
                                                            int root = 0) const;
-  /// The same for small texts, along a tree: no rank takes part in more than a logarithm of their
-  /// number of messages.
+  /// Does the same for small texts, along a tree: no rank sends and receives more messages than the
+  /// logarithm of the number of ranks.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 
@@ -106,21 +107,23 @@ class Communicator {
   explicit Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls = nullptr);
 
   base::Handle<CommunicatorTraits> handle_;
-  std::shared_ptr<CallCount> calls_;  ///< none: calls are not counted
+  std::shared_ptr<CallCount> calls_;  ///< null: calls are not counted
   int rank_ = 0;
   int size_ = 1;
 };
 
-/// The outcome of a vote: `ok` on every rank alike; `why` is the reason of the lowest rank that
-/// said no, prefixed with its rank in MPI_COMM_WORLD, "" when all said yes.
+/// The outcome of a vote. `ok` is the same on every rank; `why` is the reason of the lowest rank
+/// that voted no, prefixed with its rank in MPI_COMM_WORLD, or "" if all voted yes.
 struct Vote {
   bool ok = true;
   std::string why;
 };
-/// Collective. A rank that is content passes an empty `problem`.
+/// Collective: votes on whether all ranks can go on. A rank without a problem passes an empty
+/// `problem`.
 [[nodiscard]] Vote all_ok(const Communicator& communicator, std::string_view problem);
 
-/// Index of each rank's node, 0-based, in order of first appearance; collective, same on all ranks.
+/// Returns the index of each rank's node, 0-based, in order of first appearance. Collective; the
+/// result is the same on all ranks.
 [[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
 
 }  // namespace isoscale::comm

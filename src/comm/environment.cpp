@@ -20,7 +20,8 @@
 namespace isoscale::comm {
 namespace {
 
-/// Puts one space for each white space: MPICH has tabs between columns.
+/// Returns the first line with one space for each run of white space: MPICH puts tabs between
+/// columns.
 std::string first_line(std::string_view text) {
   std::istringstream words{std::string{text.substr(0, text.find('\n'))}};
   std::string line;
@@ -31,7 +32,7 @@ std::string first_line(std::string_view text) {
 std::string sentence(int code, const std::source_location& where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0, initialized = 0, finalized = 0;
-  // Open MPI ends a process that asks before MPI has started or after it has ended.
+  // Open MPI ends a process that calls this before MPI has started or after it has ended.
   const bool may_ask = MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
                        MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
   if (!may_ask || MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
@@ -53,7 +54,7 @@ Environment::~Environment() {
 
 void Environment::abort_job(int exit_code) noexcept {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::_Exit(exit_code);  // MPI_Abort returned: it had nobody to tell
+  std::_Exit(exit_code);  // MPI_Abort returned: there is no caller to report to
 }
 
 void Environment::leave(int exit_code) noexcept {
@@ -65,7 +66,8 @@ std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
-  // Up to the end of the text, which Open MPI's length counts too: a file does not keep that.
+  // Stops at the end of the text: Open MPI counts the terminating zero in the length, and files do
+  // not keep it.
   return first_line(text.data());
 }
 
@@ -83,7 +85,7 @@ void warn_unless_ok(int code, std::source_location where) noexcept {
   try {
     base::warn("isoscale: warning: " + sentence(code, where));
   } catch (...) {
-    // Nothing is left to report it with.
+    // There is no way left to report the failure.
   }
 }
 

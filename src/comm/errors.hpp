@@ -9,14 +9,14 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 
-/// Errors as sentences, and their way to all ranks.
+/// Turns errors into sentences and reports them to all ranks.
 namespace isoscale::comm {
 
-/// Describes an error in a sentence. Where memory ran out, which an exception says nothing about,
-/// it says how much this process holds and how much is free.
+/// Describes an error in a sentence. If memory ran out, which an exception tells nothing about, the
+/// sentence says how much this process holds and how much is free.
 [[nodiscard]] std::string problem_of(const std::exception& error);
 
-/// Calls `work` and describes what it throws; "" when all is well.
+/// Calls `work` and describes what it throws; "" if it throws nothing.
 template <class Work>
 [[nodiscard]] std::string problem_in(const Work& work) {
   try {
@@ -27,7 +27,8 @@ template <class Work>
   return "";
 }
 
-/// Runs `work` on rank 0 and throws its base::UsageError, or a base::AgreedError, on every rank.
+/// Runs `work` on rank 0. If it throws an error with the exit code `usage`, every rank throws
+/// base::UsageError; for any other error, every rank throws base::AgreedError.
 template <class Work>
 void on_root(const Communicator& world, const Work& work) {
   std::string problem;

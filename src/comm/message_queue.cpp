@@ -25,7 +25,7 @@ bool threads_may_talk() {
 
 void MessageQueue::send(int to, int tag, std::span<const std::byte> bytes,
                         units::Seconds patience) const {
-  // A copy of its own: should it never go, the caller's must not be read any more.
+  // Sends a copy: if the message is never taken, MPI must not read the caller's bytes any more.
   auto copy = std::make_unique<std::vector<std::byte>>(bytes.begin(), bytes.end());
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Isend(copy->data(), static_cast<int>(copy->size()), MPI_BYTE, to, tag, own_.get(),
@@ -63,7 +63,7 @@ void MessageQueue::abandon() noexcept {
   try {
     forget_taken();
   } catch (const base::Error&) {
-    // As good as not taken.
+    // A message whose test fails counts as not yet taken.
   }
   own_.abandon();
   for (Posted& posted : posted_) static_cast<void>(posted.bytes.release());  // MPI may read them

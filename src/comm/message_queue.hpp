@@ -20,27 +20,27 @@ struct Message {
   std::vector<std::byte> bytes{};
 };
 
-/// Queues of small messages between the ranks of a communicator, whose time and order nobody knows
-/// beforehand; on a duplicate of that communicator. Messages of one `tag` (a small number of 0 or
-/// more) between two ranks keep their order. Where threads_may_talk(), several threads of a rank
-/// may send and take at once, each from tags of its own.
+/// Queues of small messages between the ranks of a communicator, for messages whose time and order
+/// are not known beforehand; they use a duplicate of that communicator. Messages of one `tag` (a
+/// small number of 0 or more) between two ranks keep their order. Where threads_may_talk(), several
+/// threads of a rank may send and take at once, each with tags of its own.
 class MessageQueue {
  public:
-  /// Collective.
+  /// Collective: duplicates the communicator.
   explicit MessageQueue(const Communicator& base) : own_(base.duplicate()) {}
 
-  /// Returns when `bytes` are no longer needed, for which a receiver that looks in now and then is
-  /// enough. A rank may send to itself. Throws base::Error when the message has not gone after
-  /// `patience`; it is still under way then, and the communicator must be abandoned.
+  /// Sends and returns when `bytes` are no longer needed; a receiver that calls take() now and then
+  /// is enough for that. A rank may send to itself. Throws base::Error if the message has not been
+  /// taken after `patience`; it is still under way then, and the communicator must be abandoned.
   void send(int to, int tag, std::span<const std::byte> bytes, units::Seconds patience) const;
   /// Sends without ever waiting, for receivers that may be gone: the message is kept until it has
-  /// been taken. From one thread.
+  /// been taken. Only one thread may call it.
   void post(int to, int tag, std::span<const std::byte> bytes);
-  /// The oldest message with the tag, if there is one; does not wait.
+  /// Returns the oldest message with the tag, if there is one; does not wait.
   [[nodiscard]] std::optional<Message> take(int tag) const;
   /// See Communicator.
   [[nodiscard]] int world_rank(int member) const { return own_.world_rank(member); }
-  /// Forgets the communicator: peers may still be at it.
+  /// Drops the communicator without freeing it: peers may still use it.
   void abandon() noexcept;
 
  private:
@@ -52,7 +52,7 @@ class MessageQueue {
   void forget_taken();
 
   Communicator own_;
-  std::vector<Posted> posted_;  ///< perhaps not yet taken
+  std::vector<Posted> posted_;  ///< messages that may not have been taken yet
 };
 
 }  // namespace isoscale::comm

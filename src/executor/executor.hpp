@@ -22,46 +22,48 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Plays programs on a device. Narrow on purpose: a back end is a folder that implements these two
-/// classes.
+/// Plays programs on a device. The interface is narrow on purpose: a back end is a folder that
+/// implements these two classes.
 namespace isoscale::executor {
 
-/// A play records a span per op, which costs a little, or only when it began and ended.
+/// A traced play records a span per op, which costs a little; any other only its start and end.
 enum class Trace : std::uint8_t { off, on };
 
-/// Says if the time that the host takes to launch the first ops is part of a play's time. With
-/// hidden, a GPU begins once the host has issued ops ahead of it and all ranks that the section
-/// has collectives with are there. The host as an executor launches nothing: it takes no notice.
+/// Determines if the time that the host takes to launch the first ops is part of a play's time.
+/// With hidden, a GPU begins once the host has issued ops ahead of it and all ranks that the
+/// section has collectives with are there. The host executor launches nothing and ignores it.
 enum class Launches : std::uint8_t { counted, hidden };
 
 struct PlayTime {
-  /// This rank's steady clock. Where launches were hidden, only the difference means anything.
+  /// Times of this rank's steady clock. If launches were hidden, only their difference has a
+  /// meaning.
   units::Nanoseconds begin, end;
-  /// The first ops were not launched in time for Launches::hidden: the time includes launches.
+  /// True if the first ops were not launched in time for Launches::hidden: the time includes
+  /// launches.
   bool is_late = false;
 };
 
-/// One play: of a section, `times` times over. Streams are free when the first pass begins and
-/// have drained when the last has ended; between passes a rank waits for nothing but its own
-/// streams' order. A traced play makes one pass.
+/// One play of a section, in `times` passes. Streams are free when the first pass begins and have
+/// drained when the last has ended; between passes a rank waits only for the order of its own
+/// streams. A traced play makes one pass.
 struct Play {
   program::Section section = program::Section::step;
   Trace trace = Trace::off;
   std::uint32_t times = 1;
-  /// How long to wait for messages of other ranks before the play is given up, TimedOut: on the
-  /// host those of one exchange, on a GPU all that is played; 0 = for ever.
+  /// The time to wait for messages of other ranks before the play ends with TimedOut: on the host
+  /// for those of one exchange, on a GPU for the whole play; 0 = for ever.
   units::Seconds timeout{};
   Launches launches = Launches::counted;  ///< a traced play counts them
 };
 
-/// An executor, its library or this machine cannot do what was asked for: that is no failure of a
-/// point, it is skipped with this reason.
+/// An executor, its library or this machine cannot do what was asked for. This is no failure of a
+/// point: the point is skipped with this reason.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
 };
 
-/// A peer that did not answer in time. The session cannot play again, nor can those of its peers.
+/// A peer did not answer in time. Neither the session nor those of its peers can play again.
 class TimedOut : public base::Error {
  public:
   using Error::Error;
@@ -70,11 +72,11 @@ class TimedOut : public base::Error {
 using program::Registration;
 using program::SessionOptions;
 
-/// The algorithm that a library was told to multiply one shape with.
+/// The algorithm that a library was told to use for GEMMs of one shape.
 struct GemmChoice {
   std::string shape{};       ///< sizes, types, layout and library: equal text, same problem
   std::string algorithm{};   ///< the library's own opaque description, in hexadecimal
-  units::Bytes workspace{};  ///< that the algorithm needs
+  units::Bytes workspace{};  ///< workspace that the algorithm needs
   units::Seconds time{};     ///< of one call when it was chosen; 0 when it was given
   int candidates = 0;        ///< algorithms that were timed; 0 when it was given
   std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
@@ -85,37 +87,37 @@ struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
   units::Seconds creation{};
-  std::optional<units::Seconds> first_call{};  ///< connects; absent: no call is made on it
+  std::optional<units::Seconds> first_call{};  ///< it connects; absent: no call is made on it
 };
 
-/// The decisions of an executor when it prepared a session; they go into the run file.
+/// The decisions of an executor when it prepared a session; they are stored in the run file.
 struct SessionFacts {
   bool folded = false;                        ///< all streams played in program order on one
   std::string folded_reason;                  ///< "" when not folded
   int blas_threads = 0;                       ///< 0 = does not apply
   units::Bytes memory;                        ///< storage taken, workspace included
-  units::Bytes host_memory{0};                ///< of it, pinned and pageable buffers
+  units::Bytes host_memory{0};                ///< part of it: pinned and pageable buffers
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one captured graph
   std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program
   std::vector<CommunicatorFacts> communicators = {};
 };
 
-/// Where a session is, as another thread sees it while it plays.
+/// The progress of a session, as another thread sees it during a play.
 struct Whereabouts {
   program::Section section = program::Section::step;
   std::uint64_t plays = 0;  ///< passes over a section begun so far
   bool playing = false;
-  /// By lane: the op of the section that is known to have begun last, or no_op. Empty: not known.
+  /// The op of the section that is known to have begun last, or no_op, by lane. Empty: not known.
   std::vector<std::uint32_t> begun{};
-  /// By lane: the first op that cannot have begun, where it is not the one after `begun`.
+  /// The first op that cannot have begun, by lane, if that is not the one after `begun`.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// Another stream of the session has failed, or another thread wants the play to end.
+/// Ends a play because another stream of the session has failed, or another thread wants it to end.
 class Stopped : public base::Error {
  public:
   using Error::Error;
@@ -126,46 +128,48 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Plays from streams free to all of them drained, on the calling thread (and on threads of the
-  /// session). Every rank of the point plays the same sections in the same order, equally often.
+  /// Plays from the time when streams are free until all have drained, on the calling thread (and
+  /// on threads of the session). Every rank of the point must play the same sections in the same
+  /// order, equally often.
   virtual PlayTime play(const Play& what) = 0;
   PlayTime play(program::Section section, Trace trace) {
     return play(Play{.section = section, .trace = trace});
   }
-  /// The spans of the last play with Trace::on, in program order, by this rank's steady clock.
+  /// Returns the spans of the last play with Trace::on, in program order, by this rank's steady
+  /// clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
-  /// The time that the library itself expects the communication of a section to take, one call
-  /// after the other; nullopt when it does not say. Every rank of the point asks for the same
-  /// sections.
+  /// Returns the time that the library itself expects the communication of a section to take, one
+  /// call after the other; nullopt if it does not tell. Every rank of the point must ask for the
+  /// same sections.
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
-  /// How the library multiplies in a section, as it says itself: "tensor cores, tf32 inputs, f32
-  /// sums", one after the other with "; " between; "" when it does not say or nothing is
+  /// Returns the library's own names for the arithmetic of a section's multiplications: "tensor
+  /// cores, tf32 inputs, f32 sums", joined with "; "; "" if it does not tell or nothing is
   /// multiplied.
   [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
-  /// Copies raw elements out of (into) a slice; no play may be under way.
+  /// Copies raw elements out of (into) a slice; no play may be running.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
-  /// For a session that others may be stuck in: it cannot play again, and what messages under way
-  /// may touch, its communicators and memory, is forgotten with it and not given back.
+  /// Gives up a session in which other ranks may be stuck: it cannot play again, and its
+  /// communicators and memory, which messages in flight may touch, are dropped without being freed.
   virtual void abandon() noexcept = 0;
 
-  /// From any thread: where it is; nullopt when the executor does not say.
+  /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call it.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
-  /// From any thread: the play under way throws Stopped as soon as it waits for something that can
-  /// be left. Inside of a library's blocking call it stays there.
+  /// Makes the running play throw Stopped as soon as it waits for something that it can leave;
+  /// inside a library's blocking call it stays. Any thread may call it.
   virtual void interrupt() noexcept {}
 };
 
-/// Who takes from the memory that a rank sees as free.
+/// The ranks that share the memory which a rank sees as free.
 enum class MemoryPool : std::uint8_t {
-  rank,  ///< that rank alone: a GPU
+  rank,  ///< only that rank: a GPU
   node,  ///< all ranks of its node
 };
 
-/// The offers of a device; pure facts.
+/// The properties of a device; pure facts.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
@@ -175,10 +179,10 @@ struct Description {
   int cores = 0;               ///< cores this rank is bound to
   int compute_capability = 0;  ///< of a GPU, 90 = 9.0; 0 = unknown, or no GPU
   bool shared_device = false;  ///< some rank shares its GPU with another: no times are taken
-  /// Why programs with Transport::symmetric cannot be played, as far as it is known before one is
-  /// prepared; "" when they can.
+  /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
+  /// before one is prepared; "" if they can.
   std::string symmetric_problem{};
-  /// Further facts of the device, by the keys of a run file's facts of ranks.
+  /// Further facts of the device, by the keys that run files use for facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;
 };
@@ -188,9 +192,9 @@ class Executor {
   virtual ~Executor() = default;
   [[nodiscard]] virtual const Description& describe() const = 0;
   /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so
-  /// that all make the same communicators in the same order. Throws base::Error (out of memory:
-  /// need and free); the caller agrees with the other ranks before it plays. A session must end
-  /// before its executor does.
+  /// that all ranks make the same communicators in the same order. Throws base::Error (for example
+  /// out of memory, with the need and the free memory); the caller agrees with the other ranks
+  /// before it plays. A session must end before its executor does.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          const SessionOptions& options) = 0;
@@ -200,7 +204,7 @@ class Executor {
   }
 };
 
-/// Base class for decorators of a session: it hands every call on to another one.
+/// Base class for decorators of a session: it forwards every call to another session.
 class ForwardingSession : public Session {
  public:
   explicit ForwardingSession(std::unique_ptr<Session> inner) : inner_(std::move(inner)) {}

@@ -15,10 +15,11 @@
 /// The demands that both executors make on ops, and errors that name the op.
 namespace isoscale::executor {
 
-/// "op 17, gemm (forward, layer 3, microbatch 1)".
+/// Returns for example "op 17, gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const program::Op& op, std::uint32_t index);
 
-/// Returns what `work` does; an error of ours is thrown again with the op's name before it.
+/// Returns the result of `work`; a base::Error is thrown again with the op's name before its
+/// message.
 template <class Work>
 auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   try {
@@ -28,12 +29,12 @@ auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   }
 }
 
-/// Throws base::Error when a fill reaches beyond its slice, or asks for values that the slice's
-/// type does not have.
+/// Throws base::Error if a fill reaches beyond its slice, or asks for values that the slice's type
+/// does not have.
 void require_fill(const Resolver& resolver, const program::Fill& op);
 
-/// Throws base::Error when the operands of an add differ in type, or its scale is not one of
-/// theirs.
+/// Throws base::Error if the operands of an add differ in type, or its scale has no value in their
+/// type.
 void require_add(const Resolver& resolver, const program::Add& op);
 
 [[nodiscard]] bool is_integer(program::DType type);
@@ -42,8 +43,8 @@ void require_add(const Resolver& resolver, const program::Add& op);
   return {.origin = program::fill_origin(op.key), .range = op.range, .one_in = op.one_in};
 }
 
-/// Throws base::Error unless a checksum goes to two i64 elements, and what is to be flipped stands
-/// in two.
+/// Throws base::Error unless a checksum is written to two i64 elements, and its `flip`, if there is
+/// one, has two as well.
 inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
   const auto is_pair = [&](const program::Slice& slice) {
     return slice.count == 2 && resolver.dtype(slice) == program::DType::i64;
@@ -53,9 +54,9 @@ inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
   throw base::Error("what a checksum flips stands in two i64 elements");
 }
 
-/// The floating type of all operands of a norm, activation or softmax. All throw base::Error when
-/// operands differ in type, when the type is none to compute with, or when the inverses of a norm
-/// are not one per row, in f32 or, of f64 rows, in f64.
+/// Return the floating type of all operands of a norm, activation or softmax. All throw base::Error
+/// if operands differ in type, if the type is none to compute with, or if the inverses of a norm
+/// are not one per row, in f64 for rows of f64 and in f32 for others.
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Norm& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::NormGradient& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Activation& op);
@@ -64,9 +65,9 @@ inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Softmax& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::SoftmaxGradient& op);
 
-/// The floating type of elements that are picked, alone or as rows. All throw base::Error when
-/// extents or indices do not fit, when operands differ in type, when it is none to compute with,
-/// when places are not i32, or when what is read and what is written overlap.
+/// Return the floating type of elements that are picked, alone or as rows. All throw base::Error if
+/// extents or indices do not fit, if operands differ in type, if it is none to compute with, if
+/// places are not i32, or if elements that are read and written overlap.
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Select& op);
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Spread& op);
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Rows& op);

@@ -25,8 +25,8 @@ std::string dl_problem() {
 }
 
 PluginSearch open_file(const fs::path& file) {
-  // Now, so that a missing library is found here and not in the middle of a run; local, so that
-  // device libraries do not mix with others of the process.
+  // RTLD_NOW finds a missing library here and not in the middle of a run; RTLD_LOCAL keeps device
+  // libraries apart from others of the process.
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return refused(

@@ -15,32 +15,32 @@
 /// The demands of a point's programs and options on a device: communicators, transports, placement.
 namespace isoscale::executor {
 
-/// Everything that any rank's program communicates over. A pure function of the set, hence alike on
+/// All communication of any rank's program. It is a pure function of the set, so it is the same on
 /// all ranks.
 struct CommunicationNeeds {
-  /// (axes, stream) of collectives, sorted. One communicator each: never do two streams collect on
-  /// one.
+  /// The (axes, stream) of collectives, sorted. Each has a communicator of its own, so two streams
+  /// never use one for their collectives.
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// Axes of exchanges, each with the offsets of its messages as their senders see them, sorted.
+  /// The axes of exchanges, each with the offsets of its messages as their senders see them,
+  /// sorted.
   std::map<mesh::Axis, std::vector<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);
 
-/// True if any op of any rank travels by Transport::symmetric.
+/// True if any op of any rank uses Transport::symmetric.
 [[nodiscard]] bool uses_symmetric(const program::ProgramSet& set);
 
-/// Throws Unsupported with Description::symmetric_problem, if the programs meet it. Throws
-/// base::Error when an op that travels by Transport::symmetric uses a buffer that does not lie in
-/// Space::symmetric.
+/// Throws Unsupported with Description::symmetric_problem, if that problem concerns the programs.
+/// Throws base::Error if an op with Transport::symmetric uses a buffer outside Space::symmetric.
 void require_transports(const program::ProgramSet& set, const Description& device);
 
-/// Throws Unsupported when `options` ask for anything about communication beyond the usual of the
-/// device `name`.
+/// Throws Unsupported if `options` ask for anything about communication that differs from the
+/// default of the device `name`.
 void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported when `options` ask for faults.
+/// Throws Unsupported if `options` ask for faults.
 void require_no_faults(const SessionOptions& options, std::string_view name);
-/// Calls `work` while host memory is taken where the options have it. Throws Unsupported when that
-/// cannot be.
+/// Calls `work` while host memory is taken from the NUMA node that the options name. Throws
+/// Unsupported if that is impossible.
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 }  // namespace isoscale::executor

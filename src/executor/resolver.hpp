@@ -10,23 +10,24 @@
 #include "program/op.hpp"
 #include "program/program.hpp"
 
-/// The way from a program's slices to the addresses of one rank.
+/// Maps the slices of a program to the addresses of one rank.
 namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks slices up. All throw base::Error when a slice lies outside of its buffer, or a buffer
-/// outside of its arena.
+/// Looks slices up. All functions throw base::Error if a slice lies outside its buffer, or a buffer
+/// outside its arena.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
            const ArenaPointers& arenas);
 
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
-  /// Also checks that `rows` x `columns`, batch times, lie within the matrix' slice.
+  /// Returns the address, and checks that `rows` x `columns`, batch times, lie within the matrix'
+  /// slice.
   [[nodiscard]] std::byte* address(const program::Matrix& matrix, std::uint64_t rows,
                                    std::uint64_t columns, std::uint64_t batch) const;
-  /// nullptr for a slice of no buffer.
+  /// Returns the address; null for a slice without a buffer.
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
 
   [[nodiscard]] program::DType dtype(const program::Slice& slice) const;
@@ -47,31 +48,31 @@ class Resolver {
   ArenaPointers arenas_;
 };
 
-/// batch x rows pieces of row_bytes each; strides in bytes.
+/// A copy of batch x rows pieces of row_bytes each; strides in bytes.
 struct StridedCopy {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
   std::size_t row_bytes = 0, rows = 0, batch = 0;
   std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
 };
-/// The same copy in as few and as long pieces as its strides allow.
+/// Returns the same copy in as few and as long pieces as its strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
-/// Throws base::Error when the two sides differ in type or lie outside of their slices.
+/// Throws base::Error if the two sides differ in type or lie outside their slices.
 [[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
 
-/// A collective on one rank: where its data lies, and that its sizes fit its group.
+/// A collective on one rank: the addresses of its data, with sizes that fit its group.
 struct CollectiveData {
   std::uint64_t members = 1;  ///< ranks of the group
-  std::uint64_t me = 0;       ///< this rank's place among them
+  std::uint64_t me = 0;       ///< this rank's position among them
   bool is_root = false;
   program::DType type = program::DType::u8;
   std::size_t element = 1;       ///< bytes
-  std::byte* send = nullptr;     ///< null where this rank sends nothing
-  std::byte* receive = nullptr;  ///< null where this rank receives nothing
-  /// Elements of the whole for all_reduce, reduce and broadcast; of one member's part for the
-  /// others; 0 for a barrier and for an uneven all_to_all.
+  std::byte* send = nullptr;     ///< null if this rank sends nothing
+  std::byte* receive = nullptr;  ///< null if this rank receives nothing
+  /// The elements of the whole for all_reduce, reduce and broadcast, and of one member's part for
+  /// other kinds; 0 for a barrier and for an uneven all_to_all.
   std::uint64_t count = 0;
-  /// Elements to and from all members of an all_to_all.
+  /// The elements to and from all members of an all_to_all.
   std::uint64_t sent = 0, received = 0;
 
   [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {
@@ -79,7 +80,7 @@ struct CollectiveData {
   }
 };
 
-/// Throws base::Error that names the count that does not fit the group.
+/// Throws base::Error, which names the count that does not fit the group.
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

@@ -29,7 +29,8 @@ void require_rank(const Shape& shape, int rank) {
   }
 }
 
-/// The number that the coordinates along `axes` form, the fastest axis as the lowest digit.
+/// Returns the number that the coordinates along `axes` form, with the fastest axis as the lowest
+/// digit.
 int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
   int number = 0;
   int weight = 1;
@@ -45,7 +46,7 @@ AxisSet complement(AxisSet axes) {
   return AxisSet::from_bits(static_cast<std::uint8_t>(every_axis.bits() & ~axes.bits()));
 }
 
-/// The world ranks of each node, nodes in order of first appearance.
+/// Returns the world ranks of each node, with nodes in order of first appearance.
 std::vector<std::vector<int>> ranks_by_node(const std::vector<int>& node_of_rank) {
   std::vector<std::vector<int>> nodes;
   std::unordered_map<int, std::size_t> position;
@@ -90,7 +91,7 @@ std::string_view name(Placement placement) {
 std::string to_string(AxisSet axes) {
   if (axes == every_axis) return "world";
   if (axes.empty()) return "self";
-  // dp first, as meshes are written: dp+tp, dp=2,tp=2.
+  // dp comes first, as meshes are usually written: dp+tp, dp=2,tp=2.
   constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
   std::string text;
   for (const Axis axis : order) {
@@ -143,7 +144,7 @@ int rank_at(const Shape& shape, const Coordinates& at) {
 int neighbour(const Shape& shape, int rank, Axis axis, int offset) {
   Coordinates at = coordinates(shape, rank);
   const int extent = shape[axis];
-  // Reduced before it is added, so that no offset overflows.
+  // The offset is reduced before it is added, so that it cannot overflow.
   component(at, axis) = ((at[axis] + offset % extent) % extent + extent) % extent;
   return rank_at(shape, at);
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// Rank <-> coordinates on the mesh of parallel axes; pure arithmetic.
+/// Converts between ranks and coordinates on the mesh of parallel axes; pure arithmetic.
 namespace isoscale::mesh {
 /// The axes of parallelism; tp varies fastest over ranks, pp slowest.
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
@@ -19,7 +19,7 @@ inline constexpr std::size_t axis_count = all_axes.size();
 
 [[nodiscard]] std::string_view name(Axis axis);
 
-/// A set of axes; a group of ranks is what varies along it. Ordered by value, so usable as a key.
+/// A set of axes: the ranks of a group differ along it. Ordered by value, so usable as a key.
 class AxisSet {
  public:
   constexpr AxisSet() = default;
@@ -69,50 +69,51 @@ struct Coordinates {
 [[nodiscard]] std::string to_string(
     const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
 
-/// The distance in rank of neighbours along `axis`.
+/// Returns the difference in rank between neighbours along `axis`.
 [[nodiscard]] int stride(const Shape& shape, Axis axis);
 [[nodiscard]] Coordinates coordinates(const Shape& shape, int rank);
 [[nodiscard]] int rank_at(const Shape& shape, const Coordinates& at);
-/// The rank `offset` steps along `axis` from `rank`, wrapping around.
+/// Returns the rank that is `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
-/// The ones of `axes` that tell ranks apart: whose extent is more than 1.
+/// Returns those of `axes` whose extent is more than 1, so that ranks differ along them.
 [[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
 
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
-/// The ranks that differ from `rank` only along `axes`, ascending, `rank` included.
+/// Returns the ranks that differ from `rank` only along `axes`, ascending, `rank` included.
 [[nodiscard]] std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes);
-/// Position of `rank` in group_members(rank).
+/// Returns the position of `rank` in group_members(rank).
 [[nodiscard]] int group_index(const Shape& shape, int rank, AxisSet axes);
-/// Number of the group of `rank` among all groups along `axes`: 0 ... size/group_size - 1.
+/// Returns the number of the group of `rank` among all groups along `axes`: 0 ... size/group_size -
+/// 1.
 [[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);
 
-/// The choice of the ranks of the world that make up a point of fewer ranks: packed fills node
-/// after node, spread deals them out over the nodes.
+/// The rule that selects the world ranks of a point with fewer ranks: packed fills node after node,
+/// spread distributes them evenly over the nodes.
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 
-/// The `count` world ranks of a point in mesh order, so that consecutive point ranks are on one
-/// node as far as the placement allows. node_of_rank[r] is the node index of world rank r. packed:
-/// nodes in order of first appearance, filled one after the other. spread: as few ranks per node as
-/// possible (as even as possible over all nodes), still grouped by node. Throws
-/// std::invalid_argument when count is not in 1 ... world size.
+/// Returns the `count` world ranks of a point in mesh order, so that consecutive point ranks are on
+/// one node as far as the placement allows. node_of_rank[r] is the node index of world rank r. With
+/// packed, nodes are filled one after the other in order of first appearance. With spread, each
+/// node gets as few ranks as possible (as even as possible over all nodes), and the result is still
+/// grouped by node. Throws std::invalid_argument when count is not in 1 ... world size.
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
 
-/// The groups along an axis lie on nodes so: alone = the axis has one rank, so nothing
-/// goes along it; intra_node = every group is on one node; inter_node = no group is; mixed = some
-/// are and some are not.
+/// The way that the groups along an axis lie on nodes: alone = the axis has one rank, so nothing is
+/// sent along it; intra_node = every group is on one node; inter_node = no group is; mixed = some
+/// groups are and some are not.
 enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
-/// "alone", "intra-node", "inter-node", "mixed"
+/// Returns "alone", "intra-node", "inter-node" or "mixed".
 [[nodiscard]] std::string_view name(Reach reach);
 
-/// The reach of `axis` when rank r of the mesh is on node `node_of_rank[r]`. Throws
-/// std::invalid_argument unless there is a node for every rank.
+/// Returns the reach of `axis` when rank r of the mesh is on node `node_of_rank[r]`. Throws
+/// std::invalid_argument unless every rank has a node.
 [[nodiscard]] Reach reach(const Shape& shape, Axis axis, std::span<const int> node_of_rank);
 
-/// Names the reach of all axes that have more than one rank: "tp intra-node, dp inter-node"; ""
-/// when there is none.
+/// Names the reach of all axes that have more than one rank: "tp intra-node, dp inter-node"; "" if
+/// no axis has.
 [[nodiscard]] std::string reach_text(const Shape& shape, std::span<const int> node_of_rank);
 
 }  // namespace isoscale::mesh

@@ -53,8 +53,8 @@ std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
   return {*axis, value};
 }
 
-/// The distance of a mesh from what was asked for: axes changed, then change in log2 of the
-/// extents. A dp that was not named is free to absorb.
+/// Returns the distance of a mesh from the request: the number of axes changed, then the total
+/// change in log2 of the extents. A dp that was not named may take any value at no cost.
 std::pair<int, double> distance(const Shape& shape, const Request& request) {
   int changed = 0;
   double change = 0;
@@ -81,7 +81,7 @@ class NearestMesh {
       if (divisor != ranks / divisor) divisors_.push_back(ranks / divisor);
     }
     std::ranges::sort(divisors_);
-    // dp last: it takes what the others leave. cp and ep only where they were asked for.
+    // dp is last and takes what the others leave. cp and ep change only if the request names them.
     for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
       const bool optional = axis == Axis::cp || axis == Axis::ep;
       if (!allowed.axes.contains(axis)) continue;
@@ -173,7 +173,7 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   if (ranks < 1) {
     throw base::UsageError(fmt::format("a mesh of {} ranks: give at least 1 rank", ranks));
   }
-  // A double: exact where the product could equal an int, and it cannot overflow.
+  // A double cannot overflow, and it is exact for any product that an int could equal.
   double named = 1;
   for (const auto& [axis, value] : request) named *= value;
   const bool dp_is_free = !request.contains(Axis::dp);

@@ -18,7 +18,8 @@ namespace {
 
 using ArenaBytes = std::array<std::uint64_t, space_count>;
 
-/// Makes the arena of the buffer's space longer by the buffer; returns where the buffer begins.
+/// Extends the arena of the buffer's space by the buffer; returns the offset where the buffer
+/// begins.
 std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
   std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
   const std::uint64_t begin = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
@@ -26,7 +27,7 @@ std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
   return begin;
 }
 
-/// A buffer with storage of its own, behind all others.
+/// Adds a buffer with storage of its own, after all others.
 BufferId append_buffer(RankProgram& program, Buffer buffer) {
   buffer.offset = append_storage(program.arena_bytes, buffer);
   program.buffers.push_back(buffer);
@@ -38,13 +39,13 @@ Section append_section(RankProgram& program, Program section) {
   return step_section(program.steps.size() - 1);
 }
 
-/// Where so many checksums are kept; never empty.
+/// Returns a buffer that holds this many checksums; it is never empty.
 Buffer words_of(std::size_t checksums) {
   return {.dtype = DType::i64, .count = 2 * std::max<std::size_t>(1, checksums)};
 }
 
-/// Appends checksums to a section; their places follow each other in a buffer that is made last,
-/// when it is known how many there are.
+/// Appends checksums to a section. Their places follow each other in a buffer that is made last,
+/// when the number of checksums is known.
 class Summing {
  public:
   explicit Summing(BufferId next, bool flips)
@@ -84,7 +85,7 @@ void separate(ProgramSet& set, int rank) {
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 
-/// A slice as one long row, split where a row of it would not fit into 32 bits.
+/// Returns a slice as one long row, split where the length of a row would not fit into 32 bits.
 std::vector<Output> rows_of(const Slice& slice) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   std::vector<Output> rows;
@@ -111,14 +112,15 @@ std::vector<Output> checkable(const RankProgram& program, const Op& op) {
   return result;
 }
 
-/// Behind an op: on its stream, waiting for nothing.
+/// Returns an empty op to be placed after `op`: on its stream, without waits.
 Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op.stream}; }
 
-/// The step with checksums. Who waited for an op waits for its checksums, which read what it wrote.
+/// Returns the step with checksums. An op that waited for another now waits for that op's checksums
+/// too, since they read what it wrote.
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // ops of the first i + 1 of a stream
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: ops up to old op i
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -140,7 +142,7 @@ Program checked(const RankProgram& program, Summing& summing) {
   return result;
 }
 
-/// Buffers that the step changes and that hold something when it begins.
+/// Returns the buffers that the step changes and that hold data when it begins.
 std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh) {
   std::set<BufferId> touched, read_first, written;
   for (const Op& op : program.step().ops) {
@@ -162,14 +164,14 @@ std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh)
   return state;
 }
 
-/// Where add_replay keeps a buffer of the state.
+/// Returns the buffer in which add_replay keeps a copy of a buffer of the state.
 Buffer kept(Buffer buffer) {
   buffer.role = Role::workspace;
   if (buffer.space == Space::symmetric) buffer.space = Space::device;
   return buffer;
 }
 
-/// The weights that add_weight_check takes checksums of.
+/// Returns the weights that add_weight_check takes checksums of.
 std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
   const Buffer& buffer = program.buffers[id];
   if (buffer.role != Role::weight || !has_checksum(buffer)) return {};
@@ -186,7 +188,8 @@ Op copy_of(const Slice& from, const Slice& to) {
 
 bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
 
-/// By stream: how many of its first ops are kept; entry i of the first i + 1.
+/// The number of ops that are kept, by stream: entry i counts those among the stream's first i + 1
+/// ops.
 using Kept = std::array<std::vector<std::uint32_t>, max_streams>;
 
 Kept count_kept(const Program& step) {

@@ -18,12 +18,13 @@ enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i8,
 [[nodiscard]] std::string_view name(DType type);
 [[nodiscard]] std::uint64_t element_size(DType type);  ///< bytes
 
-/// Where a buffer lives. The host executor has one kind of memory and treats all alike.
+/// The memory that a buffer lives in. The host executor has one kind of memory and treats all
+/// spaces alike.
 enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric };
 inline constexpr std::size_t space_count = 5;
 [[nodiscard]] std::string_view name(Space space);
 
-/// The purpose of a buffer; the memory account is kept by it.
+/// The purpose of a buffer, by which its memory is accounted.
 enum class Role : std::uint8_t {
   weight,
   master,  ///< f32 copy of narrow weights
@@ -31,7 +32,7 @@ enum class Role : std::uint8_t {
   optimizer,  ///< moments and the like
   input,
   activation,  ///< kept from forward to backward; a received stage input is one
-  workspace,   ///< everything short-lived, outgoing messages included
+  workspace,   ///< all short-lived buffers, outgoing messages included
 };
 inline constexpr std::size_t role_count = 7;
 [[nodiscard]] std::string_view name(Role role);
@@ -40,12 +41,12 @@ using BufferId = std::uint32_t;
 inline constexpr BufferId no_buffer = ~BufferId{0};
 
 /// A logical buffer and, once placed, its storage: `offset` bytes into the arena of its space.
-/// Buffers whose lives do not overlap may share storage.
+/// Buffers whose lifetimes do not overlap may share storage.
 struct Buffer {
   DType dtype = DType::f32;
   Space space = Space::device;
   Role role = Role::workspace;
-  std::int32_t microbatch = -1;  ///< for activations: whose; -1 otherwise
+  std::int32_t microbatch = -1;  ///< of activations; -1 for other buffers
   std::uint64_t count = 0;       ///< elements
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
 };
@@ -57,7 +58,7 @@ struct Slice {
   mesh::Axis axis = mesh::Axis::tp;
   std::uint64_t offset = 0;  ///< elements
   std::uint64_t count = 0;   ///< elements
-  std::uint64_t step = 0;    ///< elements per coordinate; 0 for slices alike on all ranks
+  std::uint64_t step = 0;    ///< elements per coordinate; 0 if all ranks have the same slice
 
   [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
     return offset + static_cast<std::uint64_t>(at[axis]) * step;
@@ -65,17 +66,17 @@ struct Slice {
 };
 static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 
-/// How a rank's local elements sit in the tensor that all ranks hold together. Local element
-/// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element
-/// base + i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis].
-/// Fill draws values by global index, and verification compares by it: every mesh of one model thus
-/// has the same data.
+/// The place of a rank's local elements in the tensor that all ranks hold together. Local element
+/// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element base +
+/// i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis]. Fill draws
+/// values by global index, and verification compares by it, so every mesh of one model has the same
+/// data.
 struct Shard {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> local{0, 0, 0};
   std::array<std::uint64_t, 3> global{0, 0, 0};
   std::uint64_t base = 0;
-  std::array<std::uint64_t, mesh::axis_count> steps{};  ///< tp, cp, ep, dp, pp
+  std::array<std::uint64_t, mesh::axis_count> steps{};  ///< for tp, cp, ep, dp, pp
 
   [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
     std::uint64_t index = base;

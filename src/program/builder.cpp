@@ -25,7 +25,7 @@ struct BufferState {
   BufferHistory history;
 };
 
-/// Per stream, the clock of each of its ops and where that op stands in the program.
+/// The clock of each op of a stream, and the op's position in the program.
 struct StreamState {
   std::vector<Clock> clocks;
   std::vector<std::uint32_t> positions;
@@ -59,9 +59,9 @@ struct Builder::State {
   void verify_scales(const Payload& payload) const;
   void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
   void place_buffer(BufferId id, const Clock& known);
-  /// The ops that an op knows to have finished, given what it needs and its stream's past.
+  /// Returns the ops that have finished before an op, given what it needs and its stream's past.
   [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const;
-  /// A wait for each thing needed that neither the stream's past nor another wait implies.
+  /// Adds a wait for each needed op that neither the stream's past nor another wait implies.
   void add_waits(Op& op, const Clock& need, const Clock& past);
   void drain();
 };
@@ -99,7 +99,8 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // A step that is played again reads once more what an earlier section wrote, so that stays.
+  // Storage that an earlier section wrote is not reused: a step that is played again reads it
+  // again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
         buffer.offset, bytes_of(buffer), state.history.users());
@@ -230,14 +231,15 @@ void Builder::emit(StreamId stream, Payload payload) {
   s.verify_shape(payload);
   s.verify_scales(payload);
 
-  // This op must come after `need`, by the storage it touches.
+  // This op must come after `need`, because of the storage that it touches.
   Clock need;
   bool unplaced = false;
   for_each_slice(payload, [&](const Slice& slice, Mode mode) {
     s.require_slice(slice, mode, need, unplaced);
   });
 
-  // Its stream's past, and all that the needed ops knew, is known to have finished before it.
+  // The past of its stream, and all that had finished before the needed ops, has finished before
+  // it.
   StreamState& mine = s.streams[stream];
   const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
   Clock known = s.known_before(need, past);

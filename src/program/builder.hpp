@@ -16,44 +16,46 @@
 namespace isoscale::program {
 
 /// Writes a RankProgram. The author names buffers, streams and ops in program order; storage and
-/// dependencies are derived from the slices that ops read and write, so a race cannot be written.
+/// dependencies are derived from the slices that ops read and write, so a program cannot contain a
+/// race.
 class Builder {
  public:
   explicit Builder(const mesh::Shape& mesh);
-  /// Those of the buffers, numbered in the order in which they are allocated, that `symmetric`
-  /// names and that are meant for Space::device go to Space::symmetric: for an author who writes a
-  /// program a second time, once it is known which of its buffers travel. Sorted.
+  /// Moves some buffers from Space::device to Space::symmetric: those whose numbers, in order of
+  /// allocation, are in `symmetric`, which is sorted. It is meant for writing a program a second
+  /// time, when it is known which of its buffers take part in communication.
   Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  /// The stream of that name, made when first asked for; "compute" is stream 0.
-  /// Throws std::length_error beyond max_streams.
+  /// Returns the stream of that name and creates it at first use; "compute" is stream 0. Throws
+  /// std::length_error beyond max_streams.
   [[nodiscard]] StreamId stream(std::string_view name);
 
-  /// A logical buffer; its storage is found when it is first used. `offset` of `buffer` is ignored.
+  /// Adds a logical buffer, which gets its storage at its first use. `offset` of `buffer` is
+  /// ignored.
   [[nodiscard]] BufferId allocate(Buffer buffer);
-  /// No later op uses the buffer: its storage may serve another, once its last users are known to
-  /// have finished before that one's first; not where it was written in an earlier section, for
-  /// steps are played again.
+  /// Ends the use of a buffer. Its storage may serve another buffer once its last users are known
+  /// to have finished before that buffer's first user. Storage that an earlier section wrote is not
+  /// reused, because steps are played again.
   void release(BufferId id);
 
-  /// Ops emitted from now on belong to this section. Sections come in order, setup first; each has
-  /// ended, streams drained, when the next begins. Where there are several steps, what one of them
-  /// reads must have been written in setup or in that step.
+  /// Puts the ops emitted from now on into this section. Sections come in order, setup first; each
+  /// has ended, with its streams drained, when the next begins. If there are several steps, the
+  /// data that one of them reads must have been written in setup or in that step.
   void begin(Section section);
-  /// Ops emitted from now on stand here in the model.
+  /// Sets the place in the model of the ops emitted from now on.
   void at(Place place);
   [[nodiscard]] const Place& place() const;
   void emit(StreamId stream, Payload payload);
 
   void observe(std::string name, Slice slice, Shard shard);
 
-  /// The finished program; the builder is spent.
+  /// Returns the finished program; the builder cannot be used afterwards.
   [[nodiscard]] RankProgram finish();
 
-  // Whole-buffer views, for the authors of workloads.
+  // These give authors of workloads views of whole buffers.
   [[nodiscard]] Slice whole(BufferId buffer) const;
   [[nodiscard]] const Buffer& buffer(BufferId buffer) const;
 

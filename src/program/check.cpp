@@ -27,14 +27,15 @@ struct Toucher {
   std::uint32_t count = 0;
 };
 
-/// The state of one stretch of storage: its last writer, and its last reader per stream since.
+/// The state of one stretch of storage: its last writer, and the last reader on each stream since
+/// then.
 struct Stretch {
   std::uint64_t end = 0;
   std::optional<Toucher> writer;
   std::array<std::optional<Toucher>, max_streams> readers;
 };
 
-/// The storage of one space as stretches of bytes that have been touched alike.
+/// The storage of one space, as stretches of bytes that the same ops have touched.
 class StorageState {
  public:
   explicit StorageState(std::uint64_t bytes) {
@@ -128,7 +129,7 @@ void check_matching(const OutlineSet& set) {
   }
 }
 
-/// A rank's uneven all_to_alls by communicator, in the order they are played.
+/// A rank's uneven all_to_alls by communicator, in the order in which they are played.
 using UnevenOps = std::map<std::pair<mesh::AxisSet, StreamId>, std::vector<const Collective*>>;
 
 UnevenOps uneven_ops(const Program& program) {
@@ -141,8 +142,8 @@ UnevenOps uneven_ops(const Program& program) {
   return result;
 }
 
-/// Proves that each member receives from another what that one sends to it. Call it after matching,
-/// which has shown that the members' lists correspond.
+/// Proves that each member receives from each other member as much as that member sends to it. Must
+/// be called after matching, which has shown that the members' lists correspond.
 void check_counts(const ProgramSet& set, Section section) {
   std::vector<UnevenOps> of_program;
   for (const RankProgram& program : set.programs) {

@@ -17,15 +17,17 @@ struct Traffic {
   OpKind kind = OpKind::all_reduce;
   std::uint64_t calls = 0;
   units::Bytes bytes;  ///< sum of OutlineOp::bytes
-  /// Bytes that this rank puts on links. An exchange: the sum of its sends. A collective over n
-  /// ranks of S = OutlineOp::bytes, under ring algorithms: all_reduce 2(n-1)/n S; reduce_scatter,
-  /// all_gather and all_to_all (n-1)/n S (nccl-tests, PERFORMANCE.md); broadcast and reduce (n-1)/n
-  /// S, gather and scatter (n-1)/n^2 S, each the mean over the group; to the nearest byte.
+  /// The bytes that this rank puts on links. For an exchange it is the sum of its sends. For a
+  /// collective over n ranks of S = OutlineOp::bytes, under ring algorithms, it is 2(n-1)/n S for
+  /// all_reduce; (n-1)/n S for reduce_scatter, all_gather and all_to_all (nccl-tests,
+  /// PERFORMANCE.md); (n-1)/n S for broadcast and reduce and (n-1)/n^2 S for gather and scatter,
+  /// each as the mean over the group; to the nearest byte.
   units::Bytes sent;
 };
 
-/// The work and the needs of a program, derived from its ops and buffers, never declared. Where it
-/// has several steps, work and traffic are those of all of them, each played once.
+/// The work and the resources that a program needs, derived from its ops and buffers, never
+/// declared. If it has several steps, work and traffic are the sums over all of them, each played
+/// once.
 struct Facts {
   units::Flops flop;                                    ///< of the steps on this rank
   std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase

@@ -8,9 +8,9 @@
 
 #include "program/buffer.hpp"
 
-/// The values that Fill writes, a function of key and global index alone, so that every mesh and
-/// every executor has the same data; and the checksums of Checksum ops. Plain constexpr functions:
-/// a device kernel may call them too.
+/// The values that Fill writes, as a function of key and global index alone, so that every mesh and
+/// every executor has the same data; and the checksums of Checksum ops. They are plain constexpr
+/// functions that a device kernel may call too.
 namespace isoscale::program {
 
 /// Scatters the bits of a counter over the whole word (the output function of SplitMix64, Steele,
@@ -21,7 +21,7 @@ namespace isoscale::program {
   return word ^ (word >> 31);
 }
 
-/// Where the counters of a key begin; taken once per Fill. Keys 0, 1, 2, ... have unrelated
+/// Returns the first counter of a key; computed once per Fill. Keys 0, 1, 2, ... have unrelated
 /// streams.
 [[nodiscard]] constexpr std::uint64_t fill_origin(std::uint64_t key) {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
@@ -34,8 +34,9 @@ struct FillGrid {
   std::uint32_t one_in = 1;
 };
 
-/// An integer in -range ... range, each as likely as any other to within 2^-24; 0 for all but one
-/// in `one_in` elements. The halves of one word decide which and whether: they are unrelated.
+/// Draws an integer in -range ... range, each with the same probability to within 2^-24; all but
+/// one in `one_in` elements are 0. The two halves of one word, which are unrelated, decide the
+/// value and whether it is 0.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
@@ -44,8 +45,8 @@ struct FillGrid {
   return static_cast<int>((high * values) >> 32) - grid.range;
 }
 
-/// The random value that a type that computes stores: fill_integer times a power of two. Integers
-/// wrap modulo 2^bits; their scale is at least 1 and at most 2^56.
+/// Returns the random value in a type that is computed in: fill_integer times a power of two.
+/// Integers wrap modulo 2^bits; their scale is at least 1 and at most 2^56.
 template <class T>
 [[nodiscard]] constexpr T fill_value(int integer, double scale) {
   if constexpr (std::is_integral_v<T>) {
@@ -55,9 +56,10 @@ template <class T>
   }
 }
 
-/// A number as trained data are made of: every bit of T's significand is drawn, the exponent as a
-/// standard normal has it, the sign as well; times a power of two, exactly. Where |x| of a normal
-/// is below 1/32, this has 1/32 ... 1/16. T computes: float or double.
+/// Draws a number like those of trained data: every bit of T's significand is drawn, the exponent
+/// is distributed as that of a standard normal, and the sign is drawn as well; the scale is a power
+/// of two and exact. Where |x| of a normal is below 1/32, this has 1/32 ... 1/16. T is a type that
+/// is computed in: float or double.
 template <class T>
 [[nodiscard]] constexpr T fill_normal(const FillGrid& grid, std::uint64_t global_index,
                                       double scale) {
@@ -74,8 +76,8 @@ template <class T>
   return (word >> drawn & 1) != 0 ? -significand * size : significand * size;
 }
 
-/// A constant as a type that computes stores it, in a fill or as a factor; for integers a whole
-/// number within +-2^62, which wraps modulo 2^bits.
+/// Returns a constant in a type that is computed in, for a fill or as a factor. For integers it is
+/// a whole number within +-2^62, which wraps modulo 2^bits.
 template <class T>
 [[nodiscard]] constexpr T constant_as(double value) {
   if constexpr (std::is_integral_v<T>) {
@@ -85,7 +87,7 @@ template <class T>
   }
 }
 
-/// 2^exponent, exactly; exponent in -1022 ... 1023.
+/// Returns 2^exponent, exactly; exponent in -1022 ... 1023.
 [[nodiscard]] constexpr double power_of_two(int exponent) {
   double power = 1;
   for (int i = 0; i < exponent; ++i) power *= 2;
@@ -93,16 +95,16 @@ template <class T>
   return power;
 }
 
-/// The checksum is the sum, modulo 2^64, of a term for each element. Sums do not
-/// depend on the order that threads add in; one changed element always changes the sum, several
-/// leave it with a chance of 2^-64. This is the term of the element with these bits at `index` of
-/// the op's elements, in row-major order.
+/// The checksum is the sum, modulo 2^64, of a term for each element. Such a sum does not depend on
+/// the order in which threads add. One changed element always changes the sum; several changed
+/// elements leave it the same with a chance of 2^-64. This returns the term of the element with
+/// these bits at `index` of the op's elements, in row-major order.
 [[nodiscard]] constexpr std::uint64_t checksum_term(std::uint64_t bits, std::uint64_t index) {
   return scatter_bits(bits ^ scatter_bits(index + 0x9e3779b97f4a7c15ULL));
 }
 
-/// The bits that infinities and NaN of a type have set: all of the exponent, in e4m3 all but the
-/// sign. 0: every pattern is a number.
+/// Returns the bits that infinities and NaN of a type have set: all of the exponent, in e4m3 all
+/// but the sign. 0 = every pattern is a number.
 [[nodiscard]] constexpr std::uint64_t exponent_mask(DType type) {
   switch (type) {
     case DType::f64:

@@ -41,7 +41,7 @@ BufferHistory::BufferHistory(std::uint64_t count, const Clock& birth)
     : segments_{{.begin = 0, .end = count, .written = false, .writers = birth, .readers = {}}} {}
 
 std::size_t BufferHistory::find(std::uint64_t element) const {
-  if (segments_.size() == 1) return 0;  // most buffers are only ever touched whole
+  if (segments_.size() == 1) return 0;  // most buffers are only ever touched as a whole
   const auto after =
       std::upper_bound(segments_.begin(), segments_.end(), element,
                        [](std::uint64_t value, const Segment& s) { return value < s.begin; });

@@ -11,7 +11,7 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// The order of ops: what is known to have finished before an op, and what must have.
+/// The order of ops: which ops are known to have finished before an op, and which must have.
 namespace isoscale::program {
 
 /// A vector clock: how many of the first ops of each stream are known to have finished.
@@ -22,13 +22,13 @@ struct Clock {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::max(done[s], other.done[s]);
   }
   void join(StreamId stream, std::uint32_t count) { done[stream] = std::max(done[stream], count); }
-  /// Forgets what `other` does not know.
+  /// Keeps only what `other` also knows.
   void meet(const Clock& other) {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::min(done[s], other.done[s]);
   }
-  /// All that `other` knows is known here.
+  /// True if all that `other` knows is known here.
   [[nodiscard]] bool covers(const Clock& other) const {
-    // Without a branch per stream, so that the compiler compares several at once.
+    // The loop has no branch per stream, so that the compiler compares several at once.
     unsigned missing = 0;
     for (std::size_t s = 0; s < max_streams; ++s) missing |= done[s] < other.done[s] ? 1U : 0U;
     return missing == 0;
@@ -39,23 +39,23 @@ struct Clock {
 /// Throws base::Error for an op that waits for one that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
-/// Who last wrote and who has since read each part of one placed buffer.
+/// Holds the last writer, and the readers since then, of each part of one placed buffer.
 class BufferHistory {
  public:
   BufferHistory() = default;
-  /// `birth`: the last users of the storage before this buffer had it; whoever touches any part for
-  /// the first time comes after them.
+  /// `birth` holds the last users of the storage before this buffer had it; the first op that
+  /// touches a part comes after them.
   explicit BufferHistory(std::uint64_t count, const Clock& birth);
 
   /// Joins to `need` the ops that an access must come after.
   void require(const Access& access, Clock& need) const;
   /// Notes that op number `count` of `stream` made the access.
   void note(const Access& access, StreamId stream, std::uint32_t count);
-  /// False when some element that the access reads was never written.
+  /// False if some element that the access reads was never written.
   [[nodiscard]] bool written(const Access& access) const;
-  /// All who have used the buffer, and the storage before it.
+  /// Returns all ops that have used the buffer, or the storage before it.
   [[nodiscard]] Clock users() const;
-  /// Everything so far has finished: only what was written is remembered.
+  /// Notes that all ops so far have finished: only which parts were written is kept.
   void drain();
 
  private:

@@ -18,10 +18,10 @@ namespace isoscale::program {
 /// their sign bit.
 struct NarrowFormat {
   int bits = 0, mantissa_bits = 0, bias = 0;
-  std::uint16_t largest = 0;   ///< finite
-  std::uint16_t overflow = 0;  ///< what larger values become: infinity, or `largest`
-  std::uint16_t nan = 0;       ///< the code that is written
-  bool has_infinity = true;    ///< whether the highest exponent is kept for infinity and NaN
+  std::uint16_t largest = 0;   ///< largest finite code
+  std::uint16_t overflow = 0;  ///< the code of larger values: infinity, or `largest`
+  std::uint16_t nan = 0;       ///< the code that is written for NaN
+  bool has_infinity = true;    ///< true if the highest exponent is for infinity and NaN
 
   [[nodiscard]] constexpr std::uint16_t sign() const {
     return static_cast<std::uint16_t>(1U << static_cast<unsigned>(bits - 1));
@@ -40,7 +40,8 @@ inline constexpr NarrowFormat bf16_format{.bits = 16,
                                           .largest = 0x7F7F,
                                           .overflow = 0x7F80,
                                           .nan = 0x7FC0};
-/// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN; its largest is 448.
+/// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN; its largest value is
+/// 448.
 inline constexpr NarrowFormat e4m3_format{.bits = 8,
                                           .mantissa_bits = 3,
                                           .bias = 7,
@@ -48,11 +49,11 @@ inline constexpr NarrowFormat e4m3_format{.bits = 8,
                                           .overflow = 0x7E,
                                           .nan = 0x7F,
                                           .has_infinity = false};
-/// e5m2 has infinities, but what is too large becomes the largest finite value, 57344.
+/// e5m2 has infinities, but values that are too large become the largest finite value, 57344.
 inline constexpr NarrowFormat e5m2_format{
     .bits = 8, .mantissa_bits = 2, .bias = 15, .largest = 0x7B, .overflow = 0x7B, .nan = 0x7E};
 
-/// Nothing for the types that are no narrow floating ones.
+/// Returns the format of a narrow floating type; absent for other types.
 [[nodiscard]] constexpr std::optional<NarrowFormat> narrow_format(DType type) {
   switch (type) {
     case DType::f16:
@@ -68,7 +69,7 @@ inline constexpr NarrowFormat e5m2_format{
   }
 }
 
-/// value / 2^places, rounded to nearest even; value < 2^53.
+/// Returns value / 2^places, rounded to nearest even; value < 2^53.
 [[nodiscard]] constexpr std::uint64_t round_shift(std::uint64_t value, int places) {
   constexpr int all_gone = 54;
   if (places <= 0) return value;
@@ -79,7 +80,7 @@ inline constexpr NarrowFormat e5m2_format{
   return kept + (rest > half || (rest == half && kept % 2 == 1) ? 1U : 0U);
 }
 
-/// The code of the value nearest to `value`; f32 values widen to f64 without rounding.
+/// Returns the code of the value nearest to `value`; f32 values widen to f64 without rounding.
 [[nodiscard]] constexpr std::uint16_t encode(const NarrowFormat& format, double value) {
   constexpr int double_mantissa = 52, double_bias = 1023, double_special = 2047;
   const auto bits = std::bit_cast<std::uint64_t>(value);
@@ -90,14 +91,14 @@ inline constexpr NarrowFormat e5m2_format{
     return static_cast<std::uint16_t>(sign | code);
   };
   if (field == double_special) return with_sign(mantissa != 0 ? format.nan : format.overflow);
-  if (field == 0) return sign;        // below 2^-1022: nothing in any of these types
+  if (field == 0) return sign;        // below 2^-1022: 0 in all of these types
   const int least = 1 - format.bias;  // exponent of the smallest normal value and the subnormals
   const int exponent = field - double_bias;
   const int shared = exponent > least ? exponent : least;
   const std::uint64_t kept =
       round_shift(mantissa | (std::uint64_t{1} << 52U),
                   double_mantissa - format.mantissa_bits + (shared - exponent));
-  // The leading 1 of a normal value counts into the exponent; so does a carry of the rounding.
+  // The leading 1 of a normal value adds to the exponent; so does a carry of the rounding.
   const auto above = static_cast<std::uint64_t>(shared - least);
   if (above > std::uint64_t{format.largest} >> static_cast<unsigned>(format.mantissa_bits)) {
     return with_sign(format.overflow);
@@ -106,7 +107,7 @@ inline constexpr NarrowFormat e5m2_format{
   return with_sign(code > format.largest ? format.overflow : code);
 }
 
-/// The value of a code, exactly: f32 holds every value of these types.
+/// Returns the value of a code, exactly: f32 holds every value of these types.
 [[nodiscard]] constexpr float decode(const NarrowFormat& format, std::uint16_t code) {
   const auto mantissa_bits = static_cast<unsigned>(format.mantissa_bits);
   const unsigned magnitude = code & (format.sign() - 1U);
@@ -130,7 +131,7 @@ inline constexpr NarrowFormat e5m2_format{
   return negative ? -value : value;
 }
 
-/// The nearest value with tf32's 10 bits of mantissa; exponents are those of f32.
+/// Returns the nearest value with tf32's 10 bits of mantissa; exponents are those of f32.
 [[nodiscard]] constexpr float round_to_tf32(float value) {
   constexpr std::uint32_t dropped = 0x1FFF, special = 0x7F800000;
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -139,9 +140,10 @@ inline constexpr NarrowFormat e5m2_format{
   return std::bit_cast<float>((bits + to_even) & ~dropped);
 }
 
-/// CastScale::amax: 2^floor(log2(target / largest)), its exponent kept within -126 ... 126 so that
-/// the scale and its inverse are normal f32 numbers; 1 when `largest` is 0 or not finite. The
-/// quotient may be taken in f32 or in f64: with targets of few digits both have the same exponent.
+/// Returns the scale of CastScale::amax: 2^floor(log2(target / largest)), its exponent kept within
+/// -126 ... 126 so that the scale and its inverse are normal f32 numbers; 1 when `largest` is 0 or
+/// not finite. The quotient may be computed in f32 or in f64: for targets of few digits both have
+/// the same exponent.
 [[nodiscard]] inline double amax_scale(double target, double largest) {
   if (!(largest > 0) || !std::isfinite(largest)) return 1;
   constexpr int most = 126;

@@ -13,8 +13,8 @@
 #include "units/quantity.hpp"
 
 /// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
-/// completes only once all its partners have come to it. check plays for the answer, the simulator
-/// for the times; `Policy` is the difference:
+/// completes only once all its partners have reached it. check uses it to find deadlocks, the
+/// simulator to find times; they differ in `Policy`, which has the functions
 ///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
@@ -40,8 +40,8 @@ class Matcher {
     }
   }
 
-  /// Throws base::Error on a deadlock or when partners disagree, naming ranks and ops. `begin`:
-  /// when each rank begins its first play; empty = all at 0.
+  /// Plays all programs. `begin` is the time at which each rank begins its first play; empty = all
+  /// at 0. Throws base::Error, which names ranks and ops, on a deadlock or when partners disagree.
   void run(std::span<const units::Nanoseconds> begin = {}) {
     for (std::size_t rank = 0; rank < begin.size(); ++rank) {
       ranks_[rank].begin = begin[rank].value();
@@ -112,7 +112,7 @@ class Matcher {
     }
   }
 
-  /// Plays or posts the next op of a lane; false when it can do neither.
+  /// Plays or posts the next op of a lane; false if it can do neither.
   bool step_lane(int rank, std::uint32_t l) {
     Lane& state = lane(rank, l);
     const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);
@@ -215,7 +215,7 @@ class Matcher {
     return true;
   }
 
-  /// Joins the lanes of a rank that has played everything, and begins its next play.
+  /// Joins the lanes of a rank that has finished its play, and begins its next one.
   bool finish_play(int rank) {
     RankState& state = ranks_[index(rank)];
     if (state.finished) return false;

@@ -12,7 +12,8 @@
 
 namespace isoscale::program {
 
-/// Streams as the program has them, or all folded into program order on one.
+/// The streams on which ops are played: as the program has them, or all folded into program order
+/// on one.
 enum class Folding : std::uint8_t { as_streamed, folded };
 
 enum class Rendezvous : std::uint8_t { none, group, peers };
@@ -21,11 +22,11 @@ enum class Rendezvous : std::uint8_t { none, group, peers };
 struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
-  bool posted = false;       ///< it waits for partners; else for its own other streams
-  std::vector<int> present;  ///< of a collective: who is there
+  bool posted = false;       ///< it waits for partners; if false, for its own other streams
+  std::vector<int> present;  ///< of a collective: the members that have arrived
 };
 
-/// "gemm (forward, layer 3, microbatch 1)".
+/// Returns for example "gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const OutlineOp& op);
 
 /// The tables that the matching loop reads: an outline set, compiled. A lane is a stream, or the
@@ -53,7 +54,8 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t group_count() const { return group_count_; }
-  /// The communicator instance of a collective: one per (axes, stream) and group of ranks.
+  /// Returns the communicator instance of a collective: there is one per (axes, stream) and group
+  /// of ranks.
   [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
     return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
                           compiled(rank).channel[op]];
@@ -63,11 +65,12 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t mailbox_count() const;
-  /// Where sender and receiver of a message meet: one per receiving rank, axis and offset.
+  /// Returns the mailbox where sender and receiver of a message meet: there is one per receiving
+  /// rank, axis and offset.
   [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
 
-  /// Throws base::Error unless two ranks' ops are the same collective of the same size (an uneven
-  /// one may differ in that), element type, reduction and root.
+  /// Throws base::Error unless two ranks' ops are the same collective with the same size (sizes of
+  /// an uneven one may differ), element type, reduction and root.
   void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
   [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
                                          int rank_b, std::uint32_t op_b,

@@ -15,24 +15,24 @@ namespace isoscale::program {
 
 enum class Transpose : std::uint8_t { no, yes };
 
-/// A row-major matrix, or `batch` of them: row r of matrix b begins at
-/// slice.first + b * batch_stride + r * row_stride. The slice spans all that is touched.
+/// A row-major matrix, or `batch` of them: row r of matrix b begins at slice.first + b *
+/// batch_stride + r * row_stride. The slice spans all elements that are touched.
 struct Matrix {
   Slice slice{};
   std::uint64_t row_stride = 0;    ///< elements
   std::uint64_t batch_stride = 0;  ///< elements; 0 = the same matrix for every b
 };
 
-/// How a GEMM multiplies; `native` is the operands' own type with accumulation at least f32.
+/// The arithmetic of a GEMM; `native` is the operands' own type with accumulation in at least f32.
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
-/// How the products of fp8 operands are added. split: partial sums go to f32 again and again. fast:
-/// they stay in the tensor cores, which keep some 14 bits.
+/// The accumulation of products of fp8 operands. split: partial sums are repeatedly added in f32.
+/// fast: they stay in the tensor cores, which keep some 14 bits.
 enum class Accumulation : std::uint8_t { split, fast };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
 /// all row-major. With beta 0, C is not read. C may be D. C has D's type; D may be wider than A and
-/// B. The value of each descale that has a buffer, one f32 element, multiplies alpha.
+/// B. If a descale has a buffer, one f32 element, its value multiplies alpha.
 struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
@@ -43,8 +43,9 @@ struct Gemm {
   BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
-/// How bytes travel. nccl: the library's send, receive and collectives (MPI's on the host).
-/// symmetric: between buffers of Space::symmetric, windows that all ranks of a group have mapped.
+/// The way in which messages and collectives are carried. nccl: the library's send, receive and
+/// collectives (MPI's on the host). symmetric: between buffers of Space::symmetric, windows that
+/// all ranks of a group have mapped.
 enum class Transport : std::uint8_t { nccl, symmetric };
 [[nodiscard]] std::string_view name(Transport transport);
 
@@ -62,10 +63,10 @@ enum class CollectiveKind : std::uint8_t {
 enum class Reduction : std::uint8_t { sum, min, max };
 
 /// One collective over the group that varies along `axes`. `send` and `receive` are this rank's
-/// parts: equal for all_reduce, broadcast and reduce (in place when they are the same slice);
-/// receive = group size x send for all_gather, gather at the root; the reverse for reduce_scatter,
-/// scatter; equal for all_to_all. all_to_all with counts (elements to and from each member, packed
-/// in member order) is the uneven form. `root` is a position in the group.
+/// parts. They have equal sizes for all_reduce, broadcast and reduce (in place when they are the
+/// same slice) and for all_to_all; receive = group size x send for all_gather, and for gather at
+/// the root; the reverse for reduce_scatter and scatter. An all_to_all with counts (elements to and
+/// from each member, packed in member order) is the uneven form. `root` is a position in the group.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;
@@ -78,7 +79,7 @@ struct Collective {
 
 enum class Direction : std::uint8_t { send, receive };
 
-/// One message of an Exchange, with the rank `offset` steps along `axis` (wrapping).
+/// One message of an Exchange, with the rank `offset` steps along `axis` (wrapping around).
 struct Transfer {
   Direction direction = Direction::send;
   mesh::Axis axis = mesh::Axis::pp;
@@ -93,35 +94,35 @@ struct Exchange {
   Transport transport = Transport::nccl;
 };
 
-/// dst = src, over batch x rows x columns; either side may be strided or in another space.
+/// Copies dst = src, over batch x rows x columns; either side may be strided or in another space.
 struct Copy {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{}, dst{};
 };
 
-/// dst = a + scale * b, over rows x columns; the product may be rounded or not before the sum is.
-/// dst may be an operand. Integers wrap, and their scale is a whole number.
+/// Adds dst = a + scale * b, over rows x columns; the product may or may not be rounded before it
+/// is added. dst may be an operand. Integers wrap, and their scale is a whole number.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
   Matrix a{}, b{}, dst{};
   double scale = 1;
 };
 
-/// How a cast is scaled. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
+/// The scaling of a cast. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
 /// largest element comes close to `target` (program/low_precision.hpp has the exact rule); by 1
 /// when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
-/// dst (rows x columns) and transposed (columns x rows), either of which may have no buffer,
-/// = scale * src (rows x columns) in their element type, rounded once to nearest even; fp8
-/// saturates at its largest finite value. With amax, 1/scale goes to `descale`, one f32 element.
-/// The transposed copy exists because fp8 GEMMs want both operands contiguous along k.
+/// Casts src (rows x columns): dst (rows x columns) and transposed (columns x rows), either of
+/// which may have no buffer, become scale * src in their element type, rounded once to nearest
+/// even; fp8 saturates at its largest finite value. With amax, 1/scale is written to `descale`, one
+/// f32 element. The transposed copy exists because fp8 GEMMs need both operands contiguous along k.
 struct Cast {
   std::uint32_t rows = 1, columns = 0;
   Matrix src{}, dst{}, transposed{};
   CastScale scaling = CastScale::fixed;
   double scale = 1;   ///< of a fixed cast
-  double target = 0;  ///< of amax: the largest finite value of the type, as a rule
+  double target = 0;  ///< of amax: usually the largest finite value of the type
   BufferId descale = no_buffer;
 };
 
@@ -129,11 +130,11 @@ enum class FillSource : std::uint8_t { random, normal, constant };
 
 /// Fills a shard's elements, of any type. random: draws from (key, global index) a value on a grid
 /// that is exact in bf16, an integer in -range ... range times 2^exponent; the same element gets
-/// the same value on every mesh and executor. normal: draws likewise a number with all the digits
-/// of its type and the exponents of a normal of deviation 2^exponent, for types that are not
-/// integers: multiplying such numbers takes the power that a trainer's take. constant: `value`.
-/// Integer types take whole numbers, modulo 2^bits. A small range and few elements that are not 0
-/// keep sums over many ranks exact in types of few digits.
+/// the same value on every mesh and executor. normal: draws in the same way a number with all the
+/// digits of its type and the exponents of a normal distribution of deviation 2^exponent, for types
+/// that are not integers: multiplying such numbers takes as much power as multiplying a trainer's.
+/// constant: `value`. Integer types take whole numbers, modulo 2^bits. A small range and few
+/// elements that are not 0 keep sums over many ranks exact in types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};
@@ -142,17 +143,16 @@ struct Fill {
   std::int32_t exponent = 0;
   double value = 0;
   std::int32_t range = 127;  ///< random: 1 ... 127
-  std::uint32_t one_in = 1;  ///< random: on average one of so many elements is drawn, others are 0
+  std::uint32_t one_in = 1;  ///< random: one in this many elements is drawn, others are 0
 };
 
 enum class Optimizer : std::uint8_t { sgd, adam };
 
-/// One optimizer step on a slice, element by element. g = gradient * gradient_scale.
+/// One optimizer step on a slice, element by element, with g = gradient * gradient_scale.
 /// sgd:  w -= rate * g.
-/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), is
-/// multiplied
-///       by (beta1, beta2) once per play, and starts at (1, 1).
-/// w is `master` where there is one (then `weight` gets it rounded), else `weight`.
+/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), starts at
+///       (1, 1), and is multiplied by (beta1, beta2) once per play.
+/// w is `master` if there is one (`weight` then receives it rounded), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;
   Slice weight{}, master{}, gradient{}, moment1{}, moment2{}, powers{};
@@ -161,8 +161,8 @@ struct Update {
 };
 
 /// Advice about the pages of managed memory, which lie with the host or with the device. A prefetch
-/// moves them there, in stream order; advice takes effect when it is issued. read_mostly:
-/// both keep copies; prefer: pages stay there when the other side touches them.
+/// moves them there, in stream order; other advice takes effect when it is issued. read_mostly:
+/// both sides keep copies; prefer: pages stay on that side when the other side touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
   prefetch_host,
@@ -173,16 +173,17 @@ enum class Advice : std::uint8_t {
   unset_preferred,
 };
 
-/// Advice about a slice of managed memory: it changes no element. Nothing on devices whose memory
-/// is the host's.
+/// Gives advice about a slice of managed memory, which changes no element. It has no effect on
+/// devices whose memory is the host's.
 struct Advise {
   Slice slice{};
   Advice advice = Advice::prefetch_device;
 };
 
-/// Root-mean-square norm of each row (Zhang & Sennrich, arXiv 1910.07467), without learned gains:
-/// y = s / sqrt(mean(s^2) + epsilon), where s = x, or x + addend, then also written to `sum`.
-/// `inverse` gets 1 / sqrt(...) of each row, in f32, or f64 where x is. y may be s.
+/// Root-mean-square norm of each row (Zhang & Sennrich, arXiv 1910.07467), without learned gains: y
+/// = s / sqrt(mean(s^2) + epsilon), where s = x, or s = x + addend, which is then also written to
+/// `sum`. `inverse` receives 1 / sqrt(...) of each row, in f64 if x is f64, else in f32. y may be
+/// s.
 struct Norm {
   std::uint32_t rows = 0, columns = 0;
   Matrix x{}, addend{}, sum{}, y{};
@@ -190,8 +191,8 @@ struct Norm {
   double epsilon = 1e-5;
 };
 
-/// dx = inverse * (dy - y * mean(dy * y)) + addend, row by row, where y = s * inverse of the Norm
-/// before; without a buffer the addend is 0. dx may be dy or addend.
+/// dx = inverse * (dy - y * mean(dy * y)) + addend, row by row, where y = s * inverse of the
+/// preceding Norm; without a buffer the addend is 0. dx may be dy or addend.
 struct NormGradient {
   std::uint32_t rows = 0, columns = 0;
   Matrix dy{}, s{}, addend{}, dx{};
@@ -228,30 +229,32 @@ struct SoftmaxGradient {
   Matrix y{}, dy{}, dx{};
 };
 
-/// Selects of each `block` consecutive elements of src (the last block may be short) the `keep` of
-/// largest magnitude, of equal ones the first: values and their places in src as i32, `keep` of
-/// each block, in order of place; places beyond a short block's elements are -1, their values 0.
-/// src keeps what was not taken, and 0 where it was: what error feedback adds to the next step
-/// (Stich et al., arXiv 1809.07599).
+/// Selects from each `block` consecutive elements of src (the last block may be short) the `keep`
+/// of largest magnitude, the first of equal ones. It writes values and their places in src as i32,
+/// `keep` of each block, in order of place; places beyond a short block's elements are -1, with the
+/// value 0. src keeps the elements that were not selected and is set to 0 at the others: error
+/// feedback adds this rest to the next step (Stich et al., arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
 };
 
-/// Blocks of `block` elements, the last of which may be short.
+/// Returns the number of blocks of `block` elements, the last of which may be short.
 [[nodiscard]] constexpr std::uint64_t block_count(std::uint64_t elements, std::uint32_t block) {
   return (elements + block - 1) / block;
 }
 
-/// dst = the sum of `parts` lists as Select writes them, one after the other in values and places;
-/// 0 where none has an element. Parts are added in order, so that equal lists give equal bits.
+/// dst = the sum of `parts` lists in the format that Select writes, one after the other in values
+/// and places; 0 where no list has an element. Parts are added in order, so that equal lists give
+/// equal bits.
 struct Spread {
   std::uint32_t block = 0, keep = 0, parts = 1;
   Slice values{}, places{}, dst{};
 };
 
-/// Row i of dst = scale * the sum of `each` rows of src, those that from[i * each ...] name, in
-/// order; no_row is a row of zeros. Tokens go to experts and come back by it.
+/// Row i of dst = scale * the sum of `each` rows of src, whose numbers are in from[i * each ...],
+/// added in order; no_row is a row of zeros. It dispatches tokens to experts and combines the
+/// results.
 struct Rows {
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
   std::uint32_t rows = 0, columns = 0, each = 1;
@@ -260,10 +263,11 @@ struct Rows {
   std::vector<std::uint32_t> from{};
 };
 
-/// The checksum of src (batch x rows x columns elements of any type): sum gets that of their bits
-/// (program/fill_and_checksum.hpp), and how many of them are infinite or not a number; two i64
-/// elements. `flip`, where it has a buffer, holds two i64 elements as well: the index of an element
-/// of src, in row-major order, and the bits of it that are flipped before the sum is taken.
+/// The checksum of src (batch x rows x columns elements of any type): `sum` receives two i64
+/// elements, the checksum of the elements' bits (program/fill_and_checksum.hpp) and the number of
+/// elements that are infinite or not a number. If `flip` has a buffer, it holds two i64 elements as
+/// well: the index of an element of src, in row-major order, and the bits of it that are flipped
+/// before the sum is taken.
 struct Checksum {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{};
@@ -274,7 +278,8 @@ using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, 
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
                              SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
-/// The kind of an op, for tables and cost models: collectives one by one, the rest by payload.
+/// The kind of an op, for tables and cost models: each collective is a kind, other ops are named by
+/// payload.
 enum class OpKind : std::uint8_t {
   gemm,
   all_reduce,
@@ -310,7 +315,7 @@ inline constexpr std::size_t op_kind_count = 27;
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
 }
-/// copy and advise copy; what neither communicates nor copies computes.
+/// True if an op of this kind computes: it neither communicates nor copies (copy and advise copy).
 [[nodiscard]] constexpr bool computes(OpKind kind) {
   return !communicates(kind) && kind != OpKind::copy && kind != OpKind::advise;
 }
@@ -323,13 +328,13 @@ inline constexpr std::size_t phase_count = 6;
 using StreamId = std::uint8_t;
 inline constexpr std::size_t max_streams = 12;
 
-/// "The first `count` ops of `stream` have finished."
+/// A wait until the first `count` ops of `stream` have finished.
 struct Wait {
   StreamId stream = 0;
   std::uint32_t count = 0;
 };
 
-/// Where in the model an op stands; -1 = nowhere in particular.
+/// The place of an op in the model; -1 = no particular one.
 struct Place {
   Phase phase = Phase::setup;
   std::int32_t layer = -1;
@@ -345,11 +350,12 @@ struct Op {
   std::uint32_t wait_begin = 0;  ///< into Program::waits
 };
 
-/// "gemm layer 3 mb 0": the name of an op in timelines.
+/// Returns the name of an op in timelines: "gemm layer 3 mb 0".
 [[nodiscard]] std::string label(OpKind kind, const Place& place);
 
-/// The ranks of a mesh that `rank` communicates with in an op: the members of a collective's group,
-/// itself included, and the other end of each message of an exchange; none of other ops.
+/// Returns the ranks of a mesh that `rank` communicates with in an op: the members of a
+/// collective's group, itself included, or the other end of each message of an exchange; none for
+/// other ops.
 [[nodiscard]] std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank);
 
 }  // namespace isoscale::program

@@ -17,8 +17,8 @@ std::uint64_t matrix_elements(const Matrix& matrix, const Extents& extents) {
   return extents.rows * extents.columns * (is_shared ? 1 : extents.batch);
 }
 
-/// Rows that are named, each read as often as it is, and rows that are written; the table of names
-/// is small beside them.
+/// Counts the rows that are read, as often as they are named, and the rows that are written; the
+/// table of names is small beside them.
 std::uint64_t moved_elements(const Rows& op) {
   const auto named =
       op.from.size() - static_cast<std::size_t>(std::ranges::count(op.from, Rows::no_row));
@@ -30,7 +30,7 @@ bool same(const Slice& a, const Slice& b) {
          a.axis == b.axis;
 }
 
-/// The op's matrix that a slice belongs to.
+/// Returns the op's matrix that a slice belongs to.
 std::optional<Output> as_matrix(const Payload& payload, const Slice& slice) {
   if (const auto* rows = std::get_if<Rows>(&payload)) {
     return Output{.matrix = rows->dst, .extents = {rows->rows, rows->columns}};
@@ -49,7 +49,7 @@ bool has_gaps(const Payload& payload) {
   return extents[0] * extents[1] * extents[2] != fill->dst.count;
 }
 
-/// The last element + 1 that a strided matrix touches.
+/// Returns the last element + 1 that a strided matrix touches.
 std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   const auto& [rows, columns, batch] = extents;
   if (rows == 0 || columns == 0 || batch == 0) return 0;
@@ -68,7 +68,7 @@ Mistake up_mistake(ActivationKind kind, const Matrix& up) {
   return is_gated ? "swiglu without its second operand" : "gelu with a second operand";
 }
 
-/// Operands that are missing, or one too many.
+/// Says which operands are missing or superfluous.
 Mistake operand_mistake(const Payload& payload) {
   if (const auto* norm = std::get_if<Norm>(&payload)) {
     if (exists(norm->addend) != exists(norm->sum)) {
@@ -118,7 +118,7 @@ Mistake mistake_of(const Spread& op) {
   return lists_mistake(op.dst.count, op.block, op.keep, op.parts, op.values, op.places);
 }
 
-/// Rows that fit into the slice of a matrix.
+/// Returns the number of rows that fit into the slice of a matrix.
 std::uint64_t rows_in(const Matrix& matrix, std::uint32_t columns) {
   if (matrix.slice.count < columns) return 0;
   if (matrix.row_stride == 0) return 1;
@@ -168,7 +168,7 @@ std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
   }
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
-  // Where a slice is that of a matrix, less what lies between its rows.
+  // If a slice belongs to a matrix, the elements between the matrix's rows do not count.
   for_each_matrix(payload, [&](const Matrix& matrix, const Extents& extents) {
     const std::uint64_t size = element_size(program.buffers[matrix.slice.buffer].dtype);
     bytes -= matrix.slice.count * size;

@@ -14,14 +14,14 @@
 #include "program/op.hpp"
 #include "program/program.hpp"
 
-/// The operands of ops: which elements an op reads and writes, as slices and as matrices, how many
-/// bytes these are, and if they fit together.
+/// The operands of ops: the elements that an op reads and writes, as slices and as matrices, the
+/// number of their bytes, and checks that they fit together.
 namespace isoscale::program {
 
 enum class Mode : std::uint8_t { read, write };
 
-/// Elements begin ... end-1 of a buffer; for a slice that moves with a coordinate, all that any
-/// coordinate may touch.
+/// Elements begin ... end-1 of a buffer; for a slice that moves with a coordinate, all elements
+/// that any coordinate may touch.
 struct Access {
   BufferId buffer = no_buffer;
   std::uint64_t begin = 0, end = 0;
@@ -36,12 +36,13 @@ struct Access {
           .mode = mode};
 }
 
-/// The one element of a buffer that holds a scale; no slice when there is no buffer.
+/// Returns the slice of the one element that holds a scale; a slice without a buffer if there is
+/// none.
 [[nodiscard]] inline Slice scalar(BufferId buffer) {
   return {.buffer = buffer, .offset = 0, .count = 1};
 }
 
-/// Calls visit(slice, mode) for each slice of the op that exists, reads before writes.
+/// Calls visit(slice, mode) for each slice of the op that has a buffer, reads before writes.
 template <class Visit>
 void for_each_slice(const Payload& payload, const Visit& visit) {
   const auto read = [&](const Slice& slice) {
@@ -149,7 +150,7 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
     void operator()(const Update& op) const {
       r(op.gradient);
       for (const Slice* slice : {&op.weight, &op.master, &op.moment1, &op.moment2, &op.powers}) {
-        w(*slice);  // read and written; a write conflicts with all that a read does
+        w(*slice);  // read and written; a write conflicts with all that a read conflicts with
       }
     }
   };
@@ -162,8 +163,8 @@ struct Extents {
 
 [[nodiscard]] inline bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
 
-/// Calls visit(matrix, extents) for each matrix of the op that exists; one that is read and written
-/// is named once for each. Nothing for ops that have slices instead.
+/// Calls visit(matrix, extents) for each matrix of the op that has a buffer; one that is read and
+/// written is visited twice. Ops that have slices instead of matrices get no call.
 template <class Visit>
 void for_each_matrix(const Payload& payload, const Visit& visit) {
   struct Visitor {
@@ -219,29 +220,28 @@ void for_each_matrix(const Payload& payload, const Visit& visit) {
   std::visit(Visitor{visit}, payload);
 }
 
-/// Bytes of a slice's elements; 0 without a buffer.
+/// Returns the bytes of a slice's elements; 0 without a buffer.
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
-/// Bytes that an op which does not communicate reads and writes, each operand once: a strided
-/// matrix counts its elements and not what lies between them, one that serves a whole batch counts
+/// Returns the bytes that an op which does not communicate reads and writes, counting each operand
+/// once. A strided matrix counts only its elements, and a matrix that serves a whole batch counts
 /// once.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
-/// Elements that an op writes, and no others between them.
+/// The elements that an op writes, without gaps between them.
 struct Output {
   Matrix matrix{};
   Extents extents{};
 };
 
-/// The elements that an op writes; a Fill with gaps between its elements counts as none.
+/// Returns the elements that an op writes; a Fill with gaps between its elements counts as none.
 [[nodiscard]] std::vector<Output> outputs_of(const Payload& payload);
 
-/// Says why an op by itself is malformed: a matrix reaches beyond its slice, or operands do not go
-/// together. Nothing when it is well formed.
+/// Says why an op by itself is malformed: a matrix reaches beyond its slice, or operands do not fit
+/// together. Absent if it is well formed.
 [[nodiscard]] std::optional<std::string> shape_mistake(const Payload& payload);
 
-/// Says why the extents or the indices of a Select, Spread or Rows are wrong; nothing for other
-/// ops.
+/// Says why the extents or the indices of a Select, Spread or Rows are wrong; absent for other ops.
 [[nodiscard]] std::optional<std::string> list_mistake(const Payload& payload);
 
 }  // namespace isoscale::program

@@ -12,8 +12,8 @@
 #include "program/op.hpp"
 #include "program/program.hpp"
 
-/// A program without its data: what is done, when, after what and with whom, and how much of it.
-/// Matching, simulation, the run file and the analysis need no more.
+/// A program without its data: which ops run, in which order, with which partners, and how much
+/// they move. Matching, simulation, the run file and the analysis need no more.
 namespace isoscale::program {
 
 struct OutlineTransfer {
@@ -23,14 +23,14 @@ struct OutlineTransfer {
   std::uint64_t bytes = 0;
 };
 
-/// The extents of a matrix multiplication, m x k times k x n, `batch` times; all 0 for other ops
-/// and where a file from before schema 1.6 does not tell.
+/// The extents of a matrix multiplication, m x k times k x n, `batch` times. They are all 0 for
+/// other ops, and for files from before schema 1.6, which do not hold them.
 struct GemmShape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 0;
   auto operator<=>(const GemmShape&) const = default;
 };
 
-/// "64 x 256 x 64" for m x n x k, "32 x 32 x 16, batch 8".
+/// Returns m x n x k as "64 x 256 x 64", or "32 x 32 x 16, batch 8".
 [[nodiscard]] std::string to_string(const GemmShape& shape);
 
 struct OutlineOp {
@@ -51,8 +51,8 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };
 
-/// True if an op passes messages between pipeline stages, whose schedule has a bubble: rings along
-/// other axes have none. An exchange whose axes are not known counts.
+/// True if an op passes messages between pipeline stages, whose schedule has a bubble; rings along
+/// other axes have none. An exchange whose axes are not known counts as such an op.
 [[nodiscard]] inline bool between_stages(const OutlineOp& op) {
   return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));
 }

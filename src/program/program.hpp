@@ -14,7 +14,7 @@
 
 namespace isoscale::program {
 
-/// A straight list of ops on streams; order of the list = order of issue. It never branches.
+/// A straight list of ops on streams, in the order of issue. It never branches.
 struct Program {
   std::vector<Op> ops;
   std::vector<Wait> waits;
@@ -24,27 +24,27 @@ struct Program {
   }
 };
 
-/// Which of a rank's programs: 0 is setup, 1 + i is steps[i].
+/// Selects one of a rank's programs: 0 is setup, 1 + i is steps[i].
 enum class Section : std::uint32_t { setup, step };
 [[nodiscard]] constexpr Section step_section(std::size_t i) {
   return static_cast<Section>(1 + static_cast<std::uint32_t>(i));
 }
 
-/// Elements that every mesh of one model must agree on: an output, a gradient, an updated weight.
+/// Elements on which all meshes of one model must agree: an output, a gradient, an updated weight.
 struct Observable {
   std::string name;  ///< of the global tensor, "layer3.qkv.gradient"
   Slice slice;
   Shard shard;
 };
 
-/// The programs that one rank plays over one buffer table: `setup` once, then its steps, each again
-/// and again and in any order. A training workload has one step, a micro-benchmark one for each
-/// thing it times.
+/// The programs that one rank plays over one buffer table: `setup` once, then its steps, each
+/// repeatedly and in any order. A training workload has one step, a micro-benchmark one for each
+/// configuration that it times.
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
 
-  /// Bytes that lie in the host's memory whatever plays the program: pinned and pageable buffers.
+  /// Returns the bytes that lie in the host's memory on every device: pinned and pageable buffers.
   [[nodiscard]] std::uint64_t host_bytes() const {
     return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
            arena_bytes[static_cast<std::size_t>(Space::pageable)];
@@ -60,7 +60,7 @@ struct RankProgram {
   [[nodiscard]] const Program& section(Section which) const {
     return which == Section::setup ? setup : steps.at(static_cast<std::size_t>(which) - 1);
   }
-  /// Setup and the steps, in order.
+  /// Returns setup and the steps, in order.
   [[nodiscard]] std::vector<const Program*> sections() const {
     std::vector<const Program*> all{&setup};
     for (const Program& step : steps) all.push_back(&step);
@@ -68,7 +68,7 @@ struct RankProgram {
   }
 };
 
-/// The programs of all ranks of a point. Ranks that are alike share one.
+/// The programs of all ranks of a point. Ranks with equal programs share one.
 struct ProgramSet {
   mesh::Shape mesh;
   std::vector<RankProgram> programs;

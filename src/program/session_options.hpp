@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-/// How a session differs from the usual one, and what is slowed down on purpose.
+/// The options of a session that differ from the usual ones, and the faults that are injected.
 namespace isoscale::program {
 
-/// Communication between two ranks takes `factor` times as long. The ranks are those of the launch
-/// in what was asked for, and those of the point where it is played.
+/// A fault that makes communication between two ranks take `factor` times as long. The ranks are
+/// those of the launch in the user's request, and those of the point where it is played.
 struct SlowLink {
   int low = 0, high = 0;
   double factor = 1;
@@ -20,15 +20,16 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 
-/// A rank may get stuck in the middle of its third step.
+/// The fault that a rank gets stuck in the middle of its third step, by spinning or by failing.
 enum class Stuck : std::uint8_t { no, spins, fails };
 
 /// The faults that are injected into one rank.
 struct Faults {
-  double gemm_factor = 1;  ///< every GEMM takes so many times as long
-  double gemm_rate = 0;    ///< FLOP/s that GEMMs wait at instead of multiplying; 0 = they multiply
+  double gemm_factor = 1;  ///< every GEMM takes this many times as long
+  double gemm_rate = 0;    ///< FLOP/s at which GEMMs wait instead of multiplying; 0 = they multiply
   std::vector<SlowLink> slow_links = {};  ///< that end at this rank
-  /// Mean share by which compute ops are lengthened, each by an exponentially distributed one.
+  /// The mean share by which compute ops are lengthened; each op draws from an exponential
+  /// distribution.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< of the jitter
   Stuck stuck = Stuck::no;
@@ -41,18 +42,18 @@ struct Faults {
   bool operator==(const Faults&) const = default;
 };
 
-/// local: the library is told of the memory that it communicates from, before it does.
+/// local: the library is told in advance about the memory that it communicates from.
 enum class Registration : std::uint8_t { none, local };
 [[nodiscard]] constexpr std::string_view name(Registration registration) {
   return registration == Registration::local ? "local" : "none";
 }
 
-/// The wishes for one session; an executor that cannot fulfil one says so.
+/// The requests for one session; an executor that cannot fulfil one says so.
 struct SessionOptions {
   std::string collective_algorithm{};  ///< that the library must use; "" = its own choice
-  std::string collective_protocol{};   ///< "" = its own choice
+  std::string collective_protocol{};   ///< that the library must use; "" = its own choice
   Registration registration = Registration::none;
-  std::optional<int> numa_node{};  ///< where host memory lies; absent: where it comes to lie
+  std::optional<int> numa_node{};  ///< node of host memory; absent: the system's choice
   Faults faults{};                 ///< of this rank
 
   bool operator==(const SessionOptions&) const = default;

@@ -19,20 +19,20 @@ namespace {
 
 /// Arenas at most this much above the peak of bytes in use stay as they are.
 constexpr double good_enough = 1.02;
-/// So many buffers are compared in pairs within some tens of milliseconds.
+/// This many buffers are compared in pairs within some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Dropping looks at all that is placed, so it is not done at every place.
+/// Dropping checks every placed buffer, so it is not done for each new one.
 constexpr std::size_t places_between_drops = 32;
 
-/// From when to when a buffer needs its storage, as far as the order of ops is known.
+/// The time over which a buffer needs its storage, as far as the order of ops is known.
 struct Lifetime {
   BufferId buffer = no_buffer;
   std::uint64_t bytes = 0;                          ///< Arena::footprint
-  std::size_t first_section = 0, last_section = 0;  ///< those with ops that use it
-  std::size_t first_op = 0, last_op = 0;            ///< of all sections, numbered in program order
-  bool ends = false;  ///< released, and used in one section only: it keeps nothing for another play
-  Clock known;        ///< what has finished, in the first section, before any op that uses it
-  Clock users;        ///< the ops that use it, in the last section
+  std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
+  std::size_t first_op = 0, last_op = 0;  ///< over all sections, numbered in program order
+  bool ends = false;  ///< released, and used in one section only: it keeps no data for another play
+  Clock known;        ///< ops of the first section that finish before any op that uses it
+  Clock users;        ///< ops of the last section that use it
 };
 
 bool is_before(const Lifetime& a, const Lifetime& b) {
@@ -41,20 +41,21 @@ bool is_before(const Lifetime& a, const Lifetime& b) {
          (a.last_section == b.first_section && b.known.covers(a.users));
 }
 
-/// Where buffers may lie.
+/// Offsets at which buffers may lie.
 struct Packing {
   std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
-  std::uint64_t bytes = 0;             ///< extent
+  std::uint64_t bytes = 0;             ///< extent of all buffers
 };
 
-/// Places buffers one by one, each in the tightest gap between those that may be in use at the same
-/// time.
+/// Places buffers one by one, each in the tightest gap between the buffers that may be in use at
+/// the same time.
 class Packer {
  public:
   explicit Packer(const std::vector<Lifetime>& lifetimes)
       : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
 
-  /// The largest first, and of equal ones those that are used last. Compares all with all.
+  /// Places the largest first, and of equal ones those that are used last. Compares each buffer
+  /// with all others.
   [[nodiscard]] Packing by_size() {
     for (const std::size_t i : ordered([&](const Lifetime& life) {
            return std::tuple{life.bytes, life.last_op};
@@ -64,13 +65,14 @@ class Packer {
     return std::move(result_);
   }
 
-  /// From the last that is used to the first; what never ends comes before all. Looks only at those
-  /// that some of the rest may be in use beside, and makes more gaps.
+  /// Places the buffer that is used last first; buffers that never end come before all others.
+  /// Compares each buffer only with those that may be in use beside some of the remaining ones, and
+  /// leaves more gaps.
   [[nodiscard]] Packing by_end() {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
       return std::tuple{!life.ends, life.last_op, life.bytes};
     });
-    // The ops that use a buffer or any that is placed after it, in its last section.
+    // users[i] are the ops that use buffer i or any buffer placed after it, in its last section.
     std::vector<Clock> users(order.size());
     for (std::size_t i = order.size(); i-- > 0;) {
       const Lifetime& mine = lives_[order[i]];
@@ -81,7 +83,7 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      // Those that stay a little longer change nothing: they are in no later buffer's way.
+      // Dropping some buffers a little later changes nothing: they conflict with no later buffer.
       if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }
@@ -89,7 +91,8 @@ class Packer {
   }
 
  private:
-  /// `first_op` and `last_op` are those of `life`: most buffers can be told apart by them alone.
+  /// A placed buffer. `first_op` and `last_op` are copies from `life`: they alone decide most
+  /// comparisons.
   struct Placed {
     std::uint64_t offset = 0, end = 0;
     std::size_t first_op = 0, last_op = 0;
@@ -109,7 +112,7 @@ class Packer {
     return order;
   }
 
-  /// Forgets buffers that begin once all of `users` have finished.
+  /// Drops buffers that begin once all of `users` have finished.
   void drop_after(std::size_t section, const Clock& users) {
     std::erase_if(placed_, [&](const Placed& other) {
       return other.life->first_section > section ||
@@ -145,7 +148,7 @@ class Packer {
   std::vector<Placed> placed_;  ///< by offset
 };
 
-/// Lists the buffers that are used with all but their clocks.
+/// Lists the buffers that are used, without their clocks.
 std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives(program.buffers.size());
   std::size_t section = 0, number = 0;
@@ -174,7 +177,7 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-/// The most bytes in use at one op of a program that is played in program order, per space.
+/// Returns the most bytes in use at one op of a program that is played in program order, per space.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
                                              const std::vector<Lifetime>& lives) {
   std::size_t ops = 0;
@@ -259,7 +262,7 @@ Arena::Block Arena::cut(const Stretch& stretch, std::uint64_t bytes) {
 
 Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
   Block block{.offset = end_, .birth = {}};
-  // A free block at the very end is grown rather than left behind.
+  // A free block at the very end is extended rather than left behind.
   if (!free_.empty()) {
     const Free& last = free_.back();
     if (last.end() == end_ && last.bytes < bytes && known.covers(last.last_users)) {
@@ -311,8 +314,8 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives = lifetimes(program, released);
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
-  // Kernels reach symmetric buffers on their peers at the addresses that they have here: programs
-  // of such peers have the same ops and buffers, and thus the same places.
+  // Kernels reach symmetric buffers of their peers at this rank's own offsets. Programs of such
+  // peers have the same ops and buffers, so they get the same places.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];
     if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;

@@ -34,8 +34,8 @@ bool has_messages(const program::OutlineSet& set, mesh::Axis axis) {
   });
 }
 
-/// For each coordinate of `axis` the first one like it: ranks that differ in nothing else have the
-/// same program.
+/// Returns for each coordinate of `axis` the first coordinate like it. Two are alike if ranks that
+/// differ only in them have the same program.
 std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const mesh::Shape& shape,
                              mesh::Axis axis) {
   const std::size_t stride = at(mesh::stride(shape, axis)), extent = at(shape[axis]);
@@ -57,7 +57,8 @@ std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const me
   return first;
 }
 
-/// The number of each kept coordinate among those that are kept, for every coordinate.
+/// Returns for every coordinate the number, among the kept ones, of the coordinate that represents
+/// it.
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -67,10 +68,10 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// One rank communicates so: the distinct groups and messages of its program.
+/// The ways in which ranks communicate: the distinct groups and messages of their programs.
 struct Ways {
   std::set<mesh::AxisSet> groups;
-  std::set<std::pair<mesh::Axis, int>> messages;  ///< sent, by offset
+  std::set<std::pair<mesh::Axis, int>> messages;  ///< axis and offset of sent messages
 };
 
 Ways ways_of(const program::OutlineSet& set) {
@@ -89,7 +90,7 @@ Ways ways_of(const program::OutlineSet& set) {
   return ways;
 }
 
-/// Gives equal places equal numbers, and joins them to the numbers that ranks have so far.
+/// Gives equal places equal numbers, and combines them with the numbers that the ranks have so far.
 class PlaceNumbers {
  public:
   explicit PlaceNumbers(std::size_t ranks) : number_(ranks) {}
@@ -111,7 +112,8 @@ class PlaceNumbers {
   std::vector<std::uint32_t> number_;
 };
 
-/// Per rank of the mesh a number; ranks with the same one see the network alike.
+/// Returns a number for each rank of the mesh; ranks with the same number have equal places in all
+/// groups and messages.
 std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, const mesh::Shape& shape,
                                          const Layout& layout) {
   PlaceNumbers numbers{at(shape.size())};
@@ -128,7 +130,7 @@ using timeline::IntervalSet;
 using units::Nanoseconds;
 
 constexpr int most_rounds = 12;
-/// Rounds of the stretch by overlap end when a step changes by less than this share.
+/// The rounds of stretching by overlap end when a step changes by less than this share.
 constexpr double small_change = 1e-4;
 
 using Steady = CoarseSteady;
@@ -160,8 +162,8 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, c
   return timeline;
 }
 
-/// The times at which a rank did ops of one kind; of communication only the time after the last
-/// arrival: who waits moves nothing.
+/// Returns the times at which a rank ran ops of one kind. An op of communication counts only from
+/// the last arrival on, since a rank that waits moves no data.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {
@@ -184,10 +186,10 @@ Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
   return beside;
 }
 
-/// A table per class: `costs`, stretched by what ran beside each op in `timeline`, which was played
-/// with `played`. An op that takes f times as long beside the other kind does 1/f of its work in a
-/// second of it: of b seconds of work, a share s of its time beside, it takes b / (1 - s (1 -
-/// 1/f)).
+/// Returns a table per class: `costs`, stretched by the ops that ran beside each op in `timeline`,
+/// which was played with the costs `played`. An op that takes f times as long beside the other kind
+/// does 1/f of its work in a second of it: b seconds of work, with a share s of the time beside the
+/// other kind, take b / (1 - s (1 - 1/f)).
 Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
                 const timeline::Timeline& timeline, const Overlap& overlap) {
   Costs result;
@@ -217,7 +219,8 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
   return result;
 }
 
-/// Halfway: rounds that jump to and fro between two solutions come to rest.
+/// Moves the costs only halfway from the last ones, so that rounds that alternate between two
+/// solutions converge.
 void move_halfway(Costs& costs, const Costs& before) {
   for (std::size_t rank = 0; rank < costs.tables.size(); ++rank) {
     const std::vector<Nanoseconds>& old = before.tables[before.table_of_rank[rank]];
@@ -279,7 +282,7 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
 Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
                   const Machine& machine, const Layout& layout) {
   const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
-  // Of each class, a rank for each of the ways that its ranks lie on the nodes.
+  // Each class is represented by one rank for each of the ways in which its ranks lie on the nodes.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);

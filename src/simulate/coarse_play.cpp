@@ -16,8 +16,8 @@
 namespace isoscale::simulate {
 namespace {
 
-/// The same loop as program::Matcher, on coarse programs: what it does op by op for one rank is
-/// done here chain by chain for a whole group.
+/// Runs the same loop as program::Matcher on coarse programs: it does chain by chain, for a whole
+/// group, what the Matcher does op by op for one rank.
 class Play {
  public:
   Play(const CoarseSet& set, const CoarseOptions& options)
@@ -68,10 +68,10 @@ class Play {
  private:
   struct Lane {
     std::uint32_t position = 0;   ///< coarse ops done
-    std::uint32_t link = 0;       ///< of the chain at `position`
+    std::uint32_t link = 0;       ///< link of the chain at `position`
     std::uint32_t unmatched = 0;  ///< messages of a posted exchange that have no partner yet
     bool posted = false;
-    double free = 0;    ///< end of what it did last
+    double free = 0;    ///< end of its last work or meeting
     double start = 0;   ///< of the posted op, or of the chain's next link
     double latest = 0;  ///< arrival among an exchange's partners
   };
@@ -122,7 +122,7 @@ class Play {
     }
   }
 
-  /// The time that a rank takes for a piece of work, in this play.
+  /// Returns the time that a rank takes for a piece of work in this play.
   double time_of(RankState& rank, const Work& work, bool is_main) {
     double extra = work.compute * (rank.factor - 1);
     if (options_.op_noise > 0 && work.spread > 0) {
@@ -180,7 +180,7 @@ class Play {
     group.push_back(who);
     while (group.size() == members) {
       play_links(group);
-      // Who has links left is at the next one already.
+      // Members with links left wait at their next link already.
       std::erase_if(group, [&](const Arrival& member) {
         const CoarseOp& chain = op_at(member);
         Lane& state = lane(member);
@@ -212,7 +212,7 @@ class Play {
     }
   }
 
-  /// One link of members with different programs.
+  /// Plays one link of members with different programs.
   void play_link(const std::vector<Arrival>& group) {
     double latest = 0;
     for (const Arrival& member : group) {
@@ -231,7 +231,7 @@ class Play {
     }
   }
 
-  /// Links of members with one program: after the first they are all at the same time.
+  /// Plays links of members with one program: after the first link they are all at the same time.
   void play_like_links(const std::vector<Arrival>& group, const CoarseOp& op, std::uint32_t count) {
     const CoarseProgram& program = set_.of(group.front().rank);
     const std::uint32_t from = op.first + lane(group.front()).link;
@@ -304,7 +304,8 @@ class Play {
     return true;
   }
 
-  /// Joins the lanes of a rank that has played everything, and begins its next play.
+  /// Joins the lanes of a rank that has finished its play, and begins its next one; returns false
+  /// if the rank is still at its play, or has no more plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[at(rank)];
     if (state.play == options_.plays) return false;
@@ -332,8 +333,8 @@ class Play {
 
 constexpr int most_plays = 16;
 
-/// The state between plays is when each rank has drained. Costs are whole nanoseconds; what differs
-/// by less was rounded.
+/// True if a play moved every rank by the same time. The state between two plays is when each rank
+/// has drained. Costs are whole nanoseconds, so smaller differences are rounding.
 bool moves_all_alike(const std::vector<CoarseStep>& step) {
   constexpr double rounding = 1e-3;
   const double first = step.front().end - step.front().begin;
@@ -369,8 +370,8 @@ CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
     for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
     if (i >= most_plays / 2) later_half += *std::max_element(begin.begin(), begin.end()) - before;
   }
-  // Ranks that never meet drift apart, and some programs come back to a state after several plays:
-  // the pace of the last rank over many plays.
+  // Ranks that never meet drift apart, and some programs repeat a state only after several plays:
+  // the period is then the pace of the last rank over many plays.
   steady.period = later_half / (most_plays - most_plays / 2);
   return steady;
 }

@@ -10,18 +10,18 @@
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
 
-/// A coarse program is what other ranks and other streams see of one: what lies between two
-/// meetings is one piece of work. Thousands of ranks can be played so.
+/// A coarse program keeps only what other ranks and other streams see of a program: all that lies
+/// between two meetings is one piece of work. It makes it possible to play thousands of ranks.
 namespace isoscale::simulate {
 
-/// Consecutive ops of one lane that nobody else sees, in nanoseconds.
+/// Consecutive ops of one lane that no other rank or lane sees, in nanoseconds.
 struct Work {
   double compute = 0;  ///< grows with the rank's factor
   double fixed = 0;    ///< copies, and communication with oneself
   double spread = 0;   ///< root of the sum of squares of the compute ops' times
 };
 
-/// Work, then a collective.
+/// A piece of work, followed by a collective.
 struct ChainLink {
   Work before{};
   double collective = 0;  ///< after the last arrival
@@ -29,7 +29,7 @@ struct ChainLink {
 
 enum class CoarseKind : std::uint8_t { work, chain, exchange };
 
-/// A piece of work, an exchange, or a chain: links whose collectives are of one group.
+/// A piece of work, an exchange, or a chain of links whose collectives are all of one group.
 struct CoarseOp {
   CoarseKind kind = CoarseKind::work;
   Work work{};
@@ -41,8 +41,8 @@ struct CoarseOp {
 };
 
 struct CoarseWait {
-  std::uint32_t lane = 0, count = 0;  ///< the first `count` coarse ops of `lane` are done
-  std::int32_t slot = 0;              ///< of the last of them
+  std::uint32_t lane = 0, count = 0;  ///< waits for the first `count` coarse ops of `lane`
+  std::int32_t slot = 0;              ///< slot of the last of them
 };
 
 struct CoarseMessage {
@@ -50,7 +50,7 @@ struct CoarseMessage {
   std::uint32_t box = 0;                   ///< number of its kind, as the receiver sees it
   int stride = 1, extent = 1, offset = 0;  ///< of the partner
 
-  /// The rank at the offset, wrapping around.
+  /// Returns the rank at the offset, wrapping around.
   [[nodiscard]] int partner_of(int rank) const {
     const int coordinate = rank / stride % extent;
     const int other = ((coordinate + offset % extent) % extent + extent) % extent;
@@ -64,10 +64,10 @@ struct CoarseProgram {
   std::vector<CoarseWait> waits;
   std::vector<CoarseMessage> messages;
   std::uint32_t slots = 0;
-  std::uint32_t main_lane = 0;  ///< the one that computes most
+  std::uint32_t main_lane = 0;  ///< the lane that computes most
 };
 
-/// One communicator's kind: groups along `axes` on one stream.
+/// A kind of communicator: groups along `axes` on one stream.
 struct CoarseChannel {
   mesh::AxisSet axes{};
   program::StreamId stream = 0;
@@ -88,7 +88,8 @@ struct CoarseSet {
   }
 };
 
-/// Rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops take tables[table_of_rank[r]].
+/// Converts programs: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops take
+/// tables[table_of_rank[r]].
 [[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
                                 const std::vector<program::Outline>& outlines,
                                 const std::vector<std::uint32_t>& outline_of_rank,
@@ -98,7 +99,7 @@ struct CoarseSet {
 struct CoarseOptions {
   int plays = 1;
   std::vector<double> begin{};  ///< of each rank's first play, nanoseconds; empty = all 0
-  /// A rank's compute in one play is multiplied by this; empty = 1.
+  /// Returns the factor for a rank's compute in one play; empty = 1.
   std::function<double(int rank, int play)> factor{};
   double op_noise = 0;     ///< standard deviation of each compute op's time, relative
   std::uint64_t seed = 1;  ///< of the ops' draws
@@ -107,19 +108,19 @@ struct CoarseOptions {
 /// One play on one rank, in nanoseconds.
 struct CoarseStep {
   double begin = 0, end = 0;
-  double extra = 0;  ///< what the main lane computed longer than without factor and noise
+  double extra = 0;  ///< time of the main lane's compute beyond that without factor and noise
 };
 
-/// Plays as simulate() does, and at the same times to the nanosecond where nothing is drawn: steps
+/// Plays as simulate() does, and without draws at the same times to the nanosecond. Returns steps
 /// by [play][rank]. Throws base::Error when the programs deadlock.
 [[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                                const CoarseOptions& options);
 
-/// Plays without draws until one play moves every rank by the same time, as every later one then
-/// does. `factor` multiplies each rank's compute; empty = 1.
+/// Plays without draws until one play moves every rank by the same time; every later play then does
+/// the same. `factor` multiplies each rank's compute; empty = 1.
 struct CoarseSteady {
   double period = 0;             ///< nanoseconds
-  std::vector<CoarseStep> step;  ///< one in the steady state, by rank, from the first begin
+  std::vector<CoarseStep> step;  ///< one in the steady state, by rank, counted from the first start
 };
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
 

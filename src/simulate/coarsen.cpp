@@ -12,7 +12,7 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Kinds of messages by (axis, offset as the receiver sees it).
+/// Numbers for kinds of messages, by (axis, offset as the receiver sees it).
 using Boxes = std::map<std::pair<mesh::Axis, int>, std::uint32_t>;
 
 class Coarsener {
@@ -47,14 +47,14 @@ class Coarsener {
   }
 
  private:
-  /// The place that a lane's ops go to: work collects until a meeting, a chain until another kind
-  /// of meeting.
+  /// The coarse op that a lane's ops are added to: work collects until a meeting, a chain until a
+  /// meeting of another kind.
   struct Open {
     Work work{};
     double squares = 0;
     bool has_work = false;
-    std::int64_t chain = -1;      ///< place of the chain that is being written
-    std::uint32_t waiting = ~0U;  ///< the op whose waits the next coarse op has
+    std::int64_t chain = -1;      ///< index of the chain that is being written
+    std::uint32_t waiting = ~0U;  ///< the op whose waits the next coarse op takes
   };
 
   double add_lane(std::uint32_t lane) {
@@ -78,16 +78,16 @@ class Coarsener {
         add_collective(lane, op, cost);
       }
       if (awaited_[i]) close(lane);
-      // An op without a coarse op of its own ends with the one that holds it; closed above if
-      // anybody asks.
+      // An op without a coarse op of its own ends with the coarse op that holds it, which was
+      // closed above if another op waits for it.
       ends_in_[i] = static_cast<std::uint32_t>(result_.lanes[lane].size());
     }
     close(lane);
     return compute;
   }
 
-  /// True if it meets no other rank: all its axes have one coordinate here. Messages to oneself
-  /// must then find each other in the same op.
+  /// True if the op meets no other rank: all its axes have one coordinate here. Messages of a rank
+  /// to itself must then match within the op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(set_.mesh, op.axes) == 1;
     std::map<std::pair<mesh::Axis, int>, int> open;
@@ -119,7 +119,7 @@ class Coarsener {
   CoarseOp& append(std::uint32_t lane, CoarseKind kind) {
     CoarseOp& op = result_.lanes[lane].emplace_back(CoarseOp{.kind = kind});
     if (open_.waiting != ~0U) {
-      // The waits of the outline for now; add_waits turns them into coarse ones.
+      // These are indices of the outline's waits for now; add_waits replaces them by coarse ones.
       op.wait_first = outline_.ops[open_.waiting].wait_begin;
       op.wait_count = outline_.ops[open_.waiting].wait_count;
       open_.waiting = ~0U;
@@ -198,7 +198,7 @@ class Coarsener {
   const std::vector<units::Nanoseconds>& costs_;
   std::vector<std::vector<std::uint32_t>> lane_ops_;
   std::vector<bool> awaited_;
-  std::vector<std::uint32_t> ends_in_;  ///< of an awaited op: coarse ops of its lane until its end
+  std::vector<std::uint32_t> ends_in_;  ///< per awaited op: coarse ops of its lane up to its end
   Open open_;
   CoarseProgram result_;
 };
@@ -223,7 +223,7 @@ CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& 
     }
     set.program_of_rank.push_back(entry->second);
   }
-  // Lanes that a program has not are empty, so that every rank has as many.
+  // Programs with fewer lanes get empty ones, so that every rank has the same number.
   for (CoarseProgram& program : set.programs) program.lanes.resize(set.lanes);
   set.boxes = static_cast<std::uint32_t>(boxes.size());
   return set;

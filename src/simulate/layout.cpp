@@ -18,8 +18,8 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
                                           layout.node_of_rank.size(), shape.size()));
 }
 
-/// Where ranks are packed and every axis lies inside nodes, across them, or fills whole nodes, all
-/// groups along `axes` lie alike, and it takes no list of members to say how.
+/// Returns the place of all groups along `axes` without listing their members, if they all lie
+/// alike: ranks are packed, and every axis lies inside nodes, across them, or fills whole nodes.
 std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& layout,
                                         mesh::AxisSet axes) {
   if (layout.node_ranks == 0) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& 
   return place;
 }
 
-/// A group's members on one node.
+/// The part of a group on one node.
 struct Part {
   int group = 0, node = 0;
   bool operator==(const Part&) const = default;
@@ -79,7 +79,7 @@ std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& la
     place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
     distinct.push_back(parts[begin]);
   }
-  std::vector<int> wide(at(nodes)), narrow(at(nodes));  // groups on several nodes, on one
+  std::vector<int> wide(at(nodes)), narrow(at(nodes));  // groups on several nodes; on one node
   const auto of_kind = [&](const Part& part) -> int& {
     return (groups[at(part.group)].nodes > 1 ? wide : narrow)[at(part.node)];
   };
@@ -94,7 +94,8 @@ std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& la
   return places;
 }
 
-/// The rank `offset` from `rank` along an axis of `extent` and `stride`, wrapping around.
+/// Returns the rank `offset` steps from `rank` along an axis of `extent` and `stride`, wrapping
+/// around.
 int receiver_of(int rank, int stride, int extent, int offset) {
   const int coordinate = rank / stride % extent;
   const int other = ((coordinate + offset % extent) % extent + extent) % extent;
@@ -136,7 +137,7 @@ GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int 
   if (receiver == rank) return {};
   const std::vector<int>& node = layout.node_of_rank;
   const int from = node.at(at(rank)), to = node[at(receiver)];
-  // Packed ranks of a node follow each other, so only those near the two ends need a look.
+  // Packed ranks of a node follow each other, so only ranks near the two ends need to be checked.
   const auto count = [&](int on, int near, auto counts) {
     const int first = layout.node_ranks == 0 ? 0 : near / layout.node_ranks * layout.node_ranks;
     const int end =

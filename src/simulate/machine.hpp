@@ -12,18 +12,19 @@
 
 #include "program/op.hpp"
 
-/// A machine's abilities, as numbers: from a data sheet, or from what a run measured of one. Cost
-/// models read them. SI units: seconds, bytes, bytes/s, FLOP/s.
+/// A machine's abilities as numbers, from a data sheet or from measurements. Cost models read them.
+/// SI units: seconds, bytes, bytes/s, FLOP/s.
 namespace isoscale::simulate {
 
 /// The share of a peak that work of some size reaches. A list of them is ascending in size; between
-/// entries the share is straight over the logarithm of size, beyond them it is that of the last.
+/// entries the share is straight over the logarithm of size, beyond them it is that of the nearest
+/// entry.
 struct ReachedShare {
   double size = 0, share = 0;
   bool operator==(const ReachedShare&) const = default;
 };
 
-/// The share that work of `size` reaches; 1 without a list.
+/// Returns the share that work of `size` reaches; 1 without a list.
 [[nodiscard]] inline double reached_share(std::span<const ReachedShare> list, double size) {
   if (list.empty()) return 1;
   const auto above =
@@ -44,22 +45,22 @@ struct MatrixRate {
   bool operator==(const MatrixRate&) const = default;
 };
 
-/// The rank's processor, as its sheet says.
+/// The rank's processor, as its data sheet describes it.
 struct Processor {
   std::vector<MatrixRate> matrix{};
-  int units = 0;                        ///< multiprocessors that tiles are dealt to; 0 = not known
+  int units = 0;                        ///< multiprocessors that run tiles; 0 = not known
   int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
-  double tile_depth = 0;                ///< of k, that beginning and ending a tile costs
-  /// The share of the peak that one kernel for all of attention reaches (FlashAttention), by the
-  /// FLOP of the whole products: a causal mask leaves half of them out. Scores never are in memory.
-  /// 0 = each product and the softmax by itself.
+  double tile_depth = 0;                ///< extra depth in k that the start and end of a tile cost
+  /// The share of the peak that one fused kernel for all of attention reaches (FlashAttention), by
+  /// the FLOP of the whole products although a causal mask leaves half of them out. The scores are
+  /// never written to memory. 0 = the products and the softmax are ops of their own.
   double fused_attention = 0;
   double launch = 0;  ///< seconds from the end of an op to the start of the next
   bool operator==(const Processor&) const = default;
 };
 
-/// Bytes that a machine's software moves for an op, over those of the op's operands: what it keeps
-/// in kernels of its own, dropout with its mask for one, that a program has not.
+/// The bytes that a machine's software moves for an op, over those of the op's operands: software
+/// has kernels of its own that a program does not show, for example dropout with its mask.
 struct Traffic {
   program::OpKind kind = program::OpKind::copy;
   double times = 1;
@@ -70,14 +71,15 @@ struct DeviceMemory {
   double capacity = 0;                  ///< bytes that a program may use
   double bandwidth = 0;                 ///< bytes/s, read + written
   std::vector<ReachedShare> reached{};  ///< by bytes of one op
-  std::vector<Traffic> traffic{};       ///< kinds that are not named move their operands
-  /// The share of the bytes that a GEMM reads and writes of a sum it adds to in place, that the
-  /// software moves after it in an op of its own; 0 = the GEMM does all.
+  std::vector<Traffic> traffic{};       ///< kinds without an entry move their operands
+  /// If a GEMM adds to a sum in place, the software may do the addition after it as an op of its
+  /// own. This is the share, of the bytes of the sum that are read and written, that this op moves;
+  /// 0 = the GEMM does the addition itself.
   double accumulate = 0;
   bool operator==(const DeviceMemory&) const = default;
 };
 
-/// One rank's way to others, in one direction.
+/// The link from one rank to others, in one direction.
 struct Link {
   double bandwidth = 0;  ///< bytes/s of the wire
   double reached = 1;    ///< share of it that large messages get
@@ -85,8 +87,8 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-/// The way that a library carries the bytes of a collective: flags beside data are soon there and
-/// cost bandwidth.
+/// The way in which a library carries the bytes of a collective: flags sent beside the data lower
+/// the latency and cost bandwidth.
 struct Protocol {
   std::string name;
   double hop_inside = 1, hop_across = 1;  ///< times the latency of a link
@@ -96,7 +98,7 @@ struct Protocol {
 };
 
 /// multicast: the inner switch reduces and multicasts (NVLS), with trees between nodes (NVLS tree).
-/// hierarchical: reduce-scatter inside, trees of parts across, all-gather inside.
+/// hierarchical: reduce-scatter inside nodes, trees for each part across them, all-gather inside.
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
 
 /// The share of the bandwidth of large messages that a collective gets, by the bytes of one
@@ -108,7 +110,7 @@ struct PartShare {
   bool operator==(const PartShare&) const = default;
 };
 
-/// The inner switch as a member of all-reduces.
+/// The rates of all-reduces in which the inner switch takes part.
 struct Multicast {
   double reached = 1;         ///< share of the inner link's bandwidth, of S (1 + 1/n) bytes
   double latency = 0;         ///< seconds of one operation inside
@@ -117,16 +119,16 @@ struct Multicast {
 };
 
 struct Network {
-  int node_ranks = 1;          ///< ranks that `inside` joins: a node, or a rack of one switch
+  int node_ranks = 1;          ///< ranks joined by `inside`: a node, or a rack with one switch
   Link inside{};               ///< per rank
   Link across{};               ///< per network port
   double ports_per_rank = 1;   ///< network ports of a node over its ranks
   bool multicast = false;      ///< the inner switch reduces and multicasts (NVLS)
-  Multicast multicast_rate{};  ///< where it does
-  double start = 0;            ///< seconds that any collective or message takes
+  Multicast multicast_rate{};  ///< used if `multicast`
+  double start = 0;            ///< seconds that any collective or message takes at least
   double message_reached = 0;  ///< share of `inside` that one large message gets; 0 = as others
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
-  std::vector<Protocol> protocols{};  ///< empty = one that has the links' latency and bandwidth
+  std::vector<Protocol> protocols{};  ///< empty = one, with the links' latency and bandwidth
   std::vector<PartShare> parts{};
   bool operator==(const Network&) const = default;
 };
@@ -138,7 +140,7 @@ struct TimedGemm {
   double seconds = 0;
 };
 
-/// An op that neither multiplies nor communicates.
+/// A measured op that neither multiplies nor communicates.
 struct TimedLocal {
   program::OpKind kind = program::OpKind::copy;
   double bytes = 0, seconds = 0;
@@ -148,20 +150,22 @@ struct SizeSeconds {
   double bytes = 0, seconds = 0;
 };
 
-/// Communication slows so with the size of its group where no group of that size was measured:
-/// with the logarithm of the size (trees), in proportion (rings), or as the measured groups tell.
+/// The law by which communication slows with the size of its group, for sizes that were not
+/// measured: with the logarithm of the size (trees), in proportion to it (rings), or as the
+/// measured groups show.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
-/// These go over a wire as a group grows: parts of a message, as in rings and halvings; whole
-/// messages from level to level of a tree (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005) 49); or
-/// the same, and whoever hands a message down does so to all below at once: their shares of its
-/// wire are the smaller the more there are.
+/// The data that goes over a wire as a group grows: parts of a message, as in rings and halvings;
+/// whole messages from level to level of a tree (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005)
+/// 49); or whole messages that a rank of the tree sends to all ranks below it at once, so that each
+/// gets a smaller share of its wire the more there are.
 enum class Moved : std::uint8_t { parts, whole, whole_at_once };
 
-/// This is straight between the sizes of a curve: log time over log size, or time over size.
+/// The scale on which a curve is straight between its sizes: log time over log size, or time over
+/// size.
 enum class Straight : std::uint8_t { in_logs, in_bytes };
 
-/// Time against size of one kind of communication in groups of one shape.
+/// Measured time against size of one kind of communication in groups of one shape.
 struct TimedCommunication {
   program::OpKind kind = program::OpKind::all_reduce;
   int members = 0, nodes = 0;
@@ -169,40 +173,40 @@ struct TimedCommunication {
   std::vector<SizeSeconds> samples{};  ///< ascending in bytes
   std::optional<double> latency{},
       bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
-  double error = 0;  ///< relative, of a time between its sizes
+  double error = 0;  ///< relative error of a time between its sizes
   Straight between = Straight::in_logs;
-  /// The law of all groups of its kind and link, where they tell it by themselves; else fitted.
+  /// The law that the groups of its kind and link show by themselves; `fitted` if they do not.
   GrowthLaw law = GrowthLaw::fitted;
 };
 
-/// The measurements of a machine go before what its sheet says.
+/// The measurements of a machine, which take precedence over its data sheet.
 struct Measured {
   std::vector<TimedGemm> gemms{};
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
-  GrowthLaw growth = GrowthLaw::fitted;  ///< of all kinds, when not fitted
-  /// This holds for families whose groups do not show it; other than parts where the library may do
-  /// either.
+  GrowthLaw growth = GrowthLaw::fitted;  ///< for all kinds, unless fitted
+  /// The movement that is assumed for families whose groups do not show it. It is not `parts` where
+  /// the library may do either.
   Moved untold = Moved::parts;
   [[nodiscard]] bool empty() const {
     return gemms.empty() && locals.empty() && communication.empty();
   }
 };
 
-/// The factor by which ops take longer while the other kind runs beside them; 1 = as long.
+/// The factor by which ops take longer while the other kind runs beside them; 1 = no longer.
 struct Overlap {
   double compute = 1, communication = 1;
   bool operator==(const Overlap&) const = default;
 };
 
-/// Times differ so from play to play and from rank to rank, relative to their mean.
+/// The variation of times from play to play and from rank to rank, relative to their mean.
 struct Noise {
-  double op = 0;    ///< standard deviation, each compute op by itself
-  double rank = 0;  ///< of a rank's compute in one step, over that of its node
-  double node = 0;  ///< of a node's, shared by its ranks
-  /// Measured deviations of a rank's compute in one step, ascending, about 0; empty = normal.
+  double op = 0;    ///< standard deviation of each single compute op
+  double rank = 0;  ///< of a rank's compute in one step, around its node's
+  double node = 0;  ///< of a node's compute in one step, shared by its ranks
+  /// Measured deviations of a rank's compute in one step, ascending, around 0; empty = normal.
   std::vector<double> draws{};
-  /// Standing factors of ranks about 1, as measured: the same in every step; empty = none.
+  /// Measured constant factors of ranks around 1, which are the same in every step; empty = none.
   std::vector<double> standing{};
   double launch = 0;  ///< standard deviation of a step time from launch to launch
   [[nodiscard]] bool any() const {
@@ -211,13 +215,13 @@ struct Noise {
 };
 
 struct Machine {
-  std::string name, source;  ///< "H100 SXM, NDR"; where its numbers are from
+  std::string name, source;  ///< "H100 SXM, NDR"; the source of its numbers
   /// True if ranks play all streams as one, in program order: nothing overlaps.
   bool folded = false;
   std::optional<Processor> processor{};
   std::optional<DeviceMemory> memory{};
   std::optional<Network> network{};
-  std::optional<Link> host{};  ///< to host memory, for each rank
+  std::optional<Link> host{};  ///< from each rank to host memory
   Measured measured{};
   Overlap overlap{};
   Noise noise{};

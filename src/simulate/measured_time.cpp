@@ -23,9 +23,10 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// Wires' times that a collective takes for each of its bytes, but for a constant: in a tree the
-/// levels; where all are handed their message at once, at each level as many as there are below.
-/// At last, parts of a whole message are scattered.
+/// Returns how often a byte of the collective passes a wire, up to a constant factor. For a tree it
+/// is the number of levels; if a rank sends to all ranks below it at once, each level counts as
+/// often as there are levels from it down. A reduce_scatter by a tree adds the scatter of the parts
+/// of the whole message.
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
   const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
   if (moved == Moved::parts) return wire_factor(kind, members);
@@ -34,7 +35,7 @@ double moved_factor(Moved moved, OpKind kind, double size, double members) {
   return kind == OpKind::all_reduce ? levels + at_once : at_once;
 }
 
-/// Libraries have been seen to do these.
+/// Returns the kinds of movement that libraries have been seen to use.
 std::span<const Moved> candidates(OpKind kind) {
   static constexpr std::array all{Moved::parts, Moved::whole, Moved::whole_at_once};
   switch (kind) {
@@ -49,8 +50,9 @@ std::span<const Moved> candidates(OpKind kind) {
   }
 }
 
-/// The one by which the largest group takes longer than the smallest, of messages so large that
-/// their bytes take the time. Where that cannot be told, `untold`.
+/// Returns the movement that best explains how much longer the largest group takes than the
+/// smallest, for messages so large that their bytes determine the time. If that cannot be told,
+/// returns `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
   constexpr double by_bytes = 4;  // of the smallest message's time
   const GroupFamily::Group& small = family.groups.front();
@@ -72,7 +74,7 @@ Moved moved_in(const GroupFamily& family, Moved untold) {
   return *std::ranges::min_element(possible, {}, off);
 }
 
-/// Bytes/s of each wire, as the largest group has it.
+/// Returns the bytes/s of each wire, as the largest group reaches it.
 double wire_bandwidth(const GroupFamily& family, Moved moved) {
   const TimedCommunication& curve = *family.groups.back().curve;
   const double factor = moved_factor(moved, curve.kind, family.groups.back().size, curve.members);
@@ -81,14 +83,14 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes over the wire's time.
+/// The time that a group takes beyond the wire's time.
 struct Excess {
   double law = 0, seconds = 0, weight = 0;
 };
 
 struct Excesses {
   Moved moved = Moved::parts;
-  double bandwidth = 0;  ///< of a wire; 0 = nothing is moved
+  double bandwidth = 0;  ///< of a wire; 0 = no data is moved
   std::vector<Excess> of_group;
 
   [[nodiscard]] double wire(OpKind kind, double size, double members, double bytes) const {
@@ -96,8 +98,8 @@ struct Excesses {
   }
 };
 
-/// Groups of one take this on top: nothing alone; across nodes, what their members on one node do
-/// for the smallest message.
+/// Returns the excess of a group of size one: 0 on one node; across nodes, the time that the
+/// group's members on one node take for the smallest message.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -124,7 +126,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Slope of the weighted least squares line; of two places, between them.
+/// Returns the slope of the weighted least squares line; for two points, that of the line through
+/// them.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -146,8 +149,8 @@ double slope_of(const std::vector<Excess>& excesses) {
   return variance > 0 ? covariance / variance : 0;
 }
 
-/// Between measured groups straight over the law, beyond the largest along the fitted slope: no
-/// group is faster for being larger.
+/// Returns the excess at `law`: between measured groups it is straight over the law, beyond the
+/// largest it follows the fitted slope. It never falls there: no group is faster for being larger.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::law);
   if (above == excesses.end()) {
@@ -160,7 +163,8 @@ double excess_at(const std::vector<Excess>& excesses, double law) {
   return std::lerp(below.seconds, above->seconds, share);
 }
 
-/// Sum over sizes and groups of squared misses of the fitted line, relative to the time.
+/// Returns the sum, over sizes and groups, of the squared errors of the fitted line relative to the
+/// time.
 double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
@@ -187,7 +191,7 @@ struct Nearby {
   double distance = 0, log_rate = 0;
 };
 
-/// log FLOP and log of the smallest extent: what a rate depends on first.
+/// Returns the distance in log FLOP and log of the smallest extent, on which a rate depends most.
 double distance(const TimedGemm& at, const program::Gemm& gemm) {
   const double m = gemm.m, n = gemm.n, k = gemm.k;
   const double flop = std::log(m * n * k * gemm.batch) - std::log(at.m * at.n * at.k * at.batch);
@@ -199,7 +203,7 @@ bool is_shape(const TimedGemm& at, const program::Gemm& gemm) {
   return at.m == gemm.m && at.n == gemm.n && at.k == gemm.k && at.batch == gemm.batch;
 }
 
-/// The measured sizes of a kind, ascending.
+/// Returns the measured sizes of a kind, ascending.
 std::vector<SizeSeconds> sizes_of(const Measured& measured, OpKind kind) {
   std::vector<SizeSeconds> sizes;
   for (const TimedLocal& at : measured.locals) {
@@ -240,7 +244,7 @@ MeasuredTime local_among(std::span<const SizeSeconds> sizes, double bytes) {
           .basis = Basis::interpolated};
 }
 
-/// The law for groups that were not measured.
+/// Returns the law for groups that were not measured.
 GrowthLaw law_for(const Measured& measured, const TimedCommunication& largest) {
   if (measured.growth != GrowthLaw::fitted) return measured.growth;
   if (largest.law != GrowthLaw::fitted) return largest.law;
@@ -266,7 +270,7 @@ double contended(const TimedCommunication& curve, const GroupPlace& place, doubl
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;
 }
 
-/// The time of a kind that has groups itself.
+/// Returns the time of a collective from groups of its own kind.
 std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, double bytes,
                                     const GroupPlace& place) {
   for (const TimedCommunication& at : measured.communication) {
@@ -287,14 +291,15 @@ std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, doubl
                       .basis = inside ? Basis::interpolated : Basis::extrapolated};
 }
 
-/// Kinds that stand for one that was not measured: the sum of their times, times `share`.
+/// Kinds that replace one that was not measured: the sum of their times, times `share`.
 struct StandIn {
   std::vector<OpKind> kinds;
   double share = 1;
 };
 
-/// In the order of preference. An all_reduce is a reduce_scatter and an all_gather, and one of
-/// these half of it; what moves the same bytes through the same wires takes the same time.
+/// Returns replacements in order of preference. An all_reduce is a reduce_scatter and an
+/// all_gather, and each of these is half of it; collectives that move the same bytes through the
+/// same wires take the same time.
 std::vector<StandIn> stand_ins(OpKind kind) {
   switch (kind) {
     case OpKind::all_reduce:
@@ -356,7 +361,7 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
       return on_node(*group.curve) != place.node_members;
     });
   }
-  // Of one size the group of most members: it is closest to larger ones.
+  // For each size, the group with the most members is kept: it is closest to larger groups.
   std::ranges::sort(family.groups, [](const auto& a, const auto& b) {
     return std::pair{a.size, -a.curve->members} < std::pair{b.size, -b.curve->members};
   });
@@ -374,7 +379,7 @@ double grown_seconds(const GroupFamily& family, const Growth& growth, double siz
 
 void settle_laws(Measured& measured) {
   constexpr std::size_t least_groups = 3;
-  constexpr double clearly = 0.5;  // of the other law's misses
+  constexpr double clearly = 0.5;  // of the other law's errors
   std::map<const TimedCommunication*, GrowthLaw> laws;
   for (const TimedCommunication& at : measured.communication) {
     const int on_node = (at.members + at.nodes - 1) / std::max(at.nodes, 1);
@@ -402,7 +407,7 @@ double curve_seconds(const TimedCommunication& curve, double bytes) {
   }
   if (bytes < first.bytes) {
     const double fewer = curve.bandwidth ? (first.bytes - bytes) / *curve.bandwidth : 0;
-    // Without a latency in sight: at least in proportion.
+    // Without a known latency the time falls at most in proportion to size.
     const double floor = curve.latency ? std::min(*curve.latency, first.seconds)
                                        : first.seconds * bytes / first.bytes;
     return std::max(first.seconds - fewer, floor);
@@ -428,7 +433,7 @@ std::optional<MeasuredTime> measured_gemm(const Measured& measured, const progra
                             &Nearby::distance);
   double sum = 0, weights = 0;
   for (const Nearby& at : std::span{nearby}.first(count)) {
-    // Shapes at the very place speak for it alone.
+    // Shapes at this very place outweigh all others.
     const double weight = 1 / std::max(at.distance * at.distance, same);
     sum += weight * at.log_rate;
     weights += weight;
@@ -476,7 +481,7 @@ std::optional<MeasuredTime> measured_message(const Measured& measured, double by
   for (const TimedCommunication& at : measured.communication) {
     if (at.kind != OpKind::exchange || at.samples.empty()) continue;
     if ((at.nodes > 1) != (place.nodes > 1)) continue;
-    // Two members are a message; more are a ring of them, which may get in each other's way.
+    // Two members exchange a message; more form a ring of messages, which may slow each other down.
     if (found == nullptr || at.members < found->members) found = &at;
   }
   if (found == nullptr) return std::nullopt;

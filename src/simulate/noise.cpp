@@ -23,7 +23,7 @@ double polynomial(const std::array<double, n>& coefficients, double x) {
   return value;
 }
 
-/// Acklam's approximation: relative error below 1.15e-9 of the tail's side, p <= 1/2.
+/// Returns Acklam's approximation for p <= 1/2, with a relative error below 1.15e-9.
 double lower_quantile(double p) {
   constexpr std::array a{-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
@@ -42,7 +42,7 @@ double lower_quantile(double p) {
   return q * polynomial(a, q * q) / polynomial(b, q * q);
 }
 
-/// Keys of draws of one thing never meet those of another.
+/// Keeps the keys of different kinds of draws apart.
 enum class Of : std::uint64_t { order = 1, node = 2, rank = 3 };
 
 std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
@@ -50,10 +50,10 @@ std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
   return mixed(mixed(mixed(seed ^ (static_cast<std::uint64_t>(of) << 56U)) ^ word(a)) ^ word(b));
 }
 
-constexpr double never = -1e4;  ///< logarithm of a chance of 0
-constexpr double reach = 7;     ///< standard deviations that a normal part is looked at
+constexpr double never = -1e4;  ///< logarithm of a chance that counts as 0
+constexpr double reach = 7;     ///< standard deviations up to which a normal part counts
 
-/// P(draw <= x) of what quantile() draws from.
+/// Returns P(draw <= x) for the distribution that quantile() draws from.
 double chance_below(const std::vector<double>& draws, double x) {
   const auto count = static_cast<double>(draws.size());
   if (x < draws.front()) return 0;
@@ -64,7 +64,7 @@ double chance_below(const std::vector<double>& draws, double x) {
   return (before + 0.5 + (x - low) / (high - low)) / count;
 }
 
-/// P(own + further <= x) of one rank without its standing deviation.
+/// Returns P(own + further <= x) for one rank without its constant deviation.
 double chance_own_below(const Noise& noise, double further, double x) {
   if (noise.draws.empty()) {
     const double spread = std::hypot(noise.rank, further);
@@ -105,7 +105,7 @@ double quick_normal(std::uint64_t bits) {
 }
 
 Largest largest_normal(double count) {
-  // E[X] and E[X^2] of the distribution cdf^count, by parts: no density needed.
+  // Integrates E[X] and E[X^2] of the distribution cdf^count by parts, which needs no density.
   constexpr double low = -9, high = 12;
   constexpr int steps = 4200;
   constexpr double width = (high - low) / steps;
@@ -134,8 +134,8 @@ double DeviationDraws::standing(int rank) const {
   const int size = static_cast<int>(standing.size());
   const int round = rank / size, place = rank % size;
   if (round == 0) return standing[static_cast<std::size_t>(place)] - 1;
-  // Later rounds deal the same factors out in another order: the place of this rank's key among
-  // those of its round.
+  // Later rounds assign the same factors in another order: by the position of this rank's key among
+  // the keys of its round.
   const std::uint64_t mine = key(seed_, Of::order, round, place);
   int smaller = 0;
   for (int other = 0; other < size; ++other) {
@@ -176,7 +176,8 @@ OwnDeviation::OwnDeviation(const Noise& noise, double further) {
     const double x = low_ + step_ * i;
     double sum = 0;
     for (const double deviation : standing) {
-      // Half a part of tolerance: a factor that the last place of a grid just misses is below it.
+      // The tolerance makes a factor count as below the bound if only rounding puts it above the
+      // grid's point.
       const double chance = chance_own_below(noise, further, x - deviation + step_ * 1e-6);
       sum += chance > 0 ? std::max(std::log(chance), never) : never;
     }

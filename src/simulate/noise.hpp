@@ -10,47 +10,49 @@
 #include "simulate/machine.hpp"
 
 /// Noise: the standard normal distribution, draws that depend on nothing but their key, and the
-/// deviation of a rank's compute in one step from its mean, relative to it.
+/// deviation of a rank's compute in one step from its mean, relative to the mean.
 namespace isoscale::simulate {
 
-/// P(Z <= x).
+/// Returns P(Z <= x).
 [[nodiscard]] double normal_cdf(double x);
-/// The x with P(Z <= x) = p, for 0 < p < 1; within 1e-9. Peter Acklam's rational approximation and
-/// one step of Halley's method.
+/// Returns the x with P(Z <= x) = p, for 0 < p < 1, within 1e-9. Uses Peter Acklam's rational
+/// approximation and one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
-/// A standard normal draw of 64 random bits, quickly: the quantile of one of 65536 equal parts of
-/// the distribution, scaled to variance 1.
+/// Makes a standard normal draw from 64 random bits, quickly: the quantile of one of 65536 equal
+/// parts of the distribution, scaled to variance 1.
 [[nodiscard]] double quick_normal(std::uint64_t bits);
 
-/// Mean and variance of the largest of `count` independent standard normal draws; count may be a
-/// fraction, of at least 1: the distribution's power. By numeric integration, within 1e-6.
+/// The mean and variance of the largest of `count` independent standard normal draws; count may be
+/// a fraction of at least 1, which is the power of the distribution function. Integrated
+/// numerically, within 1e-6.
 struct Largest {
   double mean = 0, variance = 1;
 };
 [[nodiscard]] Largest largest_normal(double count);
 
-/// 64 bits that look random, of a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t key) {
   key += 0x9e3779b97f4a7c15ULL;
   key = (key ^ (key >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   key = (key ^ (key >> 27U)) * 0x94d049bb133111ebULL;
   return key ^ (key >> 31U);
 }
-/// A number in (0, 1).
+/// Returns a number in (0, 1) that depends only on the key.
 [[nodiscard]] constexpr double uniform(std::uint64_t key) {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
 
-/// Draws of deviations that depend on nothing but seed, rank, node and step. A rank's standing
-/// deviation is one of the measured ones: each of them as often as any other, in an order that the
-/// seed decides beyond the ranks that were measured.
+/// Draws deviations that depend on nothing but seed, rank, node and step. A rank's constant
+/// deviation is one of the measured ones: each of them is used equally often, in an order that the
+/// seed decides for ranks beyond the measured ones.
 class DeviationDraws {
  public:
   DeviationDraws(const Noise& noise, std::uint64_t seed) : noise_(noise), seed_(seed) {}
 
   [[nodiscard]] double standing(int rank) const;
-  /// Standing, of the node in this step, and of the rank in this step. At least -1.
+  /// Returns the sum of the rank's constant deviation, the node's in this step, and the rank's in
+  /// this step; at least -1.
   [[nodiscard]] double operator()(int rank, int node, int step) const;
 
  private:
@@ -58,20 +60,22 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
-/// The quantile of the measured draws, straight between them and none beyond; 0 < p < 1.
+/// Returns the quantile of the measured draws, straight between them and constant beyond; 0 < p <
+/// 1.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
-/// The distribution of a rank's deviation without what its node shares: standing and its own. As
-/// the ranks' standing deviations are the measured ones, each as often, the logarithm of the chance
-/// that all of many ranks stay below x is the mean over these.
+/// The distribution of a rank's deviation without the part that its node shares: the constant one
+/// and its own in a step. The ranks' constant deviations are the measured ones, each used equally
+/// often, so the logarithm of the chance that all of many ranks stay below x is the mean over
+/// these.
 class OwnDeviation {
  public:
-  /// `further`: the standard deviation of what else a rank's compute deviates by, normal.
+  /// `further` is the standard deviation of a further, normal deviation of a rank's compute.
   OwnDeviation(const Noise& noise, double further);
 
   [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return low_ + step_ * static_cast<double>(log_.size() - 1); }
-  /// Mean over ranks of log P(deviation <= x).
+  /// Returns the mean over ranks of log P(deviation <= x).
   [[nodiscard]] double log_below(double x) const;
 
  private:
@@ -79,8 +83,9 @@ class OwnDeviation {
   std::vector<double> log_;
 };
 
-/// log of the mean of exp(log_below(d)) over deviations d of a node, normal with standard deviation
-/// `node`: the chance that all its ranks stay below something, from that at a known d.
+/// Returns the log of the mean of exp(log_below(d)) over deviations d of a node, normal with
+/// standard deviation `node`: the chance that all ranks of the node stay below a bound, computed
+/// from that chance at a known d.
 template <class LogBelow>
 [[nodiscard]] double log_node_below(double node, const LogBelow& log_below) {
   if (node == 0) return log_below(0.0);

@@ -32,7 +32,7 @@ CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                  table_of_rank);
 }
 
-/// E[largest of `large`] / E[largest of `small`].
+/// Returns E[largest of `large` draws] / E[largest of `small` draws].
 double growth(double small, double large) {
   return small > 1 ? largest_normal(large).mean / largest_normal(small).mean : 1;
 }
@@ -43,7 +43,8 @@ double longest(const std::vector<CoarseStep>& step) {
   return time;
 }
 
-/// The class of what stands at `place` of a replica; along axes that classes have not there is one.
+/// Returns the class of the rank at `place` of a replica; along axes that the classes do not have,
+/// all coordinates are one class.
 std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
   const std::array along{&place.tp, &place.cp, &place.ep, &place.dp, &place.pp};
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -53,7 +54,8 @@ std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
   return at(mesh::rank_at(classes, place));
 }
 
-/// The rank at the tight coordinates of `place` and else those of `rank`, which are 0 along these.
+/// Returns the rank with the coordinates of `place` along the tight axes and those of `rank` along
+/// all others; `rank` is 0 along the tight axes.
 int whole_rank(const mesh::Shape& mesh, int rank, const mesh::Coordinates& place,
                mesh::AxisSet tight) {
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -64,7 +66,7 @@ int whole_rank(const mesh::Shape& mesh, int rank, const mesh::Coordinates& place
 
 using Table = std::vector<units::Nanoseconds>;
 
-/// The stream that computes most.
+/// Returns the stream that computes most.
 program::StreamId main_stream(const program::Outline& outline, const Table& table) {
   std::array<std::int64_t, program::max_streams> compute{};
   for (std::size_t i = 0; i < outline.ops.size(); ++i) {
@@ -76,15 +78,15 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
                                         compute.begin());
 }
 
-/// Along each axis, the longest stretch of computation on the main stream without a meeting, as a
-/// share of all; the end of a step and the beginning of the next are one stretch.
+/// Finds, along each axis, the longest stretch of computation on the main stream without a meeting,
+/// as a share of the whole; the end of a step and the beginning of the next form one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)
       : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
-      // What an op of the main stream waits for is before it in the program.
+      // Ops that an op of the main stream waits for come before it in the program.
       auto& here = meetings_[op.stream];
       here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
       for (const mesh::Axis axis : mesh::all_axes) {
@@ -109,7 +111,7 @@ class Stretches {
   using Counts = std::array<std::uint32_t, mesh::axis_count>;
   static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
 
-  /// The main stream now knows of that many meetings along each axis on `stream`.
+  /// Notes that the main stream now follows that many meetings along each axis on `stream`.
   void meet(const Counts& counts, program::StreamId stream) {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;
@@ -126,23 +128,23 @@ class Stretches {
 
   const program::Outline& outline_;
   program::StreamId main_;
-  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: so far, this one included
+  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: counts so far, with this op's
   std::array<Counts, program::max_streams> seen_{};
-  double time_ = 0;  ///< computed so far
+  double time_ = 0;  ///< compute time so far
   std::array<bool, mesh::axis_count> met_{};
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
-/// Classes whose ranks play one program at one cost count as one here.
+/// Classes whose ranks play one program at one cost, which count as one here.
 struct Kind {
   std::vector<std::size_t> classes;
   double ranks = 0;  ///< of the whole mesh
-  /// A step of which one rank of the kind deviates by d, and the others by `typical`, takes `at`
-  /// + slope * (d - from) nanoseconds, when it is that rank that the others wait for.
+  /// The time of a step in which one rank of the kind deviates by d and the others by `typical`, if
+  /// the others wait for that rank: `at` + slope * (d - from) nanoseconds.
   double from = 0, at = 0, slope = 0;
 };
 
-/// Nodes with as many ranks of each kind.
+/// Nodes that have the same number of ranks of each kind.
 struct LikeNodes {
   std::vector<double> ranks;  ///< by kind
   double nodes = 0;
@@ -213,13 +215,14 @@ class Delay {
   }
 
  private:
-  /// Mean and variance of the largest deviation among ranks that are tight with each other.
+  /// Returns the mean and variance of the largest deviation among ranks that are tight with each
+  /// other.
   Largest typical_deviation(const OwnDeviation& own) const {
     std::map<int, double> on_node;
     for (const int rank : mesh::group_members(set_.mesh, 0, tight_)) {
       ++on_node[layout_.node_of_rank[at(rank)]];
     }
-    std::map<double, double> nodes;  // by members
+    std::map<double, double> nodes;  // number of nodes by members
     for (const auto& [node, members] : on_node) ++nodes[members];
     const auto below = [&](double x) {
       double sum = 0;
@@ -233,13 +236,13 @@ class Delay {
     return moments_of(below, lowest(own), highest(own));
   }
 
-  /// Nodes deviate by some deviations more than ranks by themselves do.
+  /// The range adds 7 standard deviations of a node to that of a rank's own deviation.
   [[nodiscard]] double lowest(const OwnDeviation& own) const { return own.low() - 7 * noise_.node; }
   [[nodiscard]] double highest(const OwnDeviation& own) const {
     return own.high() + 7 * noise_.node;
   }
 
-  /// Mean and variance of a distribution between two bounds, by parts.
+  /// Returns the mean and variance of a distribution between two bounds, integrated by parts.
   template <class Below>
   static Largest moments_of(const Below& below, double low, double high) {
     constexpr int parts = 800;
@@ -254,10 +257,10 @@ class Delay {
     return {.mean = mean, .variance = std::max(0.0, square - mean * mean)};
   }
 
-  /// Slows one rank of each kind, once and twice as far as ranks deviate, for how a step responds.
-  /// Returns the standard deviation of a step, in nanoseconds, by ranks that are not the slowest
-  /// but passed on the way: of a pipeline, the stages that a microbatch goes through before and
-  /// after.
+  /// Measures how a step responds when one rank of each kind is slowed, once and twice as far as
+  /// ranks deviate. Returns the standard deviation of a step, in nanoseconds, that comes from ranks
+  /// that are not the slowest but lie on its path: in a pipeline, the stages that a microbatch
+  /// passes before and after the slowest.
   double respond(Kinds& kinds, const Largest& typical, const OwnDeviation& own) const {
     constexpr std::size_t most_kinds = 64;
     const double usual = std::max(0.0, 1 + typical.mean);
@@ -278,12 +281,13 @@ class Delay {
       most = std::max(most, kind.slope);
       slow_at = std::max(slow_at, kind.at);
     }
-    // Too many to look at each: those between are like the one before.
+    // If there are too many kinds to play each, those in between take the result of the last one
+    // played.
     for (std::size_t k = 0; k < kinds.all.size(); ++k) {
       const Kind& seen = kinds.all[k - k % every];
       kinds.all[k].from = seen.from;
       kinds.all[k].at = seen.at;
-      kinds.all[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // never waited for
+      kinds.all[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // no rank waits for it
     }
     if (factor.size() == 1) return 0;
     const std::vector<double> all_slow(factor.size(), usual + range);
@@ -292,7 +296,7 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Replicas that share nodes deviate together.
+  /// Returns the number of replicas that share a node, which deviate together.
   [[nodiscard]] double replicas_on_node() const {
     std::set<std::pair<int, int>> pairs;
     std::set<int> nodes;
@@ -304,8 +308,8 @@ class Delay {
     return static_cast<double>(pairs.size()) / static_cast<double>(nodes.size());
   }
 
-  /// The mean of the longest of the replicas' steps, in nanoseconds. `spread` is a further standard
-  /// deviation of each.
+  /// Returns the mean of the longest of the replicas' steps, in nanoseconds. `spread` is a further
+  /// standard deviation of each step.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
@@ -316,7 +320,7 @@ class Delay {
       high = std::max(high, kind.at + kind.slope * (highest(own) - kind.from));
     }
     if (high == 0) return noiseless_;
-    // Something to divide by where ranks deviate by nothing but their ops.
+    // Widens the range so that it is not empty when ranks deviate only by their ops.
     low -= 1e-6 * noiseless_;
     high += 1e-6 * noiseless_;
     const auto block_below = [&](double time) { return log_all_below(kinds, own, time) / blocks; };
@@ -334,7 +338,7 @@ class Delay {
     return moments_of(below, low - reach, high + spread * further.mean + reach).mean;
   }
 
-  /// log P(no rank of the mesh makes a step longer than `time`).
+  /// Returns log P(no rank of the mesh makes a step longer than `time`).
   double log_all_below(const Kinds& kinds, const OwnDeviation& own, double time) const {
     double sum = 0;
     for (const LikeNodes& like : kinds.nodes) {
@@ -352,7 +356,7 @@ class Delay {
     return sum;
   }
 
-  /// exp(log_below) at equal distances from `low` to `high`.
+  /// Returns exp(log_below) at equal distances from `low` to `high`.
   template <class LogBelow>
   static std::vector<double> chances(const LogBelow& log_below, double low, double high) {
     constexpr int parts = 800;
@@ -363,7 +367,7 @@ class Delay {
     return chance;
   }
 
-  /// The chance at x after a normal deviation of standard deviation `width` is added.
+  /// Returns the chance at x after a normal deviation with the standard deviation `width` is added.
   static double smoothed(const std::vector<double>& chance, double low, double high, double x,
                          double width) {
     constexpr int parts = 48;
@@ -394,7 +398,7 @@ class Delay {
   const Layout& layout_;
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< of the axes that classes have not
+  mesh::AxisSet tight_, loose_;  ///< among the axes that classes do not have
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ using program::OpKind;
                   machine.name.empty() ? "the machine" : machine.name, what));
 }
 
-/// Refuses communication that neither a sheet nor a measurement tells the time of.
+/// Refuses communication whose time neither a data sheet nor a measurement gives.
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
@@ -61,7 +61,7 @@ double operand_bytes(const program::Gemm& gemm, DType type) {
   return elements * batch * static_cast<double>(program::element_size(type));
 }
 
-/// Throws base::UsageError when the machine says nothing of that type.
+/// Returns the rate of GEMMs of that type. Throws base::UsageError if the machine does not give it.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
   if (machine.processor) {
     for (const MatrixRate& rate : machine.processor->matrix) {
@@ -73,22 +73,24 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
                      mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))));
 }
 
-/// Seconds from the end of an op to the start of the next.
+/// Returns the seconds from the end of an op to the start of the next.
 double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
 
-/// Seconds before communication: a sheet's latencies have the launch in them, measured times do
-/// not.
+/// Returns the seconds before communication: a data sheet's latencies include the launch, measured
+/// times do not.
 double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : launch_of(machine); }
 
-/// Seconds for `bytes` read and written in device memory; the machine says how fast.
+/// Returns the seconds for `bytes` read and written in device memory, whose bandwidth the machine
+/// must give.
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
-/// Seconds of a GEMM that moves `bytes` of memory: both at once, whichever takes longer.
+/// Returns the seconds of a GEMM that moves `bytes` of memory: multiplying and moving overlap, so
+/// the longer of the two counts.
 double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, double bytes) {
   if (const auto known = measured_gemm_seconds(machine.measured, gemm, type)) {
     return launch_of(machine) + *known;
@@ -103,7 +105,8 @@ double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, 
   return launch_of(machine) + std::max(multiplies, moves);
 }
 
-/// Seconds of an op that names `bytes`, of which a sheet says how fast those that it moves go.
+/// Returns the seconds of an op. A measurement is looked up by `bytes`, those that the op names; a
+/// data sheet's bandwidth applies to `moved`, those that it moves.
 double local_time(const Machine& machine, OpKind kind, double bytes, double moved) {
   if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
     return launch_of(machine) + *known;
@@ -112,7 +115,8 @@ double local_time(const Machine& machine, OpKind kind, double bytes, double move
   return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
 }
 
-/// An update reads and writes its states; what it names as one slice goes over the bus twice.
+/// Returns the bytes that an update moves: it reads and writes its states, so a state, which the op
+/// names as one slice, crosses the bus twice.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);
@@ -128,7 +132,7 @@ bool on_host(const program::RankProgram& program, const program::Slice& slice) {
          space == program::Space::managed;
 }
 
-/// Two ops that share these take the same time.
+/// The properties that determine an op's time: two ops that share them take the same time.
 struct Likeness {
   OpKind kind = OpKind::gemm;
   std::uint64_t bytes = 0, moved = 0;
@@ -150,8 +154,8 @@ struct LikenessHash {
   }
 };
 
-/// Times of one program's ops on one rank. Layers and microbatches repeat each other: what ops are
-/// alike in is asked for once.
+/// Computes the times of one program's ops on one rank. Layers and microbatches repeat each other,
+/// so each Likeness is computed once.
 class ProgramTimes {
  public:
   ProgramTimes(const Machine& machine, const program::RankProgram& program,
@@ -178,8 +182,8 @@ class ProgramTimes {
     });
   }
 
-  /// True if one kernel does it together with other ops of attention: products for each head, of
-  /// which one extent is that of a head, and the softmax between them.
+  /// True if the machine computes this GEMM in one kernel with other ops of attention: the products
+  /// for each head, one extent of which is the head's size, and the softmax between them.
   [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
     constexpr std::uint32_t largest_head = 256;
     return fuses_attention() && gemm.batch > 1 &&
@@ -252,7 +256,8 @@ class ProgramTimes {
     });
   }
   [[nodiscard]] double time(const program::Op& /*op*/, const program::Exchange& exchange) {
-    // What goes one way goes over one link, one message after the other; both ways go at once.
+    // Messages in one direction share a link and follow one another; the two directions run at the
+    // same time.
     std::array<double, 2> ways{};
     for (const program::Transfer& transfer : exchange.transfers) {
       const auto bytes = static_cast<double>(bytes_of(transfer.slice));
@@ -262,7 +267,7 @@ class ProgramTimes {
     return gap_of(machine_) + std::ranges::max(ways);
   }
 
-  /// Seconds of an addition beside the GEMM, where the sheet's software has one.
+  /// Returns the seconds of an addition after the GEMM, if the machine's software has one.
   [[nodiscard]] double sum_seconds(double bytes) const {
     if (bytes == 0 || !machine_.memory || machine_.memory->accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.memory->accumulate * bytes);

@@ -19,21 +19,21 @@ using program::OpKind;
 
 struct Tile {
   double rows = 0, columns = 0;
-  /// Multiplications for each element that is loaded, of the tile's k-th part.
+  /// Returns the multiplications per loaded element, for one step in k of the tile.
   [[nodiscard]] double intensity() const { return rows * columns / (rows + columns); }
 };
 
-/// A small tile loads more for each product: loads that take this share of the time of one with
-/// unit intensity run beside the products, but not for nothing.
+/// A small tile loads more elements per product. Loads overlap with the products but still slow
+/// them: at unit intensity they take this many times as long as the products.
 constexpr double load_cost = 20;
 
-/// The rate of a tile against that of the largest.
+/// Returns the rate of a tile relative to that of the largest tile.
 double tile_rate(const Tile& tile, const Tile& largest) {
   return (1 + load_cost / largest.intensity()) / (1 + load_cost / tile.intensity());
 }
 
-/// Waves of tiles (NVIDIA, "Matrix Multiplication Background", section 3.2 and 3.3), of each of
-/// which the units take the time of a tile.
+/// Returns the seconds of waves of tiles (NVIDIA, "Matrix Multiplication Background", section 3.2
+/// and 3.3); in each wave every unit takes the time of one tile.
 double tiled_seconds(const Processor& processor, const GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
@@ -43,14 +43,14 @@ double tiled_seconds(const Processor& processor, const GemmShape& shape, const T
   return waves * 2 * tile.rows * tile.columns * depth * processor.units / flops;
 }
 
-/// NCCL's tuning model: trees between nodes reach this share of what a ring does.
+/// NCCL's tuning model: trees between nodes reach this share of a ring's bandwidth.
 constexpr double tree_share = 0.92;
-/// Messages of an all-to-all are posted one after another.
+/// The messages of an all-to-all are posted one after another, each in this time.
 constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
 
-/// One collective on a network, as its laws see it.
+/// Estimates the time of one collective on a network.
 class Estimator {
  public:
   Estimator(const Network& network, OpKind kind, double bytes, const GroupPlace& place)
@@ -61,7 +61,7 @@ class Estimator {
         members_(place.members),
         nodes_(place.nodes) {}
 
-  /// Nothing where the algorithm does not do this.
+  /// Returns the time by an algorithm; absent if the algorithm does not support the collective.
   [[nodiscard]] std::optional<double> seconds(Algorithm algorithm, const Protocol& protocol) const {
     switch (algorithm) {
       case Algorithm::ring:
@@ -76,7 +76,7 @@ class Estimator {
     return std::nullopt;
   }
 
-  /// Every rank sends each other one its part; NCCL and MPI post all messages at once.
+  /// Every rank sends its part to each other rank; NCCL and MPI post all messages at once.
   [[nodiscard]] double all_to_all() const {
     const double here = place_.node_members;
     const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
@@ -86,7 +86,7 @@ class Estimator {
     return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
-  /// All parts go through the root's link.
+  /// All parts pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
     const double bandwidth =
@@ -99,8 +99,8 @@ class Estimator {
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
   }
-  /// The share that a group gets of a node's ports: its members' own, or its share of those that
-  /// its kind crowds.
+  /// Returns the bandwidth that a group gets of a node's ports: that of its members' own ports, or
+  /// its share if the groups of its kind need more than the node has.
   [[nodiscard]] double node_bandwidth() const {
     const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
     const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
@@ -110,14 +110,14 @@ class Estimator {
   [[nodiscard]] double part_share(Algorithm algorithm) const {
     for (const PartShare& part : network_.parts) {
       if (part.kind == kind_ && part.algorithm == algorithm) {
-        // The switch has whole nodes' parts; a ring passes on what a member has.
+        // The switch handles the parts of whole nodes; a ring passes on the part of one member.
         const double parts = algorithm == Algorithm::multicast ? place_.node_members : members_;
         return reached_share(part.reached, bytes_ / parts);
       }
     }
     return 1;
   }
-  /// The bandwidth of a chain through all members, by one protocol.
+  /// Returns the bandwidth of a chain through all members, with one protocol.
   [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
     double bandwidth = inside_bandwidth();
     if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
@@ -133,7 +133,7 @@ class Estimator {
     return network_.across.latency * protocol.hop_across;
   }
 
-  /// Steps of a ring and what passes each link, in parts of one member.
+  /// A ring takes a number of steps, in each of which one member's part passes each link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
     const double rounds = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier ? 2 : 1;
     const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
@@ -145,8 +145,8 @@ class Estimator {
            passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
   }
 
-  /// Two trees, each with half the bytes, up and down (Sanders, Speck & Träff, 2009), over chains
-  /// inside the nodes.
+  /// Two trees, each with half the bytes, go up and down (Sanders, Speck & Träff, 2009), over
+  /// chains inside the nodes.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
     if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
@@ -155,14 +155,14 @@ class Estimator {
         (place_.node_members - 1) * inside_hop(protocol) + hops_of(nodes_) * across_hop(protocol);
     const double latency = ways * hops;
     const double wire = ways * bytes_ / (tree_share * chain_bandwidth(Algorithm::tree, protocol));
-    // In chunks of the best size: the larger they are the longer the tree takes to fill, the
-    // smaller the more of them have a latency.
+    // The chunks have the best size: larger ones take longer to fill the tree, with smaller ones
+    // more chunks pay a latency.
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
-  /// Per rank and direction S (1 + 1/n) bytes inside; trees of the switches across (NVLS tree),
-  /// where the nodes' ports carry what a ring's would. No gain for fewer than 4 ranks, and none
-  /// where a node has one member only.
+  /// Each rank moves S (1 + 1/n) bytes per direction inside a node. Between nodes the switches form
+  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring. There is no
+  /// gain for fewer than 4 ranks on a node.
   [[nodiscard]] std::optional<double> multicast() const {
     if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
     const Multicast& rate = network_.multicast_rate;
@@ -176,7 +176,8 @@ class Estimator {
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
-  /// Reduce-scatter inside, an all-reduce of each part across, all-gather inside.
+  /// A reduce-scatter inside nodes, an all-reduce of each part across them, and an all-gather
+  /// inside.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
     if (kind_ != OpKind::all_reduce || nodes_ == 1 || place_.node_members == 1) return std::nullopt;
     const double here = place_.node_members;
@@ -214,7 +215,7 @@ double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                          Tile{side / 2, side / 2}};
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
-    // A split of k adds up parts that were written apart: worth it where there are few tiles.
+    // If k is split, parts are computed separately and added up: it pays where there are few tiles.
     for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
       least = std::min(
           least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));

@@ -55,7 +55,7 @@ class Recorder {
   const program::OutlineSet& set_;
   const Costs& costs_;
   Record record_;
-  std::vector<std::vector<timeline::Span>> current_;  ///< by rank, spans of the play under way
+  std::vector<std::vector<timeline::Span>> current_;  ///< by rank: spans of the current play
   std::vector<timeline::Timeline> plays_;
 };
 

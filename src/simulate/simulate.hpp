@@ -19,30 +19,30 @@ struct Costs {
   std::vector<std::uint32_t> table_of_rank;
 };
 
-/// Unit costs: every FLOP of a GEMM takes one nanosecond, all else is free. Whole numbers, so a
-/// schedule's idle time is exact.
+/// Returns unit costs: every FLOP of a GEMM takes one nanosecond, all else is free. They are whole
+/// numbers, so a schedule's idle time is exact.
 [[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
 
-/// Ops are put on streams as the program says, or all in program order on one.
+/// The assignment of ops to streams: as the program says, or all in program order on one stream.
 enum class Streams : std::uint8_t { as_written, folded };
 enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 
 struct Options {
-  int plays = 1;  ///< repeated plays of the step, each begun when the rank's streams have drained
+  int plays = 1;  ///< repeated plays of the step; each begins when the rank's streams have drained
   Streams streams = Streams::as_written;
   Record record = Record::spans;
-  /// When each rank begins its first play; empty = all at 0.
+  /// The time at which each rank begins its first play; empty = all at 0.
   std::vector<units::Nanoseconds> begin{};
 };
 
-/// One timeline per play, all ranks. Throws base::Error when the programs deadlock or do not match,
-/// naming the ranks and ops.
+/// Returns one timeline per play, with all ranks. Throws base::Error, which names the ranks and
+/// ops, when the programs deadlock or do not match.
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
 
-/// The same programs with every op on stream 0, in program order, as an executor plays them that
-/// has one thread for all streams: nothing runs beside anything, and there is nothing to wait for
-/// but the op before. Numbers of ops stay.
+/// Returns the same programs with every op on stream 0, in program order, as an executor with one
+/// thread for all streams plays them: no ops overlap, and each op waits only for the op before. The
+/// numbers of ops stay.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
 }  // namespace isoscale::simulate

@@ -24,9 +24,9 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted[half - 1] + (sorted[half] - sorted[half - 1]) / 2;
 }
 
-/// The number of samples outside the interval at each end: the largest d such that the d + 1 th
-/// smallest and largest of n samples enclose the median with at least this confidence. Their
-/// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), whatever the samples' distribution. Absent where not
+/// Returns the number of samples outside the interval at each end: the largest d such that the d +
+/// 1 th smallest and largest of n samples enclose the median with at least this confidence. Their
+/// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), for any distribution of the samples. Absent if not
 /// even all samples are enough.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
@@ -45,15 +45,16 @@ std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   return k - 1;
 }
 
-/// Only correlation above 0 makes an interval too narrow. The bound is that of independent samples.
+/// True if the samples correlate. Only a correlation above 0 makes an interval too narrow; the
+/// bound is that of independent samples.
 bool correlated(std::span<const double> samples) {
   const auto lag1 = autocorrelation(samples);
   return lag1 && *lag1 > 1.96 / std::sqrt(static_cast<double>(samples.size()));
 }
 
-/// The block length from which the means of neighbouring blocks of a first-order autoregressive
-/// series with this lag-1 correlation r correlate by no more than 0.1. Means of length L do so by
-/// r (1 - r^L)^2 / (L (1 - r^2) - 2 r (1 - r^L)).
+/// Returns the block length from which the means of neighbouring blocks of a first-order
+/// autoregressive series with this lag-1 correlation r correlate by no more than 0.1. Means of
+/// length L correlate by r (1 - r^L)^2 / (L (1 - r^2) - 2 r (1 - r^L)).
 std::size_t first_block_length(double r) {
   constexpr double negligible = 0.1;
   r = std::min(r, 0.999);
@@ -68,7 +69,7 @@ constexpr std::size_t nodes = 129;  // of Simpson's rule; odd
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
-/// Weights of Simpson's rule over [-bound, bound].
+/// Returns the weights of Simpson's rule over [-bound, bound].
 std::array<double, nodes> simpson(double bound) {
   const double step = 2 * bound / (nodes - 1);
   std::array<double, nodes> weights{};
@@ -79,7 +80,8 @@ std::array<double, nodes> simpson(double bound) {
   return weights;
 }
 
-/// Probability that a stationary Gaussian chain stays within +-bound at `looks` looks, looks >= 2.
+/// Returns the probability that a stationary Gaussian chain stays within +-bound at `looks` looks,
+/// looks >= 2.
 double stays_within(double bound, int looks, double correlation) {
   const std::array<double, nodes> weights = simpson(bound);
   const auto at = [&](std::size_t i) {
@@ -162,7 +164,7 @@ std::vector<double> block_means(std::span<const double> samples, std::size_t len
   return means;
 }
 
-// Too few blocks to tell also end the search: there will be no interval.
+// The search also ends if too few blocks are left to show a correlation: there will be no interval.
 std::size_t block_length(std::span<const double> samples) {
   if (!correlated(samples)) return 1;
   std::size_t length = first_block_length(*autocorrelation(samples));
@@ -189,7 +191,7 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   std::ranges::sort(sorted);
   const auto outside = outside_interval(sorted.size(), confidence);
   if (!outside) return result;
-  // The median and its interval are of the same quantity: of the blocks, where there are blocks.
+  // The median and its interval are of the same quantity: of the blocks, if there are blocks.
   result.median = median_of_sorted(sorted);
   result.lower = sorted[*outside];
   result.upper = sorted[sorted.size() - 1 - *outside];
@@ -207,7 +209,7 @@ std::optional<double> relative_half_width(std::span<const double> samples, doubl
 }
 
 double nominal_confidence(int planned, double growth) {
-  // Steps of the integration must resolve the passage from one look to the next.
+  // The steps of the integration must resolve the change from one look to the next.
   constexpr double least_growth = 1.02;
   if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
   const double correlation = std::sqrt(1 / growth);

@@ -7,10 +7,11 @@
 #include <span>
 #include <vector>
 
-/// Medians with their intervals, as pure functions; a value that is undefined is absent, never 0.
+/// Computes medians with their intervals by pure functions; a value that is undefined is absent,
+/// never 0.
 namespace isoscale::statistics {
 
-/// The confidence of an interval that is asked for once.
+/// The confidence of an interval that is looked at once.
 inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
@@ -23,44 +24,46 @@ struct Estimate {
 
 [[nodiscard]] bool all_finite(std::span<const double> samples);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
-/// Lag-1 autocorrelation; absent below 8 samples or without variance.
+/// Returns the lag-1 autocorrelation; absent below 8 samples or without variance.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
-/// Samples per block from which the means of blocks show no correlation: 1 when the lag-1
-/// autocorrelation of the samples themselves stays within the 95% bound of independent ones.
+/// Returns the number of samples per block from which the means of blocks show no correlation: 1
+/// when the lag-1 autocorrelation of the samples themselves stays within the 95% bound of
+/// independent ones.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
-/// Means of consecutive blocks of `length` samples; the rest at the end is left out.
+/// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
-/// Median with its interval from order statistics (ranks of the binomial(n, 1/2); n >= 6, and more
-/// where `confidence`, 0 < confidence < 1, is above 1 - 2^-5). Samples that correlate are first
-/// averaged in blocks of block_length, and median and interval are those of the blocks; where the
-/// blocks are too few there is no interval and the median is of all samples. Absent for no samples
-/// and for NaN or infinite ones.
+/// Returns the median with its interval from order statistics (ranks of the binomial(n, 1/2); it
+/// needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 - 2^-5). Samples that
+/// correlate are first averaged in blocks of block_length, and median and interval are those of the
+/// blocks; if there are too few blocks, there is no interval and the median is that of all samples.
+/// Absent for no samples and for NaN or infinite ones.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
-/// (upper - lower) / 2 / median of an estimate; absent without an interval.
+/// Returns (upper - lower) / 2 / median of an estimate; absent without an interval.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
-/// The same of estimate(samples, confidence).
+/// Returns relative_half_width of estimate(samples, confidence).
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
                                                         double confidence);
 
-/// Confidence that the interval at each look must have, so that with 95% the true median lies in
-/// all of at most `planned` of them, and so in the one that measuring stopped at (Pocock's constant
-/// boundary: Biometrika 64, 1977). From one look to the next the number of samples grows by the
-/// factor `growth` >= 1; standardised, the median's statistics then are a stationary Gaussian chain
-/// with correlation sqrt(1 / growth), whose probability to stay within the boundary is integrated
-/// look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). One look: 0.95.
-/// `growth` below 1.02 counts as looks at the same samples: 0.95 as well.
+/// Returns the confidence that the interval at each look must have, so that with 95% the true
+/// median lies in all of at most `planned` intervals, and so in the one at which measuring stopped
+/// (Pocock's constant boundary: Biometrika 64, 1977). From one look to the next the number of
+/// samples grows by the factor `growth` >= 1; the standardised statistics of the median are then a
+/// stationary Gaussian chain with correlation sqrt(1 / growth), whose probability to stay within
+/// the boundary is integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132,
+/// 1969). For one look it is 0.95. A `growth` below 1.02 counts as looks at the same samples, so it
+/// is 0.95 as well.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
-/// The median of several launches' median times, `samples` of them. Launches are independent; the
-/// steps inside one are not, because they share its placement, its buffers and its neighbours on
-/// the network. From 3 launches on with the t-interval of 95% for the centre of their logarithms
-/// (Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007,
-/// on few starts of a program; logarithms because times are positive and launches differ by
-/// factors). Absent without any, and unless all are finite and > 0.
+/// Returns the median of the median times of several launches; `samples` is their number. Launches
+/// are independent; the steps inside one are not, because they share its placement, its buffers and
+/// its neighbours on the network. From 3 launches on it has the t-interval of 95% for the centre of
+/// their logarithms (Georges, Buytaert, Eeckhout: Statistically rigorous Java performance
+/// evaluation, OOPSLA 2007, on few starts of a program; logarithms because times are positive and
+/// launches differ by factors). Absent without launches, and unless all are finite and > 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
-/// (maximum - minimum) / median over launches; absent below 2.
+/// Returns (maximum - minimum) / median over launches; absent below 2.
 [[nodiscard]] std::optional<double> launch_spread(const Estimate& launches);
 
 }  // namespace isoscale::statistics

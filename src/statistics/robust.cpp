@@ -32,7 +32,7 @@ double weighted_median(std::vector<Weighted> values) {
   return values.back().value;
 }
 
-/// The largest k with P(signed-rank statistic of n <= k - 1) <= 2.5%; 0 = none.
+/// Returns the largest k with P(signed-rank statistic of n <= k - 1) <= 2.5%; 0 = none.
 std::size_t signed_rank_bound(std::size_t n) {
   constexpr std::size_t exact_up_to = 50;
   const std::size_t most = n * (n + 1) / 2;
@@ -42,7 +42,8 @@ std::size_t signed_rank_bound(std::size_t n) {
     return static_cast<std::size_t>(
         std::max(0.0, std::floor(count * (count + 1) / 4 - 1.96 * deviation)));
   }
-  // ways[v]: subsets of 1 ... n with the sum v, each as probable as any other.
+  // ways[v] is the number of subsets of 1 ... n with the sum v; all subsets have the same
+  // probability.
   std::vector<double> ways(most + 1, 0.0);
   ways[0] = 1;
   for (std::size_t rank = 1; rank <= n; ++rank) {

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-/// Estimates that a few outliers do not move; what is undefined is absent, never 0. Samples are
-/// taken as independent.
+/// Computes estimates that a few outliers do not move; an undefined value is absent, never 0.
+/// Samples are assumed to be independent.
 namespace isoscale::statistics {
 
-/// A value with its 95% interval; the bounds are absent where the samples are too few for one.
+/// A value with its 95% interval; the bounds are absent if there are too few samples for one.
 struct Located {
   double value = 0;
   std::optional<double> lower{}, upper{};
@@ -20,14 +20,15 @@ struct Located {
   return located ? std::optional{located->value} : std::nullopt;
 }
 
-/// The sample of nearest rank ceil(q n), 0 < q < 1, with the interval between the order statistics
-/// whose ranks enclose it by the binomial(n, q) distribution. Absent where fewer than one sample is
-/// expected beyond it, n (1 - q) < 1 (p99: below 100), and for samples that are not finite.
+/// Returns the sample of nearest rank ceil(q n), 0 < q < 1, with the interval between the order
+/// statistics whose ranks enclose it by the binomial(n, q) distribution. Absent if fewer than one
+/// sample is expected beyond it, n (1 - q) < 1 (p99: below 100), and for samples that are not
+/// finite.
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
-/// The Hodges-Lehmann estimate, median of all pairs' means, with the interval that inverts
-/// Wilcoxon's signed-rank test (exact up to 50 samples; none below 6). Nearly as precise as the
-/// mean on normal noise. Absent for no samples.
+/// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval
+/// that inverts Wilcoxon's signed-rank test (exact up to 50 samples; none below 6). It is nearly as
+/// precise as the mean on normal noise. Absent for no samples.
 [[nodiscard]] std::optional<Located> centre(std::span<const double> samples);
 
 struct Point2 {
@@ -36,17 +37,19 @@ struct Point2 {
 struct Line {
   double slope = 0, intercept = 0;
 };
-/// Theil-Sen: the slope is the median of all pairs' slopes, weighted by how far apart the pair is
-/// in x against its larger y, which is how well a pair knows its slope under relative noise; the
-/// intercept is the median of y - slope x, weighted by 1/y. All y > 0. Absent below 2 different x.
+/// Fits a line by Theil-Sen: the slope is the median of all pairs' slopes, weighted by the pair's
+/// distance in x over its larger y, which is how precisely a pair gives the slope under relative
+/// noise; the intercept is the median of y - slope x, weighted by 1/y. All y must be > 0. Absent
+/// below 2 different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
-/// Pool adjacent violators: the closest values (least squares) that never fall.
+/// Returns the closest values (least squares) that never fall, by the pool-adjacent-violators
+/// algorithm.
 [[nodiscard]] std::vector<double> isotonic(std::span<const double> values);
 
-/// The half-width that held-out errors promise for the next one: of n absolute errors the one of
-/// rank ceil(0.95 (n + 1)), the largest where there are fewer than 19 (split-conformal prediction;
-/// it then covers with n / (n + 1)). Absent below 3.
+/// Returns the half-width that held-out errors promise for the next error: of n absolute errors the
+/// one of rank ceil(0.95 (n + 1)), or the largest if there are fewer than 19 (split-conformal
+/// prediction; it then covers with n / (n + 1)). Absent below 3.
 [[nodiscard]] std::optional<double> promised_error(std::span<const double> errors);
 
 }  // namespace isoscale::statistics

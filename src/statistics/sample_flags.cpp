@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t fewest_in_modes = 4;
 constexpr double deviations_per_mad = 1.4826;
 
-/// Sorted; empty where there is nothing to tell.
+/// Returns the samples sorted; empty if there are too few to judge or one is not finite.
 std::vector<double> sorted_finite(std::span<const double> samples) {
   if (samples.size() < fewest_in_modes || !all_finite(samples)) return {};
   std::vector<double> sorted{samples.begin(), samples.end()};
@@ -27,12 +27,12 @@ std::vector<double> sorted_finite(std::span<const double> samples) {
   return sorted;
 }
 
-/// A distribution function's step: its foot and its head at x.
+/// A step of a distribution function: its value below x and at x.
 struct Step {
   double x = 0, foot = 0, head = 0;
 };
 
-/// Distinct values with the distribution function below and at each.
+/// Returns the distinct values with the distribution function below and at each.
 std::vector<Step> distribution(std::span<const double> sorted) {
   std::vector<Step> steps;
   const auto n = static_cast<double>(sorted.size());
@@ -47,14 +47,15 @@ std::vector<Step> distribution(std::span<const double> sorted) {
   return steps;
 }
 
-/// A line through corners of a hull, at every step of a part; `touches` are the corners.
+/// A line through the corners of a hull, with its value at every step of a part; `touches` are the
+/// corners.
 struct Hull {
   std::vector<double> at;
   std::vector<std::size_t> touches;
 };
 
-/// The greatest convex minorant of the points (x, side * y): with side 1 of the feet, with side -1
-/// the least concave majorant of the heads.
+/// Returns the greatest convex minorant of the points (x, side * y): the minorant of the feet with
+/// side 1, the least concave majorant of the heads with side -1.
 Hull hull(std::span<const Step> part, double Step::*y, double side) {
   Hull result;
   std::vector<std::size_t>& corners = result.touches;
@@ -83,14 +84,14 @@ Hull hull(std::span<const Step> part, double Step::*y, double side) {
   return result;
 }
 
-/// The modal part that the next round looks at, as indices, and how far the hulls are apart in it.
+/// The modal part that the next round examines, as indices, and the distance of the hulls in it.
 struct Modal {
   std::size_t begin = 0, end = 0;
   double distance = 0;
 };
 
-/// The hulls' largest distance lies at a corner of one of them; the part that remains reaches from
-/// there to the next corner of the other.
+/// Returns the part around the hulls' largest distance, which lies at a corner of one of them; it
+/// reaches from there to the next corner of the other.
 Modal modal_part(const Hull& minorant, const Hull& majorant) {
   Modal modal{.begin = 0, .end = minorant.at.size() - 1, .distance = -1};
   for (const std::size_t corner : minorant.touches) {
@@ -109,7 +110,7 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 }
 
 constexpr std::size_t fewest_flagged = 8;
-constexpr double by_chance = 0.005;        // probability below which a trend is none of chance
+constexpr double by_chance = 0.005;        // a trend with less than this is not due to chance
 constexpr double worth_a_word = 0.01;      // relative
 constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
 constexpr double smallest_group = 0.05;    // share of the samples
@@ -127,7 +128,8 @@ std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   return counts ? groups : std::nullopt;
 }
 
-/// Far from the median, or from that of their own group where there are two.
+/// Returns the samples that are far from the median, or from that of their own group if there are
+/// two.
 std::optional<Outliers> outliers(std::span<const double> samples, double middle,
                                  const std::optional<TwoGroups>& groups) {
   const double spread = scaled_deviation(samples);
@@ -188,7 +190,7 @@ std::optional<double> dip(std::span<const double> samples) {
   const std::vector<Step> steps = distribution(sorted);
   if (steps.size() == 1) return 0.0;
   std::span<const Step> part = steps;
-  // Twice the dip of a distribution whose mode lies within the part that is left.
+  // This is twice the dip of a distribution whose mode lies within the part that is left.
   double twice = 1 / static_cast<double>(sorted.size());
   while (part.size() > 1) {
     const Hull minorant = hull(part, &Step::foot, 1);
@@ -217,7 +219,7 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   for (std::size_t i = 0; i < n; ++i) {
     sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
   }
-  // Sum of the absolute deviations from their median: the upper half less the lower.
+  // Returns the sum of the absolute deviations from their median: the upper half less the lower.
   const auto scatter = [&](std::size_t begin, std::size_t end) {
     const std::size_t half = (end - begin) / 2;
     return (sums[end] - sums[end - half]) - (sums[begin + half] - sums[begin]);

@@ -10,51 +10,53 @@
 
 #include "statistics/trend.hpp"
 
-/// Peculiarities of samples that a median and its interval do not show: drift, two modes, outliers.
-/// No sample is removed because of them.
+/// Finds properties of samples that a median and its interval do not show: drift, two modes,
+/// outliers. No sample is removed because of them.
 namespace isoscale::statistics {
 
-/// Hartigan's dip: the distance between the samples' distribution and the closest one with a single
-/// mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985). Between 1 / 2n and 1/4. Absent
-/// below 4 samples and for what is not finite; a single value has no dip: 0.
+/// Returns Hartigan's dip: the distance between the samples' distribution and the closest one with
+/// a single mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985), between 1 / 2n and 1/4.
+/// Absent below 4 samples and for values that are not finite; a single value has the dip 0.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
-/// 1.4826 median absolute deviations, the standard deviation of normal samples (Hampel: J. Am.
-/// Stat. Assoc. 69, 1974); 0 for no samples.
+/// Returns 1.4826 median absolute deviations, which is the standard deviation of normal samples
+/// (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 for no samples.
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
-/// The two groups of samples that lie closest to the medians of their own (least absolute
-/// deviations, which a sample far from all others does not make a group of its own).
+/// The division of the samples into two groups that lie closest to their own medians (least
+/// absolute deviations, by which a sample far from all others does not become a group of its own).
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
-  double share_high = 0;                   ///< of the samples, in the higher group
+  double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
-  /// of medians and spreads. Infinite for two values.
+  /// of medians and spreads. It is infinite for two values.
   double separation = 0;
 };
-/// Absent below 4 samples, for what is not finite and for a single value.
+/// Returns the two groups; absent below 4 samples, for values that are not finite and for a single
+/// value.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
-/// Samples further from the median than 5 scaled median absolute deviations; where there are two
-/// groups, from that of the nearer one.
+/// Samples further from the median than 5 scaled median absolute deviations; if there are two
+/// groups, the median is that of the nearer one.
 struct Outliers {
   std::size_t count = 0;
   double furthest = 0;  ///< relative to the median; 1.5 = half as long again
 };
 
 struct SampleFlags {
-  std::optional<Trend> trend;          ///< as found, whether or not it is worth a word
+  std::optional<Trend> trend;          ///< as found, even if it is too small for a flag
   std::optional<Trend> drift;          ///< a trend with probability < 0.5% and of more than 1%
   std::optional<TwoGroups> bimodal;    ///< two groups that no single mode explains
   std::optional<Outliers> outliers;    ///< absent where there are none
   std::vector<std::string> sentences;  ///< one for each flag, for people
 };
 
-/// Judges samples in the order taken, whose unit does not matter. Bimodal: sqrt(n) times the dip is
-/// above 0.65, which a uniform distribution, the worst with one mode, exceeds in less than 1%; and
-/// the groups' medians are more than 1% apart, the smaller group has 5% or more and Ashman's D is
-/// above 2. Empty flags below 8 samples and for what is not finite or not above 0.
+/// Judges samples in the order taken; their unit does not matter. They are bimodal if sqrt(n) times
+/// the dip is above 0.65, which a uniform distribution, the worst with one mode, exceeds in less
+/// than 1%, and if also the groups' medians are more than 1% apart, the smaller group has 5% or
+/// more and Ashman's D is above 2. The flags are empty below 8 samples and for values that are not
+/// finite or not above 0.
 [[nodiscard]] SampleFlags sample_flags(std::span<const double> samples);
 
 }  // namespace isoscale::statistics

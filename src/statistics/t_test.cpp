@@ -12,14 +12,14 @@
 namespace isoscale::statistics {
 namespace {
 
-/// Keeps what is divided by away from 0.
+/// Keeps a divisor away from 0.
 double away_from_zero(double value) {
   constexpr double tiny = 1e-300;
   return std::abs(value) < tiny ? tiny : value;
 }
 
-/// The continued fraction of the incomplete beta function (NIST DLMF 8.17.22), evaluated from the
-/// front as Lentz does; it converges fast for x < (a + 1) / (a + b + 2).
+/// Returns the continued fraction of the incomplete beta function (NIST DLMF 8.17.22), evaluated
+/// from the front by Lentz's method; it converges fast for x < (a + 1) / (a + b + 2).
 double beta_fraction(double x, double a, double b) {
   constexpr int most_terms = 10'000;
   constexpr double precision = 1e-15;
@@ -37,7 +37,7 @@ double beta_fraction(double x, double a, double b) {
   return 1 / value;
 }
 
-/// Regularised incomplete beta function I_x(a, b).
+/// Returns the regularised incomplete beta function I_x(a, b).
 double incomplete_beta(double x, double a, double b) {
   if (x <= 0) return 0;
   if (x >= 1) return 1;

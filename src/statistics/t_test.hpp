@@ -10,13 +10,13 @@
 
 #include "statistics/robust.hpp"
 
-/// Student's t distribution, and means of few independent samples that are compared by it although
-/// their spreads may differ (B. L. Welch: The generalization of Student's problem when several
-/// different population variances are involved, Biometrika 34, 1947).
+/// Student's t distribution, and comparisons by it of means of few independent samples whose
+/// spreads may differ (B. L. Welch: The generalization of Student's problem when several different
+/// population variances are involved, Biometrika 34, 1947).
 namespace isoscale::statistics {
 
-/// Student's t for 97.5% by degrees of freedom, from 1 on; beyond 30 a curve towards the normal
-/// distribution's.
+/// Returns Student's t for 97.5% by degrees of freedom, from 1 on; beyond 30 by a curve towards
+/// that of the normal distribution.
 [[nodiscard]] inline double student_t(std::size_t freedom) {
   constexpr std::array table{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                              2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -24,44 +24,46 @@ namespace isoscale::statistics {
   return freedom <= table.size() ? table[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
 }
 
-/// P(T > t) for any degrees of freedom > 0, whole or not, from the regularised incomplete beta
-/// function I_x(f/2, 1/2), x = f / (f + t^2) (Abramowitz and Stegun 26.7.1).
+/// Returns P(T > t) for any degrees of freedom > 0, whole or not, from the regularised incomplete
+/// beta function I_x(f/2, 1/2), x = f / (f + t^2) (Abramowitz and Stegun 26.7.1).
 [[nodiscard]] double student_tail(double t, double freedom);
-/// The t that T exceeds with probability `tail`, 0 < tail < 1.
+/// Returns the t that T exceeds with probability `tail`, 0 < tail < 1.
 [[nodiscard]] double student_quantile(double tail, double freedom);
 
-/// A mean, or a difference of means, with how well it is known.
+/// A mean, or a difference of means, with its uncertainty.
 struct Mean {
   double value = 0;
   double variance = 0;  ///< of the value itself, not of one sample
   double freedom = 1;   ///< degrees of freedom of the variance
 };
 
-/// The mean of independent samples; absent below 2 and unless all are finite.
+/// Returns the mean of independent samples; absent below 2 and unless all are finite.
 [[nodiscard]] std::optional<Mean> mean_of(std::span<const double> samples);
 
-/// to - from, of independent means. Degrees of freedom (v1 + v2)^2 / (v1^2 / f1 + v2^2 / f2), as
-/// Welch and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
+/// Returns to - from, of independent means. The degrees of freedom are (v1 + v2)^2 / (v1^2 / f1 +
+/// v2^2 / f2), as Welch and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
 [[nodiscard]] Mean difference(const Mean& from, const Mean& to);
 
-/// exp(mean), the variance by its slope there (delta method).
+/// Returns exp(mean), with the variance by its slope there (delta method).
 [[nodiscard]] Mean exponential(const Mean& mean);
 
 /// The chance that the truth lies beyond one end of a 95% interval. A one-sided test at this level
 /// rejects a bound exactly where the interval leaves it out.
 inline constexpr double beyond_one_end = 0.025;
 
-/// The mean with its 95% t-interval.
+/// Returns the mean with its 95% t-interval.
 [[nodiscard]] Located located(const Mean& mean);
 
-/// One-sided probability of a value as low as this one, or lower, when the truth is `bound`.
+/// Returns the one-sided probability of a value as low as this one, or lower, when the truth is
+/// `bound`.
 [[nodiscard]] double p_below(const Mean& mean, double bound);
-/// One-sided probability of a value as high, or higher.
+/// Returns the one-sided probability of a value as high as this one, or higher, when the truth is
+/// `bound`.
 [[nodiscard]] double p_above(const Mean& mean, double bound);
 
-/// Adjusts each probability for that all of them are looked at: rejecting those <= a keeps the
-/// chance of any false rejection <= a, however the tests depend on each other (S. Holm, Scand. J.
-/// Statist. 6, 1979). In the order given.
+/// Adjusts each probability for the number of tests: rejecting those <= a keeps the chance of any
+/// false rejection <= a, whatever the dependence between the tests (S. Holm, Scand. J. Statist. 6,
+/// 1979). The result is in the order given.
 [[nodiscard]] std::vector<double> holm(std::span<const double> probabilities);
 
 }  // namespace isoscale::statistics

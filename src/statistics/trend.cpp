@@ -15,7 +15,7 @@
 namespace isoscale::statistics {
 namespace {
 
-/// Ranks from 1; equal samples share the mean of theirs.
+/// Returns ranks from 1; equal samples share the mean of their ranks.
 std::vector<double> mid_ranks(std::span<const double> samples) {
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -34,7 +34,7 @@ std::vector<double> mid_ranks(std::span<const double> samples) {
 
 constexpr std::size_t fewest_blocks = 8, most_blocks = 256;
 
-/// Theil-Sen: the median of all pairs' slopes, per sample.
+/// Returns the Theil-Sen slope: the median of all pairs' slopes, per sample.
 double slope_of(std::span<const double> samples) {
   std::vector<double> slopes;
   slopes.reserve(samples.size() * (samples.size() - 1) / 2);
@@ -46,7 +46,8 @@ double slope_of(std::span<const double> samples) {
   return *median(slopes);
 }
 
-/// Two-sided probability of Kendall's S = sum of sign(x_j - x_i), i < j, with continuity.
+/// Returns the two-sided probability of Kendall's S = sum of sign(x_j - x_i), i < j, with the
+/// continuity correction.
 double mann_kendall(std::span<const double> samples) {
   double s = 0;
   std::map<double, double> ties;

@@ -66,7 +66,7 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
   auto hole = b.begin();
   for (Interval rest : a) {
     while (hole != b.end() && hole->end <= rest.begin) ++hole;
-    // A hole may reach into the next interval of `a`, so `hole` itself stays where it is.
+    // A hole may reach into the next interval of `a`, so `hole` is not moved past it.
     for (auto cut = hole; cut != b.end() && cut->begin < rest.end; ++cut) {
       if (rest.begin < cut->begin) set.push_back({.begin = rest.begin, .end = cut->begin});
       rest.begin = std::min(cut->end, rest.end);

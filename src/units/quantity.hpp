@@ -37,7 +37,7 @@ class Quantity {
   friend constexpr Quantity operator/(Quantity a, Representation divisor) {
     return Quantity{a.value_ / divisor};
   }
-  /// The ratio of two like quantities.
+  /// Returns the ratio of two quantities of one unit.
   friend constexpr double operator/(Quantity a, Quantity b) {
     return static_cast<double>(a.value_) / static_cast<double>(b.value_);
   }
@@ -57,14 +57,14 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 [[nodiscard]] constexpr Seconds to_seconds(Nanoseconds time) {
   return Seconds{static_cast<double>(time.value()) * 1e-9};
 }
-/// Rounds to the nearest; beyond 2^63 ns, some 292 years, the largest there is of that sign. NaN
-/// gives 0.
+/// Rounds to the nearest nanosecond. Beyond 2^63 ns, some 292 years, it returns the largest value
+/// of that sign; for NaN it returns 0.
 [[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
   using Limits = std::numeric_limits<std::int64_t>;
   const double rounded = time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5);
   if (rounded >= 0x1p63) return Nanoseconds{Limits::max()};
   if (rounded <= -0x1p63) return Nanoseconds{Limits::min()};
-  // Only NaN does not equal itself; to convert it would be undefined.
+  // Only NaN does not equal itself; converting it would be undefined behaviour.
   return Nanoseconds{rounded == rounded ? static_cast<std::int64_t>(rounded) : 0};
 }
 [[nodiscard]] constexpr BytesPerSecond rate(Bytes bytes, Seconds time) {

@@ -71,7 +71,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-/// `text` in quotes, fit for a terminal: control characters escaped, over-long input cut.
+/// Returns `text` in quotes, fit for a terminal: control characters are escaped, and over-long
+/// input is cut.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
   std::string result = "'";
@@ -91,7 +92,7 @@ std::string quoted(std::string_view text) {
   throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
 }
 
-/// The reason that `unit` names no number of bytes.
+/// Returns the reason why `unit` is no unit of bytes.
 std::string explain_unit(std::string_view unit) {
   const std::string small = lowered(unit);
   constexpr std::string_view prefixes = "kmgt";
@@ -117,7 +118,7 @@ struct Decimal {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;     ///< in units of 1 / denominator
   std::uint64_t denominator = 1;  ///< a power of ten
-  std::string_view rest;          ///< what follows the number
+  std::string_view rest;          ///< the text after the number
 };
 
 std::optional<std::uint64_t> to_integer(std::string_view digits) {
@@ -146,8 +147,9 @@ Decimal parse_decimal(std::string_view text) {
     if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
   }
   if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
-  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; and no unit divides further
-  // 5e8: the point moves to the right, over digits that are there and zeros behind them.
+  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits, and no unit divides further
+  // An exponent, as in 5e8, moves the point to the right, over existing digits and then over added
+  // zeros.
   std::string moved;
   if (!rest.empty() && lower(rest.front()) == 'e') {
     const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
@@ -174,7 +176,7 @@ Decimal parse_decimal(std::string_view text) {
   return result;
 }
 
-/// A number without sign at the start of `text`, and what follows it.
+/// Returns the number without sign at the start of `text`, and the text after it.
 std::pair<double, std::string_view> parse_number(std::string_view text, std::string_view example) {
   const std::string_view body = trimmed(text);
   if (body.empty()) refuse(text, fmt::format("is empty: write for example {}", example));
@@ -201,7 +203,8 @@ double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-/// `value` with `digits` significant digits, never in exponent form, zeros at the end kept.
+/// Returns `value` with `digits` significant digits, never in exponent form; trailing zeros are
+/// kept.
 std::string fixed(double value, int digits) {
   return fmt::format("{:.{}f}", value, decimals_for(rounded(value, digits), digits));
 }
@@ -220,7 +223,7 @@ struct Scaled {
   std::string_view prefix;
 };
 
-/// `value` with three significant digits and a prefix of 10^3.
+/// Returns `value` with three significant digits and a decimal prefix (a power of 10^3).
 Scaled scale_by_1000(double value) {
   if (!std::isfinite(value)) return {.number = fmt::format("{}", value), .prefix = ""};
   std::size_t prefix = 0;
@@ -243,7 +246,7 @@ Bytes parse_bytes(std::string_view text) {
   const auto* const unit = std::ranges::find(byte_units, number.rest, &ByteUnit::name);
   if (unit == byte_units.end()) refuse(text, explain_unit(number.rest));
 
-  // Below 10^18 times 2^40: exact in 128 bits.
+  // The product is below 10^18 times 2^40, so it is exact in 128 bits.
   const Wide scaled = Wide{number.fraction} * unit->bytes;
   if (scaled % number.denominator != 0) refuse(text, "is not a whole number of bytes");
   const auto part = static_cast<std::uint64_t>(scaled / number.denominator);
@@ -302,7 +305,8 @@ std::string format(Seconds time) {
   constexpr int digits = 4;
   const double seconds = time.value();
   if (!std::isfinite(seconds)) return fmt::format("{} s", seconds);
-  // Each unit is left when its rounded number reaches the limit; below 1 ns nothing is smaller.
+  // The next larger unit is used when the rounded number reaches the limit; below 1 ns there is no
+  // smaller unit.
   struct Step {
     double seconds;
     double limit;
@@ -336,7 +340,7 @@ std::string format_prefixed(double value, std::string_view unit) {
 
 std::string format_percent(double ratio, int decimals) {
   const std::string text = fmt::format("{:.{}f}", ratio * 100, decimals);
-  // A small negative number rounds to "-0.0", which says a sign that is not there.
+  // A small negative number rounds to "-0.0"; its sign would mislead and is dropped.
   const bool zero = text.find_first_of("123456789in") == std::string::npos;
   return (zero && text.front() == '-' ? text.substr(1) : text) + "%";
 }

@@ -7,22 +7,24 @@
 
 #include "units/quantity.hpp"
 
-/// Quantities are read from text and written for people. Prefixes of 10^3 and 2^10 exist nowhere
-/// else.
+/// Reads quantities from text and writes them for people. Prefixes of 10^3 and 2^10 are handled
+/// nowhere else.
 namespace isoscale::units {
 
-/// "64MiB", "25 MB", "4096" (bytes). Accepts kB MB GB TB (10^3) and KiB MiB GiB TiB (2^10), B and
-/// nothing. Throws base-free std::invalid_argument with a sentence for a person when the text has
-/// no meaning, is ambiguous ("64M", "64K", "64g"), negative, fractional in bytes, or 2^63 and more.
+/// Reads "64MiB", "25 MB" or "4096" (bytes). Accepts kB MB GB TB (10^3) and KiB MiB GiB TiB (2^10),
+/// B and no unit. Throws std::invalid_argument, not base::Error, with a sentence for a person when
+/// the text has no meaning, is ambiguous ("64M", "64K", "64g"), negative, a fraction of a byte, or
+/// 2^63 or more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
-/// "30s", "250ms", "25m", "2h", "10us"; a bare number is seconds. Throws std::invalid_argument.
+/// Reads "30s", "250ms", "25m", "2h" or "10us"; a bare number is seconds. Throws
+/// std::invalid_argument.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
-/// "1%", "0.01": a ratio, 1.0 = 100 %; a bare number over 1 could mean either and is refused.
-/// Throws std::invalid_argument.
+/// Reads "1%" or "0.01" as a ratio, 1.0 = 100 %; a bare number over 1 could mean either and is
+/// refused. Throws std::invalid_argument.
 [[nodiscard]] double parse_ratio(std::string_view text);
 
-/// "20GFLOP/s", "1.5 TFLOP/s": k, M, G, T, P or no prefix (10^3). Throws std::invalid_argument with
-/// a sentence for a person.
+/// Reads "20GFLOP/s" or "1.5 TFLOP/s" with the prefix k, M, G, T, P or none (10^3). Throws
+/// std::invalid_argument with a sentence for a person.
 [[nodiscard]] FlopsPerSecond parse_flops_per_second(std::string_view text);
 
 [[nodiscard]] std::string format(Bytes bytes);   ///< "1.50 MiB"
@@ -30,10 +32,11 @@ namespace isoscale::units {
 [[nodiscard]] std::string format(Flops work);    ///< "3.2 GFLOP"
 [[nodiscard]] std::string format(BytesPerSecond speed);  ///< "12.3 GB/s" (10^3)
 [[nodiscard]] std::string format(FlopsPerSecond speed);  ///< "165 GFLOP/s"
-/// A plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k
+/// Returns a plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k
 /// tokens/s".
 [[nodiscard]] std::string format_count(double value, std::string_view unit);
-/// A prefixed unit: format_prefixed(1.98e9, "Hz") = "1.98 GHz"; nothing below 1 gets a prefix.
+/// Returns a value with a prefixed unit: format_prefixed(1.98e9, "Hz") = "1.98 GHz"; values below 1
+/// get no prefix.
 [[nodiscard]] std::string format_prefixed(double value, std::string_view unit);
 [[nodiscard]] std::string format_percent(double ratio, int decimals = 1);  ///< 0.123 -> "12.3%"
 

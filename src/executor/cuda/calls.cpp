@@ -7,15 +7,15 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// CUDA's 2-D copies want rows that do not overlap; a source that repeats itself is read row by
-/// row.
+/// True if one 2-D copy of CUDA can do it: that requires rows that do not overlap. A source whose
+/// rows overlap is copied row by row.
 bool has_pitches(const StridedCopy& call) {
   return call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
 }
 
 using program::Advice;
 
-// CUDA 13 takes places; before it, numbers of devices.
+// CUDA 13 takes locations; earlier versions take device numbers.
 #if CUDART_VERSION >= 13000
 using Place = cudaMemLocation;
 Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
@@ -76,7 +76,7 @@ void launch(const SoftmaxGradientCall& call, cudaStream_t stream) { check(start(
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;
   fill.dst = call.staging;
-  // Elements of the slice that the shard leaves out keep their values.
+  // Elements of the slice that are not in the shard keep their values.
   check(cudaMemcpyAsync(call.staging, call.dst, call.bytes, cudaMemcpyDefault, stream));
   launch(fill, stream);
   check(cudaMemcpyAsync(call.dst, call.staging, call.bytes, cudaMemcpyDefault, stream));

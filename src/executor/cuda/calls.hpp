@@ -16,12 +16,12 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Ops of a program with everything looked up: what is left is to start them on a stream.
+/// Ops of a program with everything looked up: they only need to be started on a stream.
 namespace isoscale::executor::cuda {
 
-// All start their work on `stream` and throw CudaError when they cannot.
+// Each launch starts its work on `stream` and throws CudaError if it cannot.
 
-/// One cudaMemcpyAsync a piece, or one 2-D copy a matrix; between any two memories.
+/// Makes one cudaMemcpyAsync per piece, or one 2-D copy per matrix, between any two memories.
 void launch(const StridedCopy& call, cudaStream_t stream);
 void launch(const FillCall& call, cudaStream_t stream);
 void launch(const AddCall& call, cudaStream_t stream);
@@ -40,17 +40,18 @@ void launch(const ActivationGradientCall& call, cudaStream_t stream);
 void launch(const SoftmaxCall& call, cudaStream_t stream);
 void launch(const SoftmaxGradientCall& call, cudaStream_t stream);
 
-/// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
-/// what it would be there.
+/// A fill of host memory: the kernel fills GPU memory, which is then copied, so that every element
+/// is the same as in GPU memory.
 struct HostFillCall {
-  FillCall fill;  ///< its dst is given by the launch
+  FillCall fill;  ///< the launch sets its dst
   std::byte* dst = nullptr;
   std::byte* staging = nullptr;  ///< in GPU memory
-  std::size_t bytes = 0;         ///< of both
+  std::size_t bytes = 0;         ///< of dst and staging
 };
 void launch(const HostFillCall& call, cudaStream_t stream);
 
-/// program::Advise. A prefetch is work of the stream; advice holds when the call returns.
+/// A call for program::Advise. A prefetch is work of the stream; other advice takes effect before
+/// the call returns.
 struct AdviseCall {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;

@@ -14,7 +14,7 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
   const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the end from which its other end is +distance away.
+  // A link begins at the end whose other end is +distance away.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
 }
@@ -30,7 +30,7 @@ std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int ra
 
 namespace {
 
-/// Messages that a rank exchanges, apart from what they carry.
+/// The axis, offset and direction of messages, without their contents.
 struct MessageKind {
   mesh::Axis axis = mesh::Axis::pp;
   std::int32_t offset = 1;
@@ -39,7 +39,7 @@ struct MessageKind {
   auto operator<=>(const MessageKind&) const = default;
 };
 
-/// on_exchange(op, exchange) for each exchange of a program.
+/// Calls on_exchange(op, exchange) for each exchange of a program.
 template <class OnExchange>
 void for_each_exchange(const program::RankProgram& program, const OnExchange& on_exchange) {
   for (const program::Program* section : program.sections()) {
@@ -50,7 +50,7 @@ void for_each_exchange(const program::RankProgram& program, const OnExchange& on
   }
 }
 
-/// All that a rank exchanges in its program.
+/// Returns the kinds of all messages in a rank's program.
 std::set<MessageKind> messages_of(const program::RankProgram& program) {
   std::set<MessageKind> messages;
   for_each_exchange(program, [&](const program::Op&, const program::Exchange& exchange) {
@@ -82,7 +82,8 @@ AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis ax
   return result;
 }
 
-/// True if each op receives from one side what it sends to the other, as shifts and halos do.
+/// True if each op receives from one side the kind of message that it sends to the other, as shifts
+/// and halos do.
 bool is_shift(const AxisExchanges& exchanges) {
   using enum program::Direction;
   return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
@@ -120,7 +121,7 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
     const int extent = set.mesh[axis];
     std::set<int> hops;
     for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
-    // Two links between the same ranks are told apart by the order of their messages alone.
+    // Only the order of their messages distinguishes two links between the same ranks.
     if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
     joined = mesh::AxisSet::from_bits(
         static_cast<std::uint8_t>(joined.bits() | mesh::AxisSet{axis}.bits()));

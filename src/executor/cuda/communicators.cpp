@@ -33,8 +33,8 @@ struct Member {
   std::string name;
 };
 
-/// The communicators of a plan, in the order in which all ranks make them. Their names tell them
-/// apart.
+/// Returns the communicators of a plan, in the order in which all ranks make them, with names that
+/// are unique.
 std::vector<Member> members_of(const CommunicatorPlan& plan, const program::RankProgram& program) {
   const std::vector<std::string>& streams = program.streams;
   std::vector<Member> members;
@@ -52,7 +52,8 @@ std::vector<int> world_ranks(const comm::Communicator& point) {
   return point.world_ranks(all);
 }
 
-/// on_collective(op, collective) and on_transfer(transfer) for all communication of a program.
+/// Calls on_collective(op, collective) and on_transfer(transfer) for all communication of a
+/// program.
 template <class OnCollective, class OnTransfer>
 void for_each_communication(const program::RankProgram& program, const OnCollective& on_collective,
                             const OnTransfer& on_transfer) {
@@ -110,7 +111,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
                                mesh::group_index(mesh_, rank_, one.axes), one.name, limit_));
     made(one.name, all_.back().size());
   }
-  world.close();  // nothing is called on it, and NCCL keeps buffers for it
+  world.close();  // no call is made on it, and NCCL keeps buffers for it
 }
 
 bool Communicators::suit(const program::ProgramSet& set, const comm::Communicator& point) const {
@@ -246,8 +247,8 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
-  // At once, where NCCL can: an abort waits for the communicator's streams, and these may stand
-  // behind a kernel of another communicator that is to be aborted too.
+  // All aborts run together where NCCL allows it: an abort waits for the communicator's streams,
+  // whose work may be queued after a kernel of another communicator that is to be aborted too.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();

@@ -16,13 +16,13 @@
 #include "executor/executor.hpp"
 #include "executor/point_requirements.hpp"
 
-/// The communicators of one rank: which ones its point needs, and how they are made, kept and used.
+/// The communicators of one rank: which ones a point needs, and how they are made, kept and used.
 namespace isoscale::executor::cuda {
 
 /// A link joins two ranks that are `distance` apart along an axis. The links of a rank are of two
-/// kinds that take turns along the axis. Where the messages of an axis are on several streams, each
-/// kind has a communicator of its own: what a pipeline's stage exchanges with the previous one and
-/// with the next then waits for nothing but its own peer.
+/// kinds that alternate along the axis. If the messages of an axis are on several streams, each
+/// kind has a communicator of its own: the exchanges of a pipeline stage with the previous stage
+/// and with the next one then wait only for their own peer.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
@@ -30,12 +30,13 @@ struct LinkKind {
 
   auto operator<=>(const LinkKind&) const = default;
 };
-/// The kind of the link from `rank` to the rank `offset` steps along `axis`; alike at both ends.
+/// Returns the kind of the link from `rank` to the rank `offset` steps along `axis`; it is the same
+/// at both ends.
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
 
-/// The transfers of `rank` in an exchange, ordered by link: alike at both ends, so that
-/// messages of two links between the same ranks can be told apart by their order.
+/// Returns the transfers of `rank` in an exchange, ordered by link. The order is the same at both
+/// ends, so that it distinguishes the messages of two links between the same ranks.
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);
 
@@ -43,14 +44,14 @@ struct LinkKind {
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
-  /// Axes of which one communicator carries all messages, so that NCCL starts one kernel for all
-  /// that an op sends and receives: of several communicators on one stream it plays one after the
-  /// other. It can where one stream alone has the messages, and either no two links join the same
-  /// two ranks, or the ops of all ranks correspond, so that the order of messages tells links
-  /// apart.
+  /// Axes for which one communicator carries all messages, so that NCCL starts one kernel for all
+  /// that an op sends and receives; kernels of several communicators on one stream would run one
+  /// after the other. This is possible if a single stream has all the messages, and either no two
+  /// links join the same two ranks, or the ops of all ranks correspond, so that the order of
+  /// messages distinguishes the links.
   mesh::AxisSet joined{};
 
-  /// The communicator that carries the messages of a link.
+  /// Returns the kind of the communicator that carries the messages of a link.
   [[nodiscard]] LinkKind carrier(const LinkKind& link) const {
     return joined.contains(link.axis) ? LinkKind{.axis = link.axis, .distance = 0, .parity = 0}
                                       : link;
@@ -58,47 +59,50 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
-/// Calls that make NCCL connect all that a program will use: of each collective of a communicator,
-/// type and reduction the largest, and the largest message of each pair of ranks. NCCL connects an
-/// algorithm, and takes its buffers, when the first call uses it.
+/// The calls that make NCCL connect everything that a program will use: the largest collective of
+/// each communicator, kind, type and reduction, and the largest message of each pair of ranks. NCCL
+/// connects an algorithm, and takes its buffers, when the first call uses it.
 struct FirstCalls {
-  std::vector<CollectiveCall> collectives;  ///< in the order in which the program has the first
-  std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one each
+  std::vector<CollectiveCall> collectives;       ///< in order of their first use in the program
+  std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one per communicator
 };
 
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`, which counts each that is made; makes none at all when nothing is
-  /// needed. Throws NcclError when making one takes longer than the limit (0: none).
+  /// Collective over `point`, which counts each communicator that is made; makes none at all if
+  /// none is needed. Throws NcclError when making one takes longer than the limit (0: none).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
-  /// True if these join the same ranks in the same mesh, none has failed, and `set` needs no
-  /// others.
+  /// True if these communicators join the same ranks in the same mesh, none has failed, and `set`
+  /// needs no others.
   [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Ends those that `set` does not need and takes its plan; they must suit it.
+  /// Closes the communicators that `set` does not need and takes its plan; they must suit it.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
-  /// The number of what carries a link, alike on all ranks, below link_count().
+  /// Returns the number of the communicator that carries a link, below link_count(); it is the same
+  /// on all ranks.
   [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
-  /// Collective: makes the calls, one communicator after another. Throws NcclError when those of
-  /// one take longer than the limit; what NCCL itself waits for while it connects has no bound.
+  /// Collective: makes the calls, one communicator after another. Throws NcclError when the calls
+  /// of one communicator take longer than the limit; NCCL's own waits while it connects have no
+  /// bound.
   void connect(const comm::Communicator& point, const FirstCalls& calls);
-  /// Those that carry the programs' communication, in the order in which all ranks made them.
+  /// Returns the communicators that carry the programs' communication, in the order in which all
+  /// ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
-  /// Those of them whose ops touch buffers of a space on some rank.
+  /// Returns those of them whose ops touch buffers of a space on some rank.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
 
-  /// Throws NcclError when one of them has failed in the background.
+  /// Throws NcclError when one of the communicators has failed in the background.
   void poll() const;
   void close();
-  /// Ends what is under way on all of them; for a session that has failed.
+  /// Aborts the calls in progress on all of them; for a session that has failed.
   void abort() noexcept;
 
  private:
@@ -109,17 +113,18 @@ class Communicators {
   std::vector<int> ranks_;  ///< in MPI_COMM_WORLD, by rank of the point
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
+  std::vector<NcclCommunicator> all_;  ///< for plan_.collectives, then for plan_.links
   std::vector<CommunicatorFacts> facts_;
 };
 
-/// The communicators of the last session, for the next one: at 64 ranks and more, making them takes
-/// seconds. They are kept where that one is on the same ranks and mesh and needs no others, and
-/// aborted where it is not: its ranks may be others than theirs, and only an abort waits for
-/// nobody.
+/// Keeps the communicators of the last session for the next one: at 64 ranks and more, making them
+/// takes seconds. They are kept if the next session is on the same ranks and mesh and needs no
+/// others. Otherwise they are aborted: the next session's ranks may be different ones, and only an
+/// abort waits for no other rank.
 class KeptCommunicators {
  public:
-  /// Collective over `point`: the kept ones, or new ones. Throws as their constructor.
+  /// Collective over `point`: returns the kept communicators, or new ones. Throws as their
+  /// constructor does.
   [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
                                                     const comm::Communicator& point,
                                                     units::Seconds limit);
@@ -131,22 +136,23 @@ class KeptCommunicators {
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
 /// each communicator that any rank uses for them. Ranks pass it within microseconds of each other,
-/// while a barrier of their hosts leaves them apart by what these do afterwards. Exchanges have
-/// none: it would connect ranks that have no link otherwise, and a link that is silent would take
-/// others with it.
+/// while after a barrier on the hosts they would differ by the time of the hosts' further work.
+/// Exchanges have no barrier: it would connect ranks that have no link otherwise, and one silent
+/// link would stop others too.
 class DeviceBarrier {
  public:
   DeviceBarrier() = default;
   DeviceBarrier(const program::ProgramSet& set, const Communicators& communicators);
 
-  /// On `stream`. Its first call for a section makes connections. Throws NcclError.
+  /// Enters the barrier on `stream`. The first call for a section makes connections. Throws
+  /// NcclError.
   void enter(program::Section section, cudaStream_t stream) const;
-  /// Forgets what it reduces without freeing, as kernels may still use it.
+  /// Drops the word that it reduces without freeing it, as kernels may still use it.
   void abandon() noexcept { static_cast<void>(word_.release()); }
 
  private:
   DeviceMemory word_;
-  std::vector<std::vector<ncclComm_t>> of_section_;  ///< in one order on all ranks
+  std::vector<std::vector<ncclComm_t>> of_section_;  ///< in the same order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

@@ -21,7 +21,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as NVML and nvidia-smi write it.
+/// Returns the UUID as NVML and nvidia-smi write it: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
@@ -43,7 +43,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Each rank's text, on every rank.
+/// Returns the texts of all ranks, on every rank.
 std::vector<std::string> all_gather(const comm::Communicator& node, const std::string& text) {
   std::string lines;
   for (const std::string& line : node.gather(text)) lines += line + '\n';
@@ -53,7 +53,8 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   return result;
 }
 
-/// Tells NCCL what it must know before it is first used; settings of the user stay.
+/// Sets the environment that NCCL reads at its first use; NCCL_HOSTID is always set, other settings
+/// of the user stay.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
@@ -71,8 +72,8 @@ std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
-/// Says why no program can travel by Transport::symmetric with the NCCL that runs, of version
-/// `nccl` as it encodes it, on a GPU so chosen; "" when some can.
+/// Says why no program can use Transport::symmetric with the running NCCL, whose encoded version is
+/// `nccl`, on this GPU; "" if some program can.
 std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   if (!has_puts()) {
     return fmt::format(
@@ -102,7 +103,7 @@ void together(const comm::Communicator& world, const Work& work) {
 
 Versions versions() {
   Versions result;
-  // Without a driver the first call still succeeds, and says 0.
+  // Without a driver the first call still succeeds and returns 0.
   if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
   check(cudaRuntimeGetVersion(&result.runtime));
   check(ncclGetVersion(&result.nccl));
@@ -191,7 +192,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   together(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);
     check(cudaSetDevice(chosen.gpu.index));
-    check(cudaFree(nullptr));  // makes the context, and finds out whether the GPU may be used
+    check(cudaFree(nullptr));  // makes the context, and tells if the GPU may be used
   });
   chosen.is_shared = world.all_max(machine::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
   set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));

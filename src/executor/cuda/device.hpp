@@ -16,28 +16,28 @@
 /// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {
 
-/// Versions as CUDA and NCCL encode them, known before anything is played; driver 0 = none.
+/// The versions as CUDA and NCCL encode them, known before anything is played; driver 0 = none.
 struct Versions {
   int driver = 0, runtime = 0, nccl = 0;
 };
 [[nodiscard]] Versions versions();
 
-/// Says why this machine cannot play on a GPU: no driver, an old one, an old NCCL, no GPU. "" when
-/// it can.
+/// Says why this machine cannot play on a GPU: no driver, an old one, an old NCCL, no GPU. "" if it
+/// can.
 [[nodiscard]] std::string device_problem();
 
-/// The GPUs that the CUDA runtime shows to this process.
+/// Returns the GPUs that the CUDA runtime shows to this process.
 [[nodiscard]] std::vector<machine::VisibleGpu> visible_gpus();
 
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
   machine::VisibleGpu gpu;
-  /// Ranks of the node that are on one GPU with another (which only --share-gpu allows).
+  /// True if another rank of the node uses the same GPU (which only --share-gpu allows).
   bool is_shared = false;
 };
-/// Collective over `world`: every rank takes its GPU, or all throw base::UsageError. Where GPUs are
-/// shared, gives each rank an NCCL_HOSTID of its own: NCCL refuses two ranks of one host on one
-/// GPU, and then joins them through sockets.
+/// Collective over `world`: every rank takes its GPU, or all throw base::UsageError. If GPUs are
+/// shared, it gives each rank an NCCL_HOSTID of its own: NCCL refuses two ranks of one host on one
+/// GPU, and with different hosts it joins them through sockets.
 [[nodiscard]] ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
                                  config::ShareGpu share);
 
@@ -48,8 +48,8 @@ struct ChosenGpu {
 
 namespace isoscale::executor {
 
-/// cuBLASLt and NCCL on this rank's GPU. Collective over `world`; throws base::UsageError on all
-/// ranks when one finds no GPU for itself.
+/// Makes the executor with cuBLASLt and NCCL on this rank's GPU. Collective over `world`; throws
+/// base::UsageError on all ranks when one finds no GPU for itself.
 [[nodiscard]] std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
                                                            const comm::Communicator& world);
 

@@ -12,7 +12,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// As check() would say it.
+/// Logs the message that check() would throw.
 template <class Status>
 void log_failure(const char* what, Status status) noexcept {
   try {
@@ -20,9 +20,9 @@ void log_failure(const char* what, Status status) noexcept {
   } catch (const base::Error& error) {
     try {
       base::warn(fmt::format("isoscale: warning: giving back {} failed: {}", what, error.what()));
-    } catch (...) {  // out of memory: nobody can be told
+    } catch (...) {  // out of memory: the failure cannot be reported
     }
-  } catch (...) {  // as well
+  } catch (...) {  // as above
   }
 }
 

@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// check(), which every call of a CUDA library goes through and which throws with the library's own
-/// words, and owners of what the libraries give out.
+/// check(), which every call of a CUDA library goes through and which throws the library's own
+/// message, and owners of the objects that the libraries create.
 namespace isoscale::executor::cuda {
 
 class CudaError : public base::Error {
@@ -28,21 +28,22 @@ class NcclError : public base::Error {
  public:
   using Error::Error;
 };
-/// NCCL does not do what it was asked for: no failure of a machine.
+/// NCCL refuses a request; this is no failure of a machine.
 class NcclRefusal : public NcclError {
  public:
   using NcclError::NcclError;
 };
 [[nodiscard]] bool is_refusal(ncclResult_t result);
 
-/// Also clears the error, unless it is one that the device cannot recover from.
+/// Throws unless the call succeeded. It also clears the error, unless the device cannot recover
+/// from it.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 void check(cublasStatus_t status, std::source_location where = std::source_location::current());
-/// ncclInProgress is a success: the call goes on in the background.
+/// Counts ncclInProgress as success: the call continues in the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
-/// Logs a failure to give something back. CUDA gives nothing back any more when the process ends;
-/// NCCL may go on in the background.
+/// Logs a failure to release something. CUDA cannot release anything any more when the process
+/// ends; NCCL may continue in the background.
 void log_release(const char* what, cudaError_t status) noexcept;
 void log_release(const char* what, cublasStatus_t status) noexcept;
 void log_release(const char* what, ncclResult_t result) noexcept;
@@ -69,11 +70,11 @@ using MatrixLayout = base::Handle<ReleasedBy<cublasLtMatrixLayout_t, cublasLtMat
 using MatmulPreference =
     base::Handle<ReleasedBy<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
 
-/// How much a stream's work may overtake that of others.
+/// The priority of a stream's work over that of other streams.
 enum class Priority : std::uint8_t { normal, high };
 [[nodiscard]] Stream make_stream(Priority priority);
 
-/// An event remembers when it happened, or does not and costs less.
+/// With timing on, an event stores the time when it happened; without it, it costs less.
 enum class Timing : std::uint8_t { off, on };
 [[nodiscard]] Event make_event(Timing timing);
 

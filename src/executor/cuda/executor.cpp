@@ -29,13 +29,14 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// While it lives, NCCL is told by its environment which algorithm and protocol to use: it looks
-/// there when a communicator is made and, for its messages, when it is used. What the user has set
-/// comes back afterwards. Changes the environment of the process: for the one thread of the host.
+/// Sets, for the lifetime of this object, the environment variables that tell NCCL which algorithm
+/// and protocol to use. NCCL reads them when a communicator is made and, for its messages, when it
+/// is used. The destructor restores the user's values. It changes the environment of the process,
+/// so only the host's single thread may use it.
 class CollectiveChoice {
  public:
-  /// Throws Unsupported when the options name what there is not, or what NCCL would silently not
-  /// use for some collective of `set`.
+  /// Throws Unsupported if the options name an unknown algorithm or protocol, or one that NCCL
+  /// would silently not use for some collective of `set`.
   CollectiveChoice(const SessionOptions& options, const program::ProgramSet& set);
   ~CollectiveChoice();
   CollectiveChoice(const CollectiveChoice&) = delete;
@@ -59,7 +60,8 @@ void require_protocol(const SessionOptions& options,
   }
 }
 
-/// Barriers only order the ranks: how they do it does not matter.
+/// Throws Unsupported for a collective that the algorithm does not do. Barriers are left out, since
+/// they only order the ranks, by any algorithm.
 void require_collectives(const program::ProgramSet& set,
                          const workloads::CollectiveAlgorithm& algorithm) {
   for (const program::RankProgram& program : set.programs) {
@@ -75,7 +77,7 @@ void require_collectives(const program::ProgramSet& set,
   }
 }
 
-/// True if the options choose for NCCL.
+/// True if the options choose an algorithm or a protocol for NCCL.
 bool chooses(const SessionOptions& options) {
   return !options.collective_algorithm.empty() || !options.collective_protocol.empty();
 }
@@ -114,8 +116,8 @@ void CollectiveChoice::set(const char* variable, const std::string& value) {
   ::setenv(variable, value.c_str(), 1);
 }
 
-/// Runs `work`; when it throws on a rank, all throw: Unsupported when nothing else was thrown, or
-/// Error.
+/// Runs `work`; if it throws on a rank, all ranks throw: Unsupported if no rank threw anything
+/// else, otherwise Error.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
@@ -134,7 +136,8 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// Runs `work`; what NCCL refuses when it was told what to use is nothing that has failed.
+/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, that is no
+/// failure: it throws Unsupported.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -166,8 +169,8 @@ bool moves_pages() {
   return value != 0;
 }
 
-/// The size of the arenas. The symmetric one is as large as that of the rank that needs most, and
-/// has room for the channels of puts.
+/// Returns the size of the arenas. The symmetric arena is as large as on the rank that needs most,
+/// and has room for the channels of puts.
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -177,7 +180,7 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops that say when they begin; false when there is none.
+/// Chooses the ops that mark their start; false if there are none.
 bool mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return false;
@@ -216,7 +219,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  KeptCommunicators kept_;  // outlived by no session
+  KeptCommunicators kept_;  // outlives every session
   int said_ = 0;
 };
 
@@ -228,14 +231,14 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     require_transports(set, description_);
   });
   const program::RankProgram& program = set.of(point.rank());
-  // Declared in this order: memory must outlive the communicators that know it.
+  // The order of these declarations matters: memory must outlive the communicators that use it.
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
   Registrations registrations;
-  std::optional<CollectiveChoice> choice;  // until the first calls are made: NCCL looks again then
+  std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
   agreed(point, [&] { choice.emplace(options, set); });
-  // Not where NCCL is told what to use as it makes them, nor where a rank that has nothing to do
-  // would hold memory of a GPU that others measure on.
+  // Communicators are not kept if NCCL was told what to use when it made them, nor if GPUs are
+  // shared, where an idle rank would hold memory of a GPU that others measure on.
   const bool keeps = !chooses(options) && !chosen_.is_shared;
   const units::Nanoseconds before = comm::now();
   agreed(point, [&] {
@@ -273,12 +276,12 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   say_what_was_chosen_anew(point);
 
   SessionFacts facts;
-  // Agreed upon too: where one rank cannot go on, all drop their communicators in the same way.
+  // The ranks agree on this too: if one cannot go on, all drop their communicators in the same way.
   PreparedProgram prepared;
   agreed(point, [&] {
     prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
   });
-  // All memory is zero still, and stays so: sums and extremes of zeros are zeros.
+  // All memory is still zero and stays so: sums and extremes of zeros are zeros.
   agreed(point, [&] {
     as_chosen(options, [&] {
       try {
@@ -286,7 +289,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
       } catch (const NcclRefusal&) {
         throw;
       } catch (const base::Error&) {
-        // Peers may wait inside of NCCL for what this rank will not do: its abort tells them.
+        // Peers may wait inside NCCL for calls that this rank will not make: its abort tells them.
         registrations.abandon();
         communicators->abort();
         throw;

@@ -15,26 +15,27 @@
 /// Matrix multiplications as cuBLASLt sees them.
 namespace isoscale::executor::cuda {
 
-/// One operand of a GEMM as cuBLASLt sees it: column-major, so that a row-major matrix is its own
+/// One operand of a GEMM as cuBLASLt sees it: column-major, so a row-major matrix appears as its
 /// transpose. Strides in elements.
 struct Operand {
   program::DType type = program::DType::f32;
-  std::uint64_t rows = 0, columns = 0;  ///< of what is stored, column-major
-  std::uint64_t leading = 0;            ///< from column to column
+  std::uint64_t rows = 0, columns = 0;  ///< of the stored matrix, column-major
+  std::uint64_t leading = 0;            ///< from one column to the next
   std::uint64_t batch_stride = 0;
   std::byte* data = nullptr;
 
-  /// The largest power of two up to 256 that the address is a multiple of.
+  /// Returns the largest power of two up to 256 that divides the address.
   [[nodiscard]] std::uint32_t alignment() const;
-  /// Elements from the first to one past the last of `batch` matrices.
+  /// Returns the number of elements from the first to one past the last of `batch` matrices.
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
-/// D = alpha * A * B + beta * C does not read C, or C is D, or C is another matrix.
+/// The matrix C in D = alpha * A * B + beta * C: it is not read, or it is D, or it is another
+/// matrix.
 enum class Addend : std::uint8_t { none, in_place, distinct };
 
-/// A program's row-major D = op(A) * op(B) is column-major D^T = op(B)^T * op(A)^T: `first` is the
-/// program's B, `second` its A, m and n change places.
+/// A GEMM as cuBLASLt computes it. A program's row-major D = op(A) * op(B) is column-major D^T =
+/// op(B)^T * op(A)^T: `first` is the program's B, `second` its A, and m and n are swapped.
 struct GemmProblem {
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;  ///< column-major: D is m x n
   cublasOperation_t transpose_first = CUBLAS_OP_N, transpose_second = CUBLAS_OP_N;
@@ -46,21 +47,21 @@ struct GemmProblem {
   float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
 
   [[nodiscard]] bool is_fp8() const;
-  /// All that an algorithm depends on, as text: equal text, same problem. `library` names GPU and
-  /// cuBLASLt.
+  /// Returns everything that the choice of an algorithm depends on, as text: equal texts mean the
+  /// same problem. `library` names GPU and cuBLASLt.
   [[nodiscard]] std::string key(const std::string& library) const;
 };
 
-/// Throws base::Error when cuBLASLt has no such GEMM, or an operand is not in GPU memory.
+/// Throws base::Error if cuBLASLt has no such GEMM, or an operand is not in GPU memory.
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
 [[nodiscard]] cudaDataType_t cuda_type(program::DType type);
 [[nodiscard]] cublasComputeType_t compute_type(const GemmProblem& problem);
-/// The type of alpha and beta.
+/// Returns the type of alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
 
-/// cuBLASLt's descriptions of one problem. Where the operands lie is not part of it, and neither is
-/// by what they are scaled.
+/// cuBLASLt's descriptions of one problem. They do not include the addresses of the operands, nor
+/// their scales.
 class GemmPlan {
  public:
   explicit GemmPlan(const GemmProblem& problem);
@@ -76,8 +77,8 @@ class GemmPlan {
   MatrixLayout first_, second_, c_, d_;
 };
 
-/// Throws base::Error that names the shape when the library cannot multiply it with an algorithm:
-/// one that was given, and is not this library's.
+/// Throws base::Error, which names the shape, if the library cannot multiply it with an algorithm,
+/// for example with one that was given and comes from another library.
 void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
                        const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
 
@@ -90,7 +91,7 @@ struct GemmCall {
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };
-/// Starts it on `stream`. Throws CublasError.
+/// Starts the GEMM on `stream`. Throws CublasError.
 void launch(const GemmCall& call, cudaStream_t stream);
 
 }  // namespace isoscale::executor::cuda

@@ -29,16 +29,16 @@ namespace {
 constexpr std::size_t words = sizeof(cublasLtMatmulAlgo_t::data) / sizeof(std::uint64_t);
 constexpr std::size_t word_digits = 16;
 
-/// cuBLAS itself takes as much on Hopper.
+/// cuBLAS itself takes as much workspace on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
-// Seconds of work. An idle GPU runs at a low clock and needs a while to raise it; a busy one lowers
-// it again when it reaches the limit of its power.
+// These are seconds of work. An idle GPU runs at a low clock and needs a while to raise it; a busy
+// one lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
 constexpr double batch_seconds = 1e-3;  // of calls between two events
-constexpr double turn_seconds = 7e-3;   // of one algorithm before the next has its turn
+constexpr double turn_seconds = 7e-3;   // of one algorithm before the next one's turn
 constexpr double final_seconds = 50e-3;
-constexpr double least_batch = 1e-5;  // counted for one, so that empty ones come to an end
+constexpr double least_batch = 1e-5;  // least count of a batch, so that empty ones end too
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
 constexpr int most_calls = 1000;  // in a batch
@@ -56,7 +56,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   check(cublasLtMatmulPreferenceCreate(&raw));
   const MatmulPreference preference{raw};
   set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-  // Partial sums of a split k are added in f32: not in the type of the result, where that is
+  // The partial sums of a split k are added in f32, not in the type of the result, which may be
   // narrow.
   set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -76,7 +76,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   return found;
 }
 
-/// Numbers of all digits: zeros, and numbers of few digits, would draw less power and run faster.
+/// Fills an operand with numbers of all digits: zeros, and numbers of few digits, would draw less
+/// power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
   launch(FillCall{.type = operand.type,
@@ -93,7 +94,7 @@ class Stopwatch {
  public:
   explicit Stopwatch(cudaStream_t stream) : stream_(stream) {}
 
-  /// Seconds that `calls` of the GEMM take together.
+  /// Returns the seconds that `calls` calls of the GEMM take together.
   double time(const GemmCall& call, int calls) const {
     check(cudaEventRecord(begin_.get(), stream_));
     for (int i = 0; i < calls; ++i) launch(call, stream_);
@@ -109,15 +110,15 @@ class Stopwatch {
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
 };
 
-/// An algorithm that runs, and what one call takes.
+/// An algorithm that runs, and the time of one call.
 struct Candidate {
   GemmCall call;
-  double once = 0;    ///< seconds, as measured last
+  double once = 0;    ///< seconds, from the last measurement
   double time = 0;    ///< seconds: the smallest of the medians of its turns
   double worked = 0;  ///< seconds
 };
 
-/// Loads the algorithm's kernel; false when it cannot run after all.
+/// Loads the algorithm's kernel; false if it cannot run after all.
 bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
   try {
     static_cast<void>(stopwatch.time(candidate.call, 1));
@@ -129,7 +130,7 @@ bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
   }
 }
 
-/// Plays batches for `seconds`; the median of what one call took in each.
+/// Plays batches for `seconds`; returns the median over batches of the time of one call.
 double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   const int calls =
       std::clamp(static_cast<int>(batch_seconds / std::max(candidate.once, 1e-9)), 1, most_calls);
@@ -146,8 +147,8 @@ double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   return *middle;
 }
 
-/// Gives every candidate its turn, at least `least_rounds` times and until each has worked for
-/// `seconds`; puts the fastest first.
+/// Runs the candidates in turn, in at least `least_rounds` rounds and until each has worked for
+/// `seconds`; sorts the fastest first.
 void race(std::span<Candidate> field, int least_rounds, double seconds,
           const Stopwatch& stopwatch) {
   for (Candidate& one : field) {
@@ -161,8 +162,8 @@ void race(std::span<Candidate> field, int least_rounds, double seconds,
   std::ranges::stable_sort(field, {}, &Candidate::time);
 }
 
-/// The scales of fp8 operands, which nothing has been written to: by zeros the result would be
-/// zeros, which draw less power.
+/// Sets the scales of fp8 operands, which have not been written yet, to 1: with zeros the result
+/// would be zeros, which draw less power.
 void set_scales(const GemmProblem& problem, cudaStream_t stream) {
   const float one = 1;
   for (float* const scale : {problem.descale_first, problem.descale_second}) {
@@ -171,11 +172,11 @@ void set_scales(const GemmProblem& problem, cudaStream_t stream) {
   }
 }
 
-/// The fastest of the algorithms that the library's heuristic offers for a problem with at most
-/// most_workspace bytes of workspace, timed on the problem's own operands, which are overwritten
-/// with random values first, and by scales of 1. All are timed in turn, in rounds, once the GPU has
-/// worked long enough for its clock to settle, and the best of them again for longer. Throws
-/// base::Error when there is none.
+/// Returns the fastest of the algorithms that the library's heuristic offers for a problem with at
+/// most most_workspace bytes of workspace. They are timed on the problem's own operands, which are
+/// first overwritten with random values, with scales of 1. All are timed in turn, in rounds, once
+/// the GPU has worked long enough for its clock to settle, and the best of them again for longer.
+/// Throws base::Error if no algorithm runs.
 GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& problem,
                              const std::string& shape) {
   const GemmPlan plan{problem};
@@ -224,7 +225,8 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// The problems of `point` that are open on some rank, each with the lowest rank that has it.
+/// Returns the problems of `point` that are undecided on some rank, each with the lowest rank that
+/// has it.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;
@@ -336,7 +338,7 @@ std::vector<GemmChoice> choices_of(std::string_view lines) {
 GemmChoices::GemmChoices(std::string library, std::span<const GemmChoice> known)
     : handle_(make_library()), library_(std::move(library)), was_given_any_(!known.empty()) {
   for (const GemmChoice& choice : known) {
-    static_cast<void>(algorithm_of(choice.algorithm));  // refuses nonsense now
+    static_cast<void>(algorithm_of(choice.algorithm));  // throws now if the text is invalid
     GemmChoice given = choice;
     given.candidates = 0;
     given.time = {};

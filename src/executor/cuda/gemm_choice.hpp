@@ -16,38 +16,38 @@
 
 namespace isoscale::executor::cuda {
 
-/// cuBLASLt's description of an algorithm as text, and back. Throws base::Error when the text is
-/// not one.
+/// Converts cuBLASLt's description of an algorithm to text, and back. Throws base::Error if the
+/// text is not such a description.
 [[nodiscard]] std::string to_text(const cublasLtMatmulAlgo_t& algorithm);
 [[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
 
-/// Names the units, inputs and sums of an algorithm, as cuBLASLt says: "tensor cores, tf32 inputs,
-/// f32 sums", or "FMA, f32 inputs, f32 sums" where tf32 is allowed and not used; "" when it does
-/// not say.
+/// Names the units, inputs and sums of an algorithm, as cuBLASLt reports them: "tensor cores, tf32
+/// inputs, f32 sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it does
+/// not report them.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Choices as lines of text, for other ranks, and back. Throws base::Error.
+/// Converts choices to lines of text, for other ranks, and back. Throws base::Error.
 [[nodiscard]] std::string to_lines(std::span<const GemmChoice> choices);
 [[nodiscard]] std::vector<GemmChoice> choices_of(std::string_view lines);
 
-/// Which algorithm multiplies which problem. One for all sessions of an executor: a shape is
-/// decided once.
+/// The algorithm for each problem. All sessions of an executor share one object, so that each shape
+/// is decided once.
 class GemmChoices {
  public:
-  /// `known` are used as they are for the problems that they name; `library` names GPU and
+  /// The choices in `known` are used for the problems that they name; `library` names GPU and
   /// cuBLASLt.
   GemmChoices(std::string library, std::span<const GemmChoice> known);
 
-  /// Collective over `point`: decides for every problem of its ranks that has no algorithm yet.
-  /// Each is decided by one rank, by timing what the library's heuristic offers on the very
-  /// operands (filled with random values), and told to the others. Throws AgreedError when a rank
+  /// Collective over `point`: decides for every problem of its ranks that has no algorithm yet. One
+  /// rank decides each problem by timing the algorithms of the library's heuristic on the problem's
+  /// own operands (filled with random values), and tells the others. Throws AgreedError if a rank
   /// has a problem that no algorithm solves.
   void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
-  /// The choice for a problem that was decided.
+  /// Returns the choice for a problem that was decided.
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }
-  /// Shapes that were timed although algorithms were given.
+  /// Returns the number of shapes that were timed although algorithms were given.
   [[nodiscard]] int chosen_anew() const { return chosen_anew_; }
 
  private:

@@ -18,31 +18,32 @@
 #include "executor/resolver.hpp"
 #include "units/quantity.hpp"
 
-/// The memory of one rank: arenas, slices in them, and what NCCL knows of it.
+/// The memory of one rank: arenas, slices in them, and their registration with NCCL.
 namespace isoscale::executor::cuda {
 
-/// Zeroed device memory. Throws base::Error with need and free when there is not enough.
+/// Returns zeroed device memory. Throws base::Error, with the need and the free memory, if there is
+/// not enough.
 [[nodiscard]] DeviceMemory allocate_device(units::Bytes bytes);
 
-/// Memory and how much of it there is.
+/// A piece of memory and its size.
 struct Area {
   void* memory = nullptr;
   std::size_t bytes = 0;
 };
 
-/// The arenas of one rank's program, one per space. Symmetric ones come from NCCL, so that it can
-/// make windows on them; so does the device arena when it is to be registered.
+/// The arenas of one rank's program, one per space. The symmetric arena comes from NCCL, so that it
+/// can make windows on it; so does the device arena if it is to be registered.
 class Arenas {
  public:
-  /// Throws base::Error with need and free when there is not enough, Unsupported for memory that
-  /// this NCCL does not give.
+  /// Throws base::Error, with the need and the free memory, if there is not enough, and Unsupported
+  /// for memory that this NCCL does not give.
   Arenas(const std::array<std::uint64_t, program::space_count>& bytes, Registration registration);
 
   [[nodiscard]] Area symmetric() const { return symmetric_area_; }
   [[nodiscard]] Area device() const { return device_area_; }
 
   [[nodiscard]] ArenaPointers pointers() const;
-  /// Forgets all without freeing: kernels may still use them.
+  /// Drops all memory without freeing it: kernels may still use it.
   void abandon() noexcept;
 
  private:
@@ -61,14 +62,14 @@ class Arenas {
   [[nodiscard]] static NcclMemory allocate_nccl(units::Bytes bytes);
 
   DeviceMemory device_, managed_;
-  NcclMemory registered_, symmetric_;  ///< the first takes device_'s place
+  NcclMemory registered_, symmetric_;  ///< the first replaces device_
   Area symmetric_area_, device_area_;
   PinnedMemory pinned_;
   base::Handle<FreeTraits> pageable_;
 };
 
-/// The storage of one rank's program, and the way from its slices to addresses. `behind` bytes are
-/// added to the symmetric arena for the executor's own use, at the same place on all ranks.
+/// The storage of one rank's program, and the addresses of its slices. `behind` bytes are added to
+/// the symmetric arena for the executor's own use, at the same offset on all ranks.
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});
@@ -76,10 +77,10 @@ struct Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  program::RankProgram table;  ///< buffers and arena sizes; what resolver reads
+  program::RankProgram table;  ///< buffers and arena sizes, which `resolver` reads
   Arenas arenas;
   Resolver resolver;
-  std::size_t symmetric_end;  ///< bytes of programs in the symmetric arena; alike on all ranks
+  std::size_t symmetric_end;  ///< bytes of programs in the symmetric arena; same on all ranks
 };
 
 /// True if kernels reach the slice at full speed.
@@ -89,7 +90,7 @@ struct Memory {
          space == program::Space::symmetric;
 }
 
-/// Throws base::Error, naming the operand by its role, unless kernels reach the slice at full
+/// Throws base::Error, which names the operand by its role, unless kernels reach the slice at full
 /// speed.
 inline void require_on_device(const Resolver& resolver, const program::Slice& slice,
                               std::string_view role) {
@@ -98,7 +99,7 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
                                 program::name(resolver.space(slice))));
 }
 
-/// The address of a slice; throws as require_on_device.
+/// Returns the address of a slice; throws as require_on_device does.
 inline std::byte* on_device(const Resolver& resolver, const program::Slice& slice,
                             std::string_view role) {
   require_on_device(resolver, slice, role);
@@ -111,14 +112,14 @@ inline std::byte* on_device(const Resolver& resolver, const program::Matrix& mat
   return resolver.address(matrix, rows, columns, 1);
 }
 
-/// The memory of a session that NCCL was told about: windows on the symmetric arena with each
-/// communicator whose ops touch it and, if asked for, the device arena with every communicator.
-/// They must be taken back before the communicators are closed and before the memory is freed.
+/// The memory of a session that is registered with NCCL: windows on the symmetric arena for each
+/// communicator whose ops touch it and, if asked for, the device arena for every communicator. The
+/// registrations must be undone before the communicators are closed and before the memory is freed.
 class Registrations {
  public:
   Registrations() = default;
-  /// Collective over the ranks of the communicators, which are gone through in one order. Throws
-  /// Unsupported where NCCL, or this machine, cannot.
+  /// Collective over the ranks of the communicators, which are processed in the same order on all
+  /// ranks. Throws Unsupported if NCCL, or this machine, cannot register memory.
   Registrations(const program::ProgramSet& set, const Communicators& communicators,
                 const Arenas& arenas, Registration registration);
   ~Registrations();
@@ -127,12 +128,12 @@ class Registrations {
   Registrations(Registrations&& other) noexcept;
   Registrations& operator=(Registrations&& other) noexcept;
 
-  /// The window that a communicator has on the symmetric arena; null when it has none.
+  /// Returns the window of a communicator on the symmetric arena; null if it has none.
   [[nodiscard]] NcclWindow window(ncclComm_t communicator) const;
 
-  /// Throws NcclError.
+  /// Undoes the registrations. Throws NcclError.
   void close();
-  /// Forgets all: the communicators are aborted.
+  /// Drops all registrations: the communicators are aborted.
   void abandon() noexcept;
 
  private:

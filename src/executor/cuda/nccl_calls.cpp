@@ -17,7 +17,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr std::chrono::microseconds pause{100};  // between two looks at a call in the background
+constexpr std::chrono::microseconds pause{100};  // between two polls of a background call
 
 void require_sound(ncclComm_t communicator, const std::string& name, const char* when) {
   ncclResult_t state = ncclSuccess;
@@ -31,7 +31,7 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
   throw NcclError(text);
 }
 
-/// Looks at the calls under way on `communicator` until they are done.
+/// Polls the calls in progress on `communicator` until they are done.
 void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds limit) {
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit);
   while (true) {
@@ -141,11 +141,11 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   set_name(config, result.name());
-  // NCCL writes the child here when it is made, in the background, also after it has failed: then
-  // nobody may free the place.
+  // NCCL writes the child here when it is made, in the background, even after a failure: the memory
+  // must not be freed then.
   auto place = std::make_unique<ncclComm_t>(nullptr);
   try {
-    // On the parent: the child is not there before that.
+    // The call is settled on the parent, since the child does not exist before that.
     settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
   } catch (...) {
     static_cast<void>(place.release());

@@ -20,18 +20,18 @@
 /// One communicator of NCCL, and the calls that are made on it.
 namespace isoscale::executor::cuda {
 
-/// One NCCL communicator; move-only. Made without blocking and with a bound on time, so that a peer
-/// that never comes ends in an error and not in a hang.
+/// One NCCL communicator; move-only. It is made without blocking and with a bound on time, so that
+/// a peer that never comes causes an error and not a hang.
 ///
-/// Those that carry the program's communication are made as blocking ones, by a split of the
-/// world's, which is not: since NCCL 2.24 each call on a non-blocking communicator starts a thread
-/// of its own, which would be measured as a launch gap that no trainer has.
+/// The communicators that carry the program's communication are blocking ones, made by a split of
+/// the world's communicator, which is not: since NCCL 2.24 each call on a non-blocking communicator
+/// starts a thread of its own, which would be measured as a launch gap that no trainer has.
 class NcclCommunicator {
  public:
   NcclCommunicator() = default;
-  /// Collective over `point`: a communicator of the same ranks. Throws NcclError.
+  /// Collective over `point`: makes a communicator of the same ranks. Throws NcclError.
   static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
-  /// Collective over this communicator: ranks of one colour together, ordered by key.
+  /// Collective over this communicator: joins the ranks of one colour, ordered by key.
   [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
                                        units::Seconds limit) const;
 
@@ -39,13 +39,13 @@ class NcclCommunicator {
   [[nodiscard]] const std::string& name() const { return *name_; }
   [[nodiscard]] int size() const { return size_; }
 
-  /// Throws NcclError, with the name of the communicator, when it has failed in the background.
+  /// Throws NcclError, with the name of the communicator, if it has failed in the background.
   void poll() const;
-  /// Waits until a call that may go on in the background has settled. Throws NcclError.
+  /// Waits until a call that may continue in the background has settled. Throws NcclError.
   void settle(ncclResult_t result, units::Seconds limit) const;
-  /// Gives the communicator back in order; its streams must have drained.
+  /// Closes the communicator in order; its streams must have drained.
   void close();
-  /// Ends what is under way; for a session that has failed.
+  /// Aborts the calls in progress; for a session that has failed.
   void abort() noexcept;
 
  private:
@@ -62,22 +62,24 @@ class NcclCommunicator {
   int size_ = 0;
 };
 
-/// A group call: what is started between its beginning and end() starts together.
+/// A group call: the calls made between its constructor and end() start together.
 class NcclGroup {
  public:
   NcclGroup();
-  ~NcclGroup();  ///< ends a group that an exception has left open
+  ~NcclGroup();  ///< ends a group that an exception left open
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end();
-  /// Ends it without starting anything: what NCCL expects it to take; nullopt when it does not say.
+  /// Ends the group without starting it and returns the time that NCCL expects it to take; nullopt
+  /// if NCCL does not tell.
   [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:
   enum class State : std::uint8_t { open, ended } state_ = State::open;
 };
 
-/// A collective with everything looked up. Those that NCCL has no call for are groups of messages.
+/// A collective with everything looked up. Collectives that NCCL has no call for are groups of
+/// messages.
 struct CollectiveCall {
   program::CollectiveKind kind = program::CollectiveKind::barrier;
   CollectiveData data;
@@ -87,11 +89,11 @@ struct CollectiveCall {
   int root = 0;
   std::vector<std::uint64_t> send_counts{}, receive_counts{};  ///< of an uneven all_to_all
 };
-/// Starts it on `stream`. Throws NcclError.
+/// Starts the collective on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
-/// True if NCCL has no call for it.
+/// True if NCCL has no call for the collective.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
-/// Throws base::Error where NCCL cannot do in place what MPI can.
+/// Throws base::Error if NCCL cannot do in place what MPI can.
 void require_possible(const CollectiveCall& call);
 
 struct Message {

@@ -17,7 +17,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// visit(op, its number) for every op of a program, setup first.
+/// Calls visit(op, its number) for every op of a program, setup first.
 template <class Visit>
 void for_each_op(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -114,7 +114,7 @@ class Preparer {
   }
 
  private:
-  /// CUDA may do a copy of pageable memory in part while it is issued.
+  /// True if the op uses pageable memory, whose copies CUDA may do in part while they are issued.
   [[nodiscard]] bool touches_pageable(const program::Op& op) const {
     bool found = false;
     program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
@@ -186,7 +186,7 @@ class Preparer {
   std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
   std::map<std::string, const GemmChoice*> in_use_;
   std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
-  std::size_t measured_ = 0;             // casts so far that measure
+  std::size_t measured_ = 0;             // measuring casts so far
   std::size_t indexed_ = 0;              // indices of the Rows ops so far
 };
 
@@ -226,7 +226,7 @@ PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& pr
 
 namespace {
 
-/// Chooses the calls that connect from those of a program.
+/// Chooses the calls that connect from the calls of a program.
 class FirstCallFinder {
  public:
   void add(const CollectiveCall& call) {
@@ -237,7 +237,8 @@ class FirstCallFinder {
     if (is_new) {
       result_.collectives.push_back(call);
     } else if (!is_uneven && call.data.count > result_.collectives[found->second].data.count) {
-      // Ranks would not choose alike among uneven ones, of which each knows its own part only.
+      // Uneven calls are not compared by size: each rank knows only its own part, so ranks would
+      // choose different ones.
       result_.collectives[found->second] = call;
     }
   }

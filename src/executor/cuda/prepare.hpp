@@ -23,10 +23,10 @@ struct PreparedOp {
   std::uint32_t done = no_event;  ///< recorded when it is done; ops on other streams wait for it
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< its stream says when it begins
+  bool is_marked = false;  ///< the stream marks its start
 };
 
-/// The NVTX range that an op is issued within.
+/// The NVTX range in which an op is issued.
 struct OpRange {
   program::Phase phase = program::Phase::setup;
   std::string name{};  ///< "gemm layer 3 mb 0"
@@ -36,10 +36,10 @@ struct OpRange {
 struct PreparedSection {
   std::vector<PreparedOp> ops;
   std::vector<std::uint32_t> waits;        ///< numbers of events
-  std::vector<program::StreamId> streams;  ///< those that are used, ascending
+  std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::uint32_t event_count = 0;
-  std::vector<OpRange> ranges;  ///< that profilers are told of, by op; empty: none
-  bool can_be_captured = true;  ///< advice and copies of pageable memory are no work of a graph
+  std::vector<OpRange> ranges;  ///< shown to profilers, by op; empty: none
+  bool can_be_captured = true;  ///< false with advice or copies of pageable memory
   bool has_marks = false;
 };
 
@@ -48,16 +48,18 @@ struct Scratch {
   std::vector<DeviceMemory> workspaces;  ///< of GEMMs and fills of host memory, by
                                          ///< stream: two ops of a stream never overlap
   std::vector<units::Bytes> workspace_bytes;
-  DeviceMemory largest;  ///< of casts that measure, one word each
-  DeviceMemory barrier;  ///< what barriers reduce
-  DeviceMemory indices;  ///< of Rows ops, those of all sections one after the other
+  DeviceMemory largest;  ///< of measuring casts, one word each
+  DeviceMemory barrier;  ///< the word that barriers reduce
+  DeviceMemory indices;  ///< of the Rows ops of all sections, one after the other
   units::Bytes bytes;    ///< all of it
 
-  /// Forgets all without freeing: kernels may still use it, and freeing would wait for them.
+  /// Drops all memory without freeing it: kernels may still use it, and freeing would wait for
+  /// them.
   void abandon() noexcept;
 };
 
-/// The GEMMs of a program, for the choice of algorithms. Throws base::Error that names the op.
+/// Returns the GEMMs of a program, for the choice of algorithms. Throws base::Error that names the
+/// op.
 [[nodiscard]] std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                                      const program::RankProgram& program);
 
@@ -65,19 +67,21 @@ struct Scratch {
 struct PreparedProgram {
   std::vector<PreparedSection> sections;  ///< by program::Section
   Scratch scratch;
-  std::vector<std::unique_ptr<GemmPlan>> plans;  ///< what the GEMMs point to
+  std::vector<std::unique_ptr<GemmPlan>> plans;  ///< referenced by the GEMMs
   std::vector<GemmChoice> choices;               ///< the algorithms in use, by shape
 
   [[nodiscard]] const PreparedSection& section(program::Section which) const {
     return sections.at(static_cast<std::size_t>(which));
   }
 };
-/// Throws base::Error that names the op when the device cannot play it. `choices` knows every GEMM.
+/// Looks up everything that the ops of a program need. Throws base::Error, which names the op, if
+/// the device cannot play it. `choices` must have a choice for every GEMM.
 [[nodiscard]] PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
-/// Alike on both ends of each message, and on all ranks of each collective: their ops correspond.
+/// Returns the calls that connect. They correspond on both ends of each message, and on all ranks
+/// of each collective, since the ops do.
 [[nodiscard]] FirstCalls first_calls(const PreparedProgram& program);
 
 }  // namespace isoscale::executor::cuda

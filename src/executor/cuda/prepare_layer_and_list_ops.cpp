@@ -12,7 +12,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The matrices of one op, all of the same extents; without data where there is no buffer.
+/// The matrices of one op, which all have the same extents; data is null where there is no buffer.
 class OnDevice {
  public:
   template <class Op>

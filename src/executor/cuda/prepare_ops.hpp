@@ -10,30 +10,31 @@
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/resolver.hpp"
 
-/// One function per kind of op but GEMMs; all throw base::Error when the device cannot play it.
+/// One function per kind of op, except GEMMs; all throw base::Error if the device cannot play the
+/// op.
 namespace isoscale::executor::cuda {
 
-/// `barrier` is a byte of device memory to reduce.
+/// `barrier` is a byte of device memory that barriers reduce.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               ncclComm_t communicator, void* barrier);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Exchange& op,
                               const Communicators& communicators);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
-/// `largest` is a word of device memory of this op's own.
+/// `largest` is a word of device memory that only this op uses.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op,
                               unsigned int* largest);
 /// `staging` is device memory of host_fill_bytes.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging);
-/// The device memory that a fill of host memory goes through; 0 for others.
+/// Returns the size of the device memory that a fill of host memory uses; 0 for other fills.
 [[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
 /// The slice must lie in managed memory.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Advise& op);
 
-// The operands of norms, activations and softmax are all of one type that kernels have, in memory
-// that they reach.
+// The operands of norms, activations and softmax must have one type, for which there are kernels,
+// and lie in memory that kernels reach.
 
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Norm& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::NormGradient& op);
@@ -48,7 +49,7 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op,
                               const std::uint32_t* from);
 
-/// Copies words to device memory.
+/// Copies words to new device memory.
 [[nodiscard]] DeviceMemory upload(const std::vector<std::uint32_t>& words);
 
 }  // namespace isoscale::executor::cuda

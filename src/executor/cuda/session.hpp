@@ -27,11 +27,11 @@
 /// The session of one rank: its streams, how sections are issued on them, and its plays.
 namespace isoscale::executor::cuda {
 
-/// An NVTX range, which a profiler shows of the thread that issues work. It lasts as long as this
+/// An NVTX range, which a profiler shows for the thread that issues work. It lasts as long as this
 /// object. Ranges of a thread nest.
 class Range {
  public:
-  /// Null: none. The profiler copies the name.
+  /// A null name makes no range. The profiler copies the name.
   explicit Range(const char* name);
   ~Range();
   Range(const Range&) = delete;
@@ -44,14 +44,14 @@ class Range {
 /// Returns the ranges of a section's ops.
 [[nodiscard]] std::vector<OpRange> ranges_of(const program::Program& section);
 
-/// The ranges of a section while it is issued: one for each op, in one for each run of ops of the
-/// same phase.
+/// The ranges of a section while it is issued: one for each op, inside one for each run of ops of
+/// the same phase.
 class SectionRanges {
  public:
-  /// Empty `ops`: none. They outlive this object.
+  /// Makes no ranges if `ops` is empty. `ops` must outlive this object.
   explicit SectionRanges(std::span<const OpRange> ops) : ops_(ops) {}
 
-  /// To be held while op number `index` is issued; ops come in order.
+  /// Returns the range to hold while op number `index` is issued; ops come in order.
   [[nodiscard]] Range op(std::size_t index);
 
  private:
@@ -60,10 +60,10 @@ class SectionRanges {
   std::optional<Range> phase_;
 };
 
-/// How events are recorded: plainly, or as nodes of the graph that is being captured.
+/// The way in which events are recorded: plainly, or as nodes of the graph that is being captured.
 enum class EventMode : std::uint8_t { plain, captured };
 
-/// Events that are made when first asked for and used again in every play.
+/// Events that are made at first use and used again in every play.
 class EventPool {
  public:
   explicit EventPool(Timing timing) : timing_(timing) {}
@@ -74,28 +74,28 @@ class EventPool {
   std::vector<Event> events_;
 };
 
-/// The streams of one rank, and how a section is issued on them, in program order, by one thread.
+/// The streams of one rank; one thread issues a section on them in program order.
 class StreamPlayer {
  public:
-  /// One stream per stream of the program; those that communicate have a high priority.
+  /// Makes one stream per stream of the program; those that communicate have a high priority.
   enum class Marking : std::uint8_t { off, on };
   StreamPlayer(const program::RankProgram& program, Marking marking);
 
-  /// Issues a section between a begin and an end on stream 0: all streams start after the first
-  /// and have drained before the second. Traced, each op is between two events: `begin` is recorded
-  /// once the stream's waits are over.
-  /// The gate, if there is one, hears of each op that was launched.
+  /// Issues a section between a start and an end on stream 0: all streams start after the first and
+  /// have drained before the second. If traced, each op is between two events; the first is
+  /// recorded once the stream's waits are over. The gate, if there is one, is told of each launched
+  /// op.
   enum class Tracing : std::uint8_t { off, on };
   void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
 
-  /// Captures what issue() would do as a graph.
+  /// Captures the work of issue() as a graph.
   [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Tracing tracing);
 
   [[nodiscard]] cudaStream_t main() const { return streams_.front().get(); }
   [[nodiscard]] Marks& marks() { return marks_; }
   [[nodiscard]] const Marks& marks() const { return marks_; }
-  /// When the ops of the last traced play began and ended, after event `origin` that happened at
-  /// `at`. The play must have ended.
+  /// Reads when the ops of the last traced play began and ended, relative to event `origin`, which
+  /// happened at `at`. The play must have ended.
   void read_spans(std::size_t op_count, cudaEvent_t origin, units::Nanoseconds at,
                   std::vector<timeline::Span>& spans);
 
@@ -104,7 +104,7 @@ class StreamPlayer {
 
   std::vector<Stream> streams_;
   Marks marks_;
-  EventPool done_{Timing::off};                      ///< what other streams wait for
+  EventPool done_{Timing::off};                      ///< other streams wait for these
   EventPool joins_{Timing::off};                     ///< begin and end of every stream
   EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops
 };
@@ -113,7 +113,7 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  KeptCommunicators* keeper = nullptr;  ///< gets them when the session ends; null: nobody
+  KeptCommunicators* keeper = nullptr;  ///< takes them when the session ends; null: none does
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
@@ -131,45 +131,45 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
-  /// The time is that between two events of the GPU. The first happens when this is called, since
-  /// the streams are free; where launches are hidden, when the first ops have been launched behind
-  /// it and all ranks that the section has collectives with have got there.
+  /// Measures the time between two events of the GPU. The first happens when play() is called,
+  /// since the streams are free. If launches are hidden, it happens when the first ops have been
+  /// launched behind it and all ranks that the section has collectives with have reached it.
   using Session::play;
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  /// By ncclGroupSimulateEnd, each op as a group of its own.
+  /// Uses ncclGroupSimulateEnd, each op as a group of its own.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
-  /// As the streams have marked it.
+  /// Reads the streams' marks.
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
-  /// Issues all passes; `graph` replays one, null: op by op.
+  /// Issues all passes: each replays `graph` or, if that is null, issues op by op.
   void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
-  /// The captured graph of a section, made when it is first asked for.
+  /// Returns the captured graph of a section, which is made at its first use.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
-  /// Waits until `event` has happened, and looks at the communicators meanwhile. Throws NcclError
-  /// or CudaError when it never will, TimedOut when it has not after `timeout` (0 = for ever).
+  /// Waits until `event` has happened, and polls the communicators meanwhile. Throws NcclError or
+  /// CudaError if it never will, and TimedOut if it has not after `timeout` (0 = for ever).
   void wait_for(cudaEvent_t event, units::Seconds timeout) const;
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// Captured graphs of steps; made at the second play or later.
+  /// The captured graphs of steps, which are made at the second play or later.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
-  std::optional<Gate> gate_;  ///< made when a play first asks for it
+  std::optional<Gate> gate_;  ///< made when a play first needs it
   std::set<program::Section> played_;
   std::uint32_t steps_ = 0;  ///< plays of the step so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
-  // Where it is, for other threads:
+  // These tell other threads where the session is.
   std::atomic<program::Section> section_{program::Section::step};
-  std::atomic<std::uint64_t> passes_{0};  ///< before the play under way
+  std::atomic<std::uint64_t> passes_{0};  ///< before the current play
   std::atomic<bool> playing_{false};
 };
 

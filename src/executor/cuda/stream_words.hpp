@@ -16,45 +16,46 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Words of pinned host memory that streams write and wait for: gates, which hold a stream back,
-/// and marks, which say how far streams are.
+/// Words of pinned host memory that streams write or wait for: gates, which hold a stream back, and
+/// marks, which record the progress of streams.
 namespace isoscale::executor::cuda {
 
-// Two calls of the driver, which the runtime does not have. They return the driver's code: 0 for
-// success, and not supported (801) where this driver does not know the call.
+// These two calls of the driver have no counterpart in the runtime. They return the driver's code:
+// 0 for success, and not supported (801) if this driver does not have the call.
 
-/// When all before it on the stream is done, `to` holds `value`. Says nothing about other memory.
+/// Writes `value` to `to` when all earlier work on the stream is done. It does not order other
+/// memory.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
 /// Makes the stream wait until `at` holds `value` or has passed it, modulo 2^32.
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
-/// Holds a stream back until the host has launched the first ops behind it, so that the GPU does
-/// not wait for launches in what is timed: the stream waits for a word of pinned host memory.
+/// Holds a stream back until the host has launched the first ops behind it, so that the timed part
+/// does not contain waits for launches: the stream waits for a word of pinned host memory.
 ///
-/// A launch may itself wait for the stream, where the queue of launches is full or code has to be
-/// loaded. The gate therefore opens by itself after a while, by a thread of its own, and says so.
+/// A launch may itself wait for the stream, if the queue of launches is full or code has to be
+/// loaded. Therefore a thread of the gate opens it after a while, and was_late() tells that it did.
 class Gate {
  public:
-  static constexpr std::uint32_t most_ops = 64;  ///< far less than a queue of launches holds
+  static constexpr std::uint32_t most_ops = 64;  ///< far fewer than fit into a queue of launches
   static constexpr std::chrono::milliseconds patience{100};
 
-  /// `main` is free. Where the driver cannot make a stream wait the gate does nothing, which it
-  /// says once.
+  /// `main` must be free. If the driver cannot make a stream wait, the gate does nothing and warns
+  /// once.
   explicit Gate(cudaStream_t main);
   ~Gate();  ///< opens it
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  /// `stream` waits here until the gate is opened.
+  /// Makes `stream` wait here until the gate is opened.
   void close(cudaStream_t stream);
-  /// One more op was launched behind it: the last that it takes opens it.
+  /// Counts an op that was launched behind the gate; op number most_ops opens it.
   void launched();
   void open() noexcept;
-  /// True if it opened by itself since it was closed. Asked once it is open.
+  /// True if the gate opened by itself since it was closed. It must be open when this is called.
   [[nodiscard]] bool was_late() const;
 
-  /// Opens it, and forgets the word without freeing, as a stream may still wait for it.
+  /// Opens the gate and drops the word without freeing it, as a stream may still wait for it.
   void abandon() noexcept;
 
  private:
@@ -64,47 +65,47 @@ class Gate {
 
   PinnedMemory memory_;
   std::uint32_t* word_ = nullptr;
-  std::uint32_t times_ = 0;  ///< that it was closed; what the word holds when it is open
+  std::uint32_t times_ = 0;  ///< number of closings; the word's value when open
   std::uint32_t launched_ = 0;
   State state_ = State::open;
-  bool is_watched_ = false;  ///< the thread looks at it again by the deadline
+  bool is_watched_ = false;  ///< the thread checks again by the deadline
   std::chrono::steady_clock::time_point deadline_;
-  mutable std::mutex mutex_;  ///< of times_, state_, is_watched_ and deadline_
+  mutable std::mutex mutex_;  ///< guards times_, state_, is_watched_ and deadline_
   std::condition_variable_any changed_;
   std::jthread watcher_;  ///< the last member: it uses the others
 };
 
-// Marks: streams write into host memory which op they begin, so that another thread can tell what a
-// GPU is at that does not come to an end.
+// Marks: streams write to host memory which op they begin, so that another thread can tell at which
+// op a GPU hangs.
 
-/// Chooses the ops of a section that say that they begin, when that costs `cost` of their stream's
-/// time: so far apart that all marks take at most 0.5% of the shortest time that the section can
-/// take on any GPU. The first op of every stream is marked, where that is affordable; else no op
-/// is, and nothing is returned.
+/// Chooses the ops of a section that mark their start, if a mark costs `cost` of their stream's
+/// time. They are so far apart that all marks take at most 0.5% of the shortest time that the
+/// section can take on any GPU. The first op of every stream is marked if that is affordable; if it
+/// is not, no op is marked and the result is empty.
 [[nodiscard]] std::vector<bool> choose_marks(const program::Outline& section, units::Seconds cost);
 
-/// The words that the streams of one rank write. Read from any thread.
+/// The words that the streams of one rank write. Any thread may read them.
 class Marks {
  public:
   Marks() = default;  ///< writes nothing
-  /// For so many streams, of which `main` is one and free. Writes nothing where the driver cannot,
-  /// which it says once.
+  /// Makes marks for this many streams; `main` is one of them and must be free. If the driver
+  /// cannot write words in streams, this writes nothing and warns once.
   Marks(std::size_t streams, cudaStream_t main);
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// On `main`: a pass over a section begins; `number` counts them.
+  /// Marks on `main` that a pass over a section begins; `number` counts the passes.
   void pass(std::uint64_t number, cudaStream_t main) const;
-  /// On `main`, before `streams` begin: none of their ops has begun.
+  /// Marks on `main`, before `streams` begin, that none of their ops has begun.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;
 
-  /// The low bits of the number of the pass that was begun last.
+  /// Returns the low bits of the number of the pass that began last.
   [[nodiscard]] std::uint32_t last_pass() const;
-  /// By stream: the op that was begun last, or Whereabouts::no_op.
+  /// Returns by stream the op that began last, or Whereabouts::no_op.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
 
-  /// Forgets the words without freeing, as streams may still write them.
+  /// Drops the words without freeing them, as streams may still write them.
   void abandon() noexcept { static_cast<void>(memory_.release()); }
 
  private:

@@ -20,7 +20,7 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// visit(op, collective) for those of a program that are to use symmetric kernels.
+/// Calls visit(op, collective) for the collectives of a program that must use symmetric kernels.
 template <class Visit>
 void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -32,8 +32,9 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
   }
 }
 
-/// The kernels that NCCL 2.28 has, as the names of its kernels say: all_gather of any type, and
-/// sums in all_reduce and reduce_scatter of types of at most 32 bits.
+/// Throws Unsupported if NCCL 2.28 has no symmetric kernel for the collective. By the names of its
+/// kernels, it has all_gather of any type, and sums in all_reduce and reduce_scatter of types of at
+/// most 32 bits.
 void require_kernel(const Collective& collective, program::DType type) {
   const bool moves = collective.kind == CollectiveKind::all_gather;
   const bool sums = (collective.kind == CollectiveKind::all_reduce ||
@@ -48,7 +49,8 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(type)));
 }
 
-/// The addresses that a symmetric kernel reaches on its peers: they must be alike on all ranks.
+/// Returns the addresses that a symmetric kernel reaches on its peers, which must be the same on
+/// all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric(program, [&](const program::Op& /*op*/, const Collective& collective) {
@@ -64,7 +66,8 @@ std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::Ax
   return addresses;
 }
 
-/// Every rank of a group has what the first of it has, where the peers look for it.
+/// Throws Unsupported unless every rank of a group has its buffers at the same addresses as the
+/// group's first rank, since the peers use their own addresses.
 void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   std::map<int, std::uint32_t> first;                      // program, by group
   std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // different programs in one group
@@ -83,18 +86,18 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   }
 }
 
-/// A GPU has room for so many waiting blocks beside other work.
+/// A GPU has room for this many waiting blocks beside other work.
 constexpr std::uint32_t most_sends = 64;
-/// Blocks that store at the same time, of all messages of an exchange.
+/// The largest number of blocks that store at the same time, over all messages of an exchange.
 constexpr std::uint32_t most_blocks = 64;
-/// A block has so much to store before another one is worth it.
+/// A message gets one block per this many bytes; for fewer, another block would not pay.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 
 bool is_put(const program::Exchange& exchange) {
   return exchange.transport == program::Transport::symmetric;
 }
 
-/// visit(op, exchange) for the exchanges of a program that are puts, setup first.
+/// Calls visit(op, exchange) for the exchanges of a program that are puts, setup first.
 template <class Visit>
 void for_each_put(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -111,7 +114,7 @@ int widest_group(const mesh::Shape& mesh) {
   return widest;
 }
 
-/// One direction of a channel: link, peer in its group, and which way.
+/// One direction of a channel: link, peer in its group, and direction.
 using Lane = std::tuple<std::size_t, int, program::Direction>;
 
 /// Turns the transfers of one rank's exchanges into messages.
@@ -186,7 +189,8 @@ class Planner {
             .peer_channel = channel(link, me)};
   }
 
-  /// Offset in the window, alike on all ranks, of the channel with rank `other` of a link's group.
+  /// Returns the offset in the window of the channel with rank `other` of a link's group; it is the
+  /// same on all ranks.
   [[nodiscard]] std::uint64_t channel(std::size_t link, int other) const {
     return memory_.symmetric_end +
            (link * group_room_ + static_cast<std::size_t>(other)) * sizeof(PutChannel);
@@ -203,7 +207,8 @@ class Planner {
         mesh::name(axis), me, peer, mapped.first, mapped.first + mapped.count - 1));
   }
 
-  /// Messages of a lane are told apart by their order, which one stream alone gives.
+  /// Throws Unsupported if the messages of a lane are on several streams: only their order
+  /// identifies them, and only a single stream defines that order.
   void require_one_stream(const Lane& lane, program::StreamId stream) {
     const auto [known, is_new] = streams_.try_emplace(lane, stream);
     if (is_new || known->second == stream) return;
@@ -237,7 +242,8 @@ class Planner {
 
 void require_windows(const program::ProgramSet& set, const Communicators& communicators) {
   bool all = true;
-  // To the end: ranks of other communicators ask together with this one.
+  // The loop does not end early, since the call is collective: ranks of other communicators take
+  // part in it.
   for (const ncclComm_t communicator : communicators.touching(set, program::Space::symmetric)) {
     bool maps = false;
     check(maps_windows(communicator, maps));

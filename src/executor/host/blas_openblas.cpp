@@ -30,7 +30,8 @@ int set_blas_threads(int threads) {
 }
 
 std::string blas_name() {
-  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": the name and the version, not the build flags.
+  // The configuration is "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": the name and the version are kept, the
+  // build flags are not.
   const std::string_view config{openblas_get_config()};
   const std::size_t after_version = config.find(' ', config.find(' ') + 1);
   return fmt::format("{} ({})", config.substr(0, after_version), openblas_get_corename());

@@ -17,7 +17,7 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// The calls that prepared ops consist of, those to MPI among them; compute_calls.hpp has the
+/// The calls that prepared ops consist of, including those to MPI; compute_calls.hpp has the
 /// others.
 namespace isoscale::executor::host {
 
@@ -45,13 +45,13 @@ struct MpiCall {
   MPI_Datatype type = MPI_BYTE;
   MPI_Op operation = MPI_OP_NULL;
   int root = 0;
-  int count = 0;               ///< elements as MPI's manual counts them for this kind
+  int count = 0;               ///< elements, as MPI's manual counts them for this kind
   const void* send = nullptr;  ///< may be MPI_IN_PLACE
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective: what MPI does not do in place, then its calls, then what is larger than an MPI
-/// call can be as messages of its own.
+/// A collective: a copy for what MPI cannot do in place, then the calls, then messages for what is
+/// larger than an MPI call can be.
 struct CollectiveCall {
   std::optional<CopyCall> before;
   std::vector<MpiCall> calls;
@@ -60,42 +60,42 @@ struct CollectiveCall {
 };
 void run(const CollectiveCall& call, Player& player);
 
-/// An op that means nothing here.
+/// An op that has no effect on the host.
 struct NoCall {};
 
-/// The kind of work that is slowed: compute takes its core with it, communication leaves it to
-/// others, and a delay, which is all there is of its op, sleeps.
+/// The kind of work that is slowed: compute keeps its core busy, communication leaves the core to
+/// others, and a delay, which replaces its op's work, sleeps.
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
-/// The shortest time that like ops of a lane took so far.
+/// The shortest time that the similar ops of a lane took so far.
 struct LeastTime {
   units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-  std::uint64_t plays = 0;  ///< that it is the least of
+  std::uint64_t plays = 0;  ///< number of plays that `time` is the least of
 };
-/// One per group of like communication; the calls of the lane point to them, so they stay where
-/// they are.
+/// One entry per group of similar communication ops; the calls of the lane point to the entries, so
+/// they must not move.
 using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
 
-/// How one op is slowed; used by the thread of its lane.
+/// The slowing of one op; only the thread of its lane uses it.
 class Slowing {
  public:
-  /// Compute lasts `factor` times what it took, and a share longer that is drawn anew in each play:
+  /// Makes compute last `factor` times as long, plus a share that is drawn anew in each play:
   /// exponentially distributed, `jitter` on average, from `origin`, a number that no other op has.
   [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
-  /// Communication lasts factor - 1 times the shortest time of like ops so far longer: what is more
-  /// than that was waiting for a partner, which a slow link does not lengthen. If it did, two ranks
-  /// would answer each other's delays with longer ones, without end. The first of like ops is not
-  /// lengthened: how much of it was waiting, until its partners had started, is not known yet.
-  /// `least` outlives this object.
+  /// Makes communication longer by factor - 1 times the shortest time of similar ops so far: any
+  /// time beyond that was a wait for a partner, which a slow link does not lengthen. If it did, two
+  /// ranks would answer each other's delays with longer ones, without end. The first of similar ops
+  /// is not lengthened: how much of it was a wait until its partners had started is not known yet.
+  /// `least` must outlive this object.
   [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
 
-  /// Something else, done sooner, lasts `time`; `factor` and `jitter` lengthen that as they do
+  /// Makes other, shorter work last `time`; `factor` and `jitter` lengthen that as they do for
   /// compute.
   [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
                                      std::uint64_t origin);
 
   [[nodiscard]] SlowedKind kind() const { return kind_; }
-  /// How much longer an op lasts that took `took`.
+  /// Returns the time by which an op that took `took` is lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 
  private:
@@ -121,14 +121,14 @@ using Call =
                  SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall,
                  NoCall, std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
-/// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,
-/// nothing looks whether it is.
+/// An op that is lengthened on purpose. It is a call of its own, so that ops that are not slowed
+/// need no check.
 struct SlowedCall {
   Call call;
   Slowing slowing;
 };
 
-/// An op that never ends, or throws, when it is played for the third time.
+/// An op that never ends, or throws, in its third play.
 struct StuckCall {
   Call call;
   program::Stuck how = program::Stuck::no;

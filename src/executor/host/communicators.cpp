@@ -35,7 +35,7 @@ float combine(float a, float b) {
   }
 }
 
-/// MPI calls this: `into` becomes into + from, element by element.
+/// MPI calls this function: `into` becomes into + from (or another reduction), element by element.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);
@@ -47,14 +47,14 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-/// Bytes, signed or not, added modulo 256.
+/// Adds bytes, signed or not, modulo 256.
 void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
   auto* const b = static_cast<std::uint8_t*>(into);
   for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
 }
 
-/// The lesser or greater of unsigned bytes.
+/// Takes the lesser or greater of unsigned bytes.
 template <Reduction reduction>
 void choose_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
@@ -134,7 +134,8 @@ MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  // f16 and bf16 also where nothing is computed in them: gradients may travel so.
+  // f16 and bf16 are also reduced where nothing is computed in them: gradients may be communicated
+  // so.
   if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
     return own.operation(reduction, type);
   }

@@ -14,25 +14,25 @@
 #include "executor/point_requirements.hpp"
 #include "program/op.hpp"
 
-/// The objects of MPI that a rank needs: communicators, element types and reductions.
+/// The MPI objects that a rank needs: communicators, element types and reductions.
 namespace isoscale::executor::host {
 
 /// The communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: one split per need, in one order on all ranks.
+  /// Collective over `point`: makes one split per need, in the same order on all ranks.
   Communicators(CommunicationNeeds needs, const mesh::Shape& mesh, const comm::Communicator& point);
 
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Tag of message number `sequence` among those of this link in a play. Links of one axis that
-  /// may join the same two ranks (+1 and -1 in a group of two) have tags apart. At most 32767, the
-  /// least that MPI guarantees: a number comes again after thousands of messages, which MPI keeps
-  /// in order.
+  /// Returns the tag of message number `sequence` among those of this link in a play. Links of one
+  /// axis that may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags
+  /// are at most 32767, the least upper bound that MPI guarantees: they repeat after thousands of
+  /// messages, whose order MPI keeps.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
-  /// Forgets all without freeing: peers may be stuck in them.
+  /// Drops all communicators without freeing them: peers may be stuck in them.
   void abandon() noexcept;
 
  private:
@@ -47,21 +47,22 @@ struct OperationTraits {
   static void free(type operation) noexcept;
 };
 
-/// Reductions that MPI does not have, or not as they must be. f16 and bf16 travel as 16-bit
-/// integers and are added in f32, each sum rounded to the type, as NCCL does. Sums of 8-bit
-/// integers wrap, as MPI's and NCCL's should: Open MPI 4.1 saturates them where it has vector
-/// instructions, and wraps what is left over at the end. Of unsigned bytes MPICH 4.0 takes the
-/// least and the greatest as if they had a sign.
+/// Reductions that MPI lacks or does wrongly. f16 and bf16 are sent as 16-bit integers and added in
+/// f32, with each sum rounded to the type, as NCCL does. Sums of 8-bit integers wrap, as MPI's and
+/// NCCL's should: Open MPI 4.1 saturates them in vector instructions, and wraps the remaining
+/// elements at the end. MPICH 4.0 takes the minimum and maximum of unsigned bytes as if they were
+/// signed.
 class OwnReductions {
  public:
-  /// Makes the operation when it is asked for first; it lives as long as this object.
+  /// Returns the operation, which is made at its first use and lives as long as this object.
   [[nodiscard]] MPI_Op operation(program::Reduction reduction, program::DType type);
 
  private:
   std::map<std::pair<program::Reduction, program::DType>, base::Handle<OperationTraits>> made_;
 };
 
-/// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
+/// Returns MPI's type for stored elements; types that MPI does not have are sent as integers of
+/// their size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
 /// Throws base::Error for types that neither MPI nor `own` can reduce.
 [[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,

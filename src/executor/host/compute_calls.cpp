@@ -30,7 +30,7 @@ void multiply(const GemmCall& g, const double* a, const double* b, double* d) {
               g.row_stride_a, b, g.row_stride_b, g.beta, d, g.row_stride_d);
 }
 
-/// OpenBLAS 0.3.21 has no batched GEMM; a loop over the batch is what the others do on a CPU too.
+/// OpenBLAS 0.3.21 has no batched GEMM; the other libraries also loop over the batch on a CPU.
 template <class T>
 void multiply_batch(const GemmCall& g) {
   const auto* a = reinterpret_cast<const T*>(g.a);
@@ -44,8 +44,8 @@ void multiply_batch(const GemmCall& g) {
   }
 }
 
-// Long rows are bound by memory: what is read and written once is all that these loops do. The sum
-// of integers is taken in their unsigned type, where it wraps.
+// Long rows are bound by memory, so these loops read and write each element once. Integers are
+// added in their unsigned type, in which sums wrap.
 
 template <class T>
 void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
@@ -68,7 +68,8 @@ void add_onto_both(T* dst, std::size_t count, T scale) {
   for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
-/// dst may be either operand, or both: told apart so that each loop can be vectorised.
+/// dst may be either operand, or both; there is a loop for each case, so that each can be
+/// vectorised.
 template <class T>
 void add(const AddCall& call) {
   const auto* a = reinterpret_cast<const T*>(call.a);
@@ -91,7 +92,7 @@ void add(const AddCall& call) {
   }
 }
 
-/// `value_of(global index)` into each element of the shard.
+/// Writes `value_of(global index)` into each element of the shard.
 template <class T, class ValueOf>
 void fill_shard(const FillCall& call, const ValueOf& value_of) {
   auto* dst = reinterpret_cast<T*>(call.dst);
@@ -126,7 +127,8 @@ void fill(const FillCall& call) {
   });
 }
 
-/// Rounded once from what f32 holds exactly. There are at most 255 integers: each is encoded once.
+/// Rounds values once; f32 holds them exactly before that. There are at most 255 integers, so each
+/// is encoded only once.
 template <class Code>
 void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
   const auto code = [&](double value) { return static_cast<Code>(program::encode(format, value)); };
@@ -152,8 +154,8 @@ void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
       call, [&](std::uint64_t index) { return code_of(program::fill_integer(call.grid, index)); });
 }
 
-/// How an updated w, computed in State, reaches memory: w itself, and the rounded weight beside a
-/// master copy.
+/// Writes an updated w, which was computed in State, to memory: w itself, and the rounded weight
+/// beside a master copy.
 template <class State, class Weight>
 struct Target {
   State* __restrict__ w;
@@ -247,7 +249,7 @@ struct Sum {
   std::uint64_t sum = 0, not_finite = 0;
 };
 
-/// `Word` is an unsigned integer of the size of an element.
+/// Returns the checksum; `Word` is an unsigned integer of the size of an element.
 template <class Word>
 Sum sum_of(const StoredMatrix& src) {
   const std::uint64_t mask = program::exponent_mask(src.type);
@@ -290,7 +292,7 @@ void flip(const ChecksumCall& call) {
   const std::uint64_t at =
       row / src.rows * src.batch_stride + row % src.rows * src.row_stride + element % src.columns;
   const std::size_t size = program::element_size(src.type);
-  std::uint64_t bits = 0;  // the low bytes come first on all machines that this runs on
+  std::uint64_t bits = 0;  // the low bytes come first on all supported machines
   std::memcpy(&bits, src.data + at * size, size);
   bits ^= mask;
   std::memcpy(src.data + at * size, &bits, size);

@@ -22,7 +22,7 @@ enum class Element : std::uint8_t { f32, f64 };
 using CopyCall = StridedCopy;
 void run(const CopyCall& call);
 
-/// Strides in elements.
+/// A call for program::Gemm. Strides in elements.
 struct GemmCall {
   Element element = Element::f32;
   program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
@@ -33,11 +33,11 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<CopyCall> c_to_d;  ///< BLAS knows no C apart from D
+  std::optional<CopyCall> c_to_d;  ///< BLAS has no C apart from D
 };
 void run(const GemmCall& call);
 
-/// Strides in elements. For f64, f32 and integers.
+/// A call for program::Add, for f64, f32 and integers. Strides in elements.
 struct AddCall {
   program::DType type = program::DType::f32;
   std::size_t rows = 0, columns = 0;
@@ -48,7 +48,7 @@ struct AddCall {
 };
 void run(const AddCall& call);
 
-/// For all floating types. Either destination may be absent.
+/// A call for program::Cast, for all floating types. Either destination may be absent.
 struct CastCall {
   StoredMatrix src, dst, transposed;
   program::CastScale scaling = program::CastScale::fixed;
@@ -57,7 +57,7 @@ struct CastCall {
 };
 void run(const CastCall& call);
 
-/// For all types.
+/// A call for program::Fill, for all types.
 struct FillCall {
   program::DType type = program::DType::f32;
   std::byte* dst = nullptr;
@@ -86,8 +86,9 @@ struct UpdateCall {
 };
 void run(const UpdateCall& call);
 
-// Types that BLAS and the loops above do not have are widened, computed in f32 or f64, and rounded
-// back once: the reference of executors that have the types. Each call widens anew.
+// Types that BLAS and the loops above do not support are widened, computed in f32 or f64, and
+// rounded back once: this is the reference for executors that support the types. Each call widens
+// its operands again.
 
 struct EmulatedGemmCall {
   program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
@@ -105,14 +106,14 @@ struct EmulatedAddCall {
 void run(const EmulatedAddCall& call);
 
 struct EmulatedUpdateCall {
-  UpdateCall wide;  ///< weight and gradient point to what is stored, of the types below
+  UpdateCall wide;  ///< its weight and gradient point to the stored elements of the types below
   program::DType weight = program::DType::f32, gradient = program::DType::f32;
 };
 void run(const EmulatedUpdateCall& call);
 
-// Norms, activations and softmax compute f64 and f32 as they are; elements of other types are
-// widened to f32 row by row and rounded once, which prepare refuses unless it was asked to emulate.
-// Matrices that do not exist have no data.
+// Norms, activations and softmax compute f64 and f32 directly; elements of other types are widened
+// to f32 row by row and rounded once, which prepare() refuses unless it was asked to emulate. The
+// data of a missing matrix is null.
 
 struct NormCall {
   StoredMatrix x, addend, sum, y;
@@ -149,8 +150,8 @@ struct SoftmaxGradientCall {
 };
 void run(const SoftmaxGradientCall& call);
 
-// Select, Spread and Rows compute f64 and f32 as they are; other types are widened to f32 and
-// rounded once.
+// Select, Spread and Rows compute f64 and f32 directly; other types are widened to f32 and rounded
+// once.
 
 struct SelectCall {
   program::DType type = program::DType::f32;
@@ -169,7 +170,7 @@ struct SpreadCall {
 };
 void run(const SpreadCall& call);
 
-/// Strides in elements.
+/// A call for program::Rows. Strides in elements.
 struct RowsCall {
   program::DType type = program::DType::f32;
   std::size_t columns = 0, each = 1;
@@ -181,8 +182,8 @@ struct RowsCall {
 };
 void run(const RowsCall& call);
 
-/// Clears D of a GEMM whose time passes without it and which would not add to it. Nobody may read
-/// what storage held before: it need not be a number. Strides in bytes.
+/// Clears D of a GEMM that is replaced by a delay and would not add to D. Later ops must not read
+/// what storage held before, which need not be a number. Strides in bytes.
 struct ClearCall {
   std::byte* d = nullptr;
   std::size_t rows = 0, row_bytes = 0, batch = 1;
@@ -190,8 +191,8 @@ struct ClearCall {
 };
 void run(const ClearCall& call);
 
-/// Two 64-bit words go to `sum`; see program/fill_and_checksum.hpp. `flip` is null or has two as
-/// well.
+/// A call for program::Checksum. Two 64-bit words are written to `sum`; see
+/// program/fill_and_checksum.hpp. `flip` is null or has two words as well.
 struct ChecksumCall {
   StoredMatrix src;
   std::byte* sum = nullptr;

@@ -7,11 +7,11 @@
 
 #include "program/buffer.hpp"
 
-/// Elements of any floating type, widened to what a CPU computes in, and rounded back;
-/// emulation.cpp also has the ops that compute so.
+/// Widens elements of any floating type to a type that a CPU computes in, and rounds them back;
+/// emulation.cpp also has the ops that compute this way.
 namespace isoscale::executor::host {
 
-/// `Wide` is float, which f64 elements are rounded to, or double.
+/// `Wide` is float, to which f64 elements are rounded, or double.
 template <class Wide>
 void widen_row(program::DType type, const std::byte* from, Wide* to, std::size_t count);
 /// Rounds once, to nearest even; fp8 saturates.
@@ -23,7 +23,7 @@ extern template void widen_row(program::DType, const std::byte*, double*, std::s
 extern template void narrow_row(const float*, program::DType, std::byte*, std::size_t);
 extern template void narrow_row(const double*, program::DType, std::byte*, std::size_t);
 
-/// `batch` matrices in memory; strides in elements. Data is null for a matrix that does not exist.
+/// A stored matrix, or `batch` of them; strides in elements. Data is null for a missing matrix.
 struct StoredMatrix {
   program::DType type = program::DType::f32;
   std::byte* data = nullptr;
@@ -31,7 +31,7 @@ struct StoredMatrix {
   std::size_t row_stride = 0, batch_stride = 0;
 };
 
-/// All elements, rows and matrices without gaps.
+/// Returns all elements, with rows and matrices stored without gaps.
 template <class Wide>
 [[nodiscard]] std::vector<Wide> widen(const StoredMatrix& matrix) {
   std::vector<Wide> result(matrix.batch * matrix.rows * matrix.columns);
@@ -46,7 +46,7 @@ template <class Wide>
   return result;
 }
 
-/// The reverse.
+/// Rounds the values and stores them in the matrix: the reverse of widen().
 template <class Wide>
 void narrow(const std::vector<Wide>& values, const StoredMatrix& matrix) {
   const Wide* from = values.data();

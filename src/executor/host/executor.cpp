@@ -108,7 +108,7 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
 HostSession::~HostSession() {
   threads_.reset();
   if (!failed_) return;
-  // Messages may still be under way: their storage and communicators must outlive us.
+  // Messages may still be in flight: their storage and communicators must outlive this object.
   parts_.communicators.abandon();
   for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
   for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
@@ -268,7 +268,7 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const SessionOptions& options) {
   require_usual_communication(options, "host");
   require_transports(set, description_);
-  // Collective calls come first: a rank that throws then leaves nobody waiting.
+  // Collective calls come first: if a rank throws after them, no other rank waits for it.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -308,10 +308,11 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
   return std::make_unique<HostSession>(set, point.rank(), std::move(parts));
 }
 
-/// Collective. A thread that has a core of its own waits best inside MPI. So does the only thread
-/// of a rank: MPI itself gives the core away when it knows that ranks share it. But a collective
-/// that one member begins and another blocks in is two different ones to MPI: all ranks wait alike.
-/// Delays are for ranks that share cores without its being known; they leave them to each other.
+/// Collective: returns how all ranks wait. A thread that has a core of its own waits best inside
+/// MPI. So does the only thread of a rank, since MPI itself yields the core when it knows that
+/// ranks share it. All ranks must wait alike: if one member begins a non-blocking collective and
+/// another blocks in the same one, MPI sees two different collectives. Delays are meant for ranks
+/// that share cores without MPI knowing it; their threads sleep to leave the cores to each other.
 Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults& faults,
                                      const comm::Communicator& point) const {
   const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);
@@ -321,7 +322,7 @@ Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults&
   return static_cast<Waiting>(point.all_max(static_cast<int>(best)));
 }
 
-/// "" when streams go on threads.
+/// Returns why streams are folded into one; "" if they run on threads.
 std::string HostExecutor::reason_to_fold(std::size_t streams) const {
   if (streams <= 1) return {};
   if (options_.streams == HostStreams::folded) return "asked for";

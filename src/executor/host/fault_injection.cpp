@@ -35,8 +35,8 @@ ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& 
           .batch_stride = op.d.batch_stride * element_size};
 }
 
-/// The call of a GEMM that multiplies nothing. What it would add to stays as it is, unless that is
-/// somewhere else.
+/// Returns a call for a GEMM that multiplies nothing. If the GEMM would add to D in place, D stays
+/// as it is; otherwise D is cleared.
 Call without_product(const Call& call, const program::Gemm& op) {
   if (const auto* const plain = std::get_if<GemmCall>(&call)) {
     if (op.beta != 0 && !plain->c_to_d) return NoCall{};
@@ -96,11 +96,12 @@ units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
 
 void pass_time(SlowedKind kind, units::Nanoseconds until) {
   if (kind == SlowedKind::delay) {
-    // The kernel may end sleeps late to wake several at once, by 50 us unless told otherwise.
+    // The kernel may end sleeps late to wake several threads at once, by 50 us unless told
+    // otherwise.
     static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
     constexpr std::int64_t second = 1'000'000'000;
     const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
-    // now() is this clock. A signal ends the sleep, and what is left of it passes below.
+    // now() reads this clock. If a signal ends the sleep early, the loop below waits for the rest.
     static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
   }
   while (comm::now() < until) {
@@ -129,7 +130,7 @@ Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std
       SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
 }
 
-/// The largest of the links that the op uses; 1 when it uses none that is slow.
+/// Returns the largest factor of the slow links that the op uses; 1 if it uses none.
 double OpSlower::link_factor(const program::Op& op) const {
   double factor = 1;
   const std::vector<int> others = program::partners(op, mesh_, rank_);
@@ -141,8 +142,8 @@ double OpSlower::link_factor(const program::Op& op) const {
   return factor;
 }
 
-/// Ops of one lane that do the same with the same partners share a least time: one of them that
-/// found its partners waiting tells what all take.
+/// Returns the least time that ops of one lane share if they do the same with the same partners: an
+/// op that did not have to wait for its partners shows the time that all of them need.
 LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
@@ -167,7 +168,7 @@ bool may_play(StuckCall& call) {
     throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
   }
   while (true) {
-    const volatile bool always = true;  // computes, and asks nobody
+    const volatile bool always = true;  // computes, without a check for an interrupt
     if (!always) return true;
   }
 }

@@ -13,18 +13,20 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// Faults on the host: ops are made to last longer than they have to, or never end.
+/// Faults on the host: ops that are lengthened on purpose, or never end.
 namespace isoscale::executor::host {
 
-/// Decides for the ops of one section whether faults slow them, and how.
+/// Decides for the ops of one section if and how faults slow them.
 class OpSlower {
  public:
-  /// `faults` are those of `rank`. All references outlive this object; `least_times` the calls.
+  /// `faults` are those of `rank`. All references must outlive this object; `least_times` must
+  /// outlive the calls.
   OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank,
            LeastTimes& least_times)
       : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
 
-  /// The call of op number `index`, played in `lane`; as it was when nothing slows it.
+  /// Returns the call of op number `index`, which is played in `lane`; unchanged if no fault slows
+  /// it.
   [[nodiscard]] Call slowed(Call call, const program::Op& op, std::uint32_t index,
                             std::size_t lane);
 
@@ -36,15 +38,15 @@ class OpSlower {
   const mesh::Shape& mesh_;
   int rank_;
   LeastTimes& least_times_;
-  /// The key is what ops have in common whose times are one quantity; the value goes into
+  /// The key is what ops with comparable times have in common; the value is an index into
   /// least_times_.
   std::map<std::vector<std::uint64_t>, std::size_t> alike_;
 };
 
-/// Returns when `until` has come.
+/// Returns at the time `until`.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// True if the op is to be played; does not return in the play that it is stuck in.
+/// True if the op is to be played; does not return in the play in which it is stuck.
 [[nodiscard]] bool may_play(StuckCall& call);
 
 }  // namespace isoscale::executor::host

@@ -20,8 +20,8 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// The rows of a matrix, all matrices of a batch one after the other, as T: where they lie when
-/// they are stored so, else by way of a row of its own.
+/// The rows of a matrix as T, all matrices of a batch one after the other. They are used in place
+/// if they are stored as T; otherwise each is converted in a buffer for one row.
 template <class T>
 class RowsAs {
  public:
@@ -36,7 +36,7 @@ class RowsAs {
     widen_row(matrix_.type, address(row), row_.data(), matrix_.columns);
     return row_.data();
   }
-  /// Null for a matrix that does not exist.
+  /// Returns the row, or null if there is no matrix.
   [[nodiscard]] const T* read_if_exists(std::size_t row) { return exists() ? read(row) : nullptr; }
   [[nodiscard]] T* begin_write(std::size_t row) { return is_native_ ? typed(row) : row_.data(); }
   void end_write(std::size_t row) {
@@ -56,8 +56,8 @@ class RowsAs {
   std::vector<T> row_;
 };
 
-/// Sum of term(i), in as many partial sums as fill the pipelines of a core; with rows of thousands
-/// of f32 that also keeps rounding small.
+/// Returns the sum of term(i), in as many partial sums as fill the pipelines of a core; with rows
+/// of thousands of f32 that also keeps rounding errors small.
 template <class T, class Term>
 T sum_of(std::size_t count, const Term& term) {
   std::array<T, 8> parts{};
@@ -72,7 +72,7 @@ T sum_of(std::size_t count, const Term& term) {
   return parts[0];
 }
 
-/// Calls use with a number of the type that the host computes elements in.
+/// Calls `use` with a number of the type that the host computes elements in.
 template <class Use>
 void computed_as(DType type, const Use& use) {
   type == DType::f64 ? use(double{}) : use(float{});
@@ -90,7 +90,7 @@ void norm(const NormCall& call) {
       T* const to = sum.begin_write(row);
       for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] + more[i];
       sum.end_write(row);
-      s = sum.read(row);  // as it is stored: what the gradient will see
+      s = sum.read(row);  // as stored: this is what the gradient will read
     }
     const T mean =
         sum_of<T>(columns, [s](std::size_t i) { return s[i] * s[i]; }) / static_cast<T>(columns);
@@ -123,7 +123,7 @@ void norm_gradient(const NormGradientCall& call) {
   }
 }
 
-/// The normal distribution: gelu(x) = x * distribution(x).
+/// Returns the distribution function of the normal distribution: gelu(x) = x * distribution(x).
 template <class T>
 T distribution(T x) {
   return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
@@ -205,14 +205,14 @@ void softmax_gradient(const SoftmaxGradientCall& call) {
 
 bool is_empty(const StoredMatrix& matrix) { return matrix.columns == 0; }
 
-/// Orders as the magnitudes do, with NaN above all.
+/// Returns a number that sorts like the magnitude, with NaN above all.
 template <class T>
 auto magnitude(T value) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   return std::bit_cast<Bits>(std::abs(value));
 }
 
-/// The places of the `keep` greatest of a block, in order of place.
+/// Returns the places of the `keep` greatest of a block, in order of place.
 template <class T>
 std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep) {
   std::vector<std::size_t> order(block.size());
@@ -276,7 +276,7 @@ void spread(const SpreadCall& call) {
   }
 }
 
-/// Rows of one that is not scaled are moved as they are.
+/// Moves rows that are neither summed nor scaled without converting them.
 void move_rows(const RowsCall& call) {
   const std::size_t size = program::element_size(call.type);
   std::byte* dst = call.dst;

@@ -19,18 +19,18 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// How threads play the lanes of a section, and how they wait meanwhile.
+/// Threads that play the lanes of a section, and the ways in which they wait.
 namespace isoscale::executor::host {
 
-/// How a thread waits for its messages: at once and inside MPI's blocking collectives, which is
-/// quickest when the thread has a core of its own, or by looking again and again, less and less
-/// often, which lets other threads of the core run; or asleep but for a look now and then, which
-/// takes next to nothing of a core that more ranks share than it could serve otherwise.
+/// The way in which a thread waits for its messages. blocking: at once and inside MPI's blocking
+/// collectives, which is quickest if the thread has a core of its own. ladder: by polling less and
+/// less often, which lets other threads of the core run. asleep: by sleeping, with few
+/// polls, which takes almost nothing of a core that more ranks share than it could serve otherwise.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// How long to sleep between two looks after having waited for so long: asleep, the longer the
-/// wait, the longer the sleep, so that what is measured is late by a small part of it, and many
-/// ranks on a core leave it to what there is to do.
+/// Returns how long to sleep between two polls after a wait of `waited`. With asleep, the sleep is
+/// a share of the wait, so that measured times are late only by a small part and many ranks on a
+/// core leave it to those that have work.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -39,9 +39,9 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
   return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
 }
 
-/// Returns once done() is true. Looks a few times at once, then gives the core away between looks,
-/// and, on the ladder, sleeps between them after about a millisecond: short sleeps from the start
-/// would cost more than most waits last. Throws Stopped once `stopped` is set.
+/// Returns once done() is true. It first polls a few times at once, then yields the core between
+/// polls. On the ladder, it sleeps between polls after about a millisecond: short sleeps from the
+/// start would cost more than most waits last. Throws Stopped once `stopped` is set.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -70,56 +70,57 @@ void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) 
 struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
-  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last, for others to look at
-  units::Nanoseconds patience{};                         ///< with one exchange; 0 = without end
-  std::vector<MPI_Request> requests;                     ///< of the exchange under way
+  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last; other threads read it
+  units::Nanoseconds patience{};                         ///< for one exchange; 0 = no limit
+  std::vector<MPI_Request> requests;                     ///< of the current exchange
   std::vector<MPI_Status> statuses;
 };
 
 struct PreparedSection;
 
-/// The spans that a play records; empty when it is not traced. Each op writes the one of its index.
+/// The spans that a play records; empty if it is not traced. Each op writes the span at its index.
 using Spans = std::span<timeline::Span>;
 
 /// Plays a section of one lane on the calling thread, in program order.
 void play_inline(const PreparedSection& section, Player& player, Spans spans);
 
-/// Plays sections with a thread per lane: lane 0 on the calling thread, the others on threads that
-/// live as long as this object. What the caller writes before play() is seen by all threads, and
-/// what they write by the caller after it.
+/// Plays sections with one thread per lane: lane 0 on the calling thread, the others on threads
+/// that live as long as this object. All threads see what the caller wrote before play(), and the
+/// caller sees after it what they wrote.
 class StreamThreads {
  public:
-  /// `waiting` is how lane 0 waits for messages; the other lanes climb the ladder.
+  /// `waiting` is how lane 0 waits for messages; the other lanes wait by the ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
-  /// Returns when all lanes have drained. When a lane fails the others stop as soon as they wait
-  /// for something outside of MPI's blocking calls; then the error of the first to fail is thrown
-  /// here.
+  /// Plays the section and returns when all lanes have drained. If a lane fails, the others stop as
+  /// soon as they wait for something outside MPI's blocking calls; then the error of the first lane
+  /// that failed is thrown here.
   void play(const PreparedSection& section, Spans spans);
 
-  /// How long the plays to come wait for one exchange; 0 = for ever.
+  /// Sets how long later plays wait for one exchange; 0 = for ever.
   void set_patience(units::Nanoseconds patience) {
     for (Worker& worker : workers_) worker.player.patience = patience;
   }
 
-  /// From any thread, by lane: the op that was begun last.
+  /// Returns by lane the op that began last. Any thread may call it.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
-  /// From any thread: ends the play under way, which throws Stopped, as soon as its lanes wait for
-  /// something outside of MPI's blocking calls.
+  /// Ends the current play, which throws Stopped, as soon as its lanes wait for something outside
+  /// MPI's blocking calls. Any thread may call it.
   void interrupt() noexcept { stopped_.store(true, std::memory_order_release); }
 
  private:
-  /// Ops done of a lane; alone on its cache lines, since other threads look at it all the time.
+  /// The number of finished ops of a lane. It has its cache lines to itself, since other threads
+  /// read it all the time.
   struct alignas(128) Progress {
     std::atomic<std::uint32_t> done{0};
   };
   struct alignas(128) Worker {
     Player player;
     std::exception_ptr failure;              ///< of the last play
-    std::atomic<std::uint32_t> finished{0};  ///< epoch of the last play that it has drained
+    std::atomic<std::uint32_t> finished{0};  ///< epoch of the last play that it finished
     std::thread thread;
   };
 
@@ -137,7 +138,7 @@ class StreamThreads {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 
-  // The play under way: written before `epoch_` is raised, read after it was seen.
+  // The current play: written before `epoch_` is raised, read after the new epoch was seen.
   const PreparedSection* section_ = nullptr;
   Spans spans_;
   std::atomic<std::uint32_t> epoch_{0};

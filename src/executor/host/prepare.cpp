@@ -17,7 +17,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Numbers the messages of each link in program order, as the rank at its other end does.
+/// Numbers the messages of each link in program order; the rank at the link's other end finds the
+/// same numbers.
 class LinkSequence {
  public:
   std::uint64_t next(mesh::Axis axis, std::int32_t sender_offset, program::Direction direction) {
@@ -59,7 +60,8 @@ class SectionPreparer {
     return prepare_op(resolver_, payload);
   }
 
-  /// The host has one kind of memory; the slice must lie within its buffer all the same.
+  /// Does nothing but check that the slice lies within its buffer, since the host has one kind of
+  /// memory.
   Call call(const program::Op& /*op*/, const program::Advise& payload) {
     static_cast<void>(resolver_.address(payload.slice));
     return NoCall{};
@@ -111,7 +113,8 @@ class SectionPreparer {
   std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
 };
 
-/// The GEMM that a rank is to be stuck in: the first of the section's second half, or its last.
+/// Returns the GEMM in which a rank gets stuck: the first in the section's second half, or the last
+/// one.
 std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t i = 0; i < section.ops.size(); ++i) {

@@ -23,7 +23,8 @@ class Resolver : public executor::Resolver {
  public:
   using executor::Resolver::Resolver;
 
-  /// Throws base::Error unless the host computes in the slice's type; `role` names the operand.
+  /// Returns the slice's type. Throws base::Error unless the host computes in it; `role` names the
+  /// operand.
   [[nodiscard]] Element element(const program::Slice& slice, std::string_view role) const;
 };
 
@@ -35,14 +36,14 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;  ///< into PreparedSection::waits
 };
 
-/// A section, ready to play: its ops by lane, each lane in program order. Lane = stream, or all
-/// streams in lane 0 when folded, and then without waits.
+/// A section, ready to play: its ops by lane, each lane in program order. A lane is a stream; if
+/// streams are folded, all ops are in lane 0, without waits.
 struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
-  OwnReductions reductions;  ///< that the collectives of its calls name
-  LeastTimes least_times;    ///< that its slowed calls look at
+  OwnReductions reductions;  ///< used by the collectives of its calls
+  LeastTimes least_times;    ///< used by its slowed calls
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
@@ -59,8 +60,8 @@ struct PrepareOptions {
   std::array<std::span<std::byte>, program::max_streams> staging{};  ///< see staging_bytes
 };
 
-/// Looks up everything that the ops of a section need. Throws base::Error that names the op when it
-/// cannot be played on a host, or when a slice lies outside of its buffer.
+/// Looks up everything that the ops of a section need. Throws base::Error, which names the op, if
+/// the host cannot play it or a slice lies outside its buffer.
 [[nodiscard]] PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                                       const Communicators& communicators,
                                       const PrepareOptions& options);

@@ -15,7 +15,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// BLAS takes int, and a row stride of at least a row even where there is only one row.
+/// Returns a stride for BLAS, which takes int and a row stride of at least a row even if there is
+/// only one row.
 int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
   const std::uint64_t stride =
       rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
@@ -58,7 +59,7 @@ StoredMatrix stored(const Resolver& resolver, const program::Matrix& matrix, std
           .batch_stride = matrix.batch_stride};
 }
 
-/// Null when there is no buffer.
+/// Returns the address of a scale; null if there is no buffer.
 float* scale_address(const Resolver& resolver, program::BufferId buffer) {
   if (buffer == program::no_buffer) return nullptr;
   const program::Slice slice = program::scalar(buffer);
@@ -66,7 +67,7 @@ float* scale_address(const Resolver& resolver, program::BufferId buffer) {
   return reinterpret_cast<float*>(resolver.address(slice));
 }
 
-/// Narrow types are computed in f32.
+/// Returns the type that a slice is computed in; narrow types are computed in f32.
 Element wide_element(const Resolver& resolver, const program::Slice& slice, const char* role) {
   if (program::narrow_format(resolver.dtype(slice))) return Element::f32;
   return resolver.element(slice, role);
@@ -78,7 +79,7 @@ void require_narrow_or_f32(const StoredMatrix& matrix, const char* role) {
                                 program::name(matrix.type)));
 }
 
-/// A cast between any floating types.
+/// Prepares a cast between any floating types.
 CastCall prepare_cast(const Resolver& resolver, const program::Cast& op) {
   if (!exists(op.dst) && !exists(op.transposed)) throw base::Error("a cast without destination");
   const bool measures = op.scaling == program::CastScale::amax;
@@ -102,7 +103,7 @@ CastCall prepare_cast(const Resolver& resolver, const program::Cast& op) {
   return call;
 }
 
-/// The types that an update reads and writes its weight and its gradient as.
+/// The types in which an update reads and writes its weight and its gradient.
 struct UpdateElements {
   Element weight, gradient;
 };
@@ -234,7 +235,7 @@ Call prepare_op(const Resolver& resolver, const program::Cast& op) {
   for (const program::Matrix* matrix : {&op.src, &op.dst, &op.transposed}) {
     if (matrix->slice.buffer == program::no_buffer) continue;
     const program::DType type = resolver.dtype(matrix->slice);
-    if (type == program::DType::f16 || type == program::DType::bf16) continue;  // to travel
+    if (type == program::DType::f16 || type == program::DType::bf16) continue;  // see NarrowTypes
     static_cast<void>(resolver.element(matrix->slice, "an operand of a cast"));
   }
   return prepare_cast(resolver, op);

@@ -7,7 +7,7 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// The matrices of one op, all of the same extents; without data where there is no buffer.
+/// The matrices of one op, which all have the same extents; data is null where there is no buffer.
 class Stored {
  public:
   template <class Op>
@@ -33,7 +33,7 @@ class Stored {
   program::DType type_;
 };
 
-/// Prepares the op once the host is known to compute in the type of `operand`.
+/// Prepares the op after checking that the host computes in the type of `operand`.
 template <class Op>
 Call prepare_native(const Resolver& resolver, const Op& op, const program::Slice& operand,
                     const char* role) {

@@ -13,21 +13,22 @@
 #include "executor/host/prepare.hpp"
 #include "program/op.hpp"
 
-/// One function per kind of op; all throw base::Error when the host cannot play it.
+/// One function per kind of op; all throw base::Error if the host cannot play the op.
 namespace isoscale::executor::host {
 
-/// `stream` is the one that the op was written for, folded or not: it picks the communicator.
-/// `staging` is that stream's, see staging_bytes; `own` makes the reductions that MPI has not.
+/// `stream` is the stream that the op was written for, folded or not: it selects the communicator.
+/// `staging` is that stream's, see staging_bytes; `own` makes the reductions that MPI does not
+/// have.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
                               std::uint64_t elements_per_call, std::span<std::byte> staging,
                               OwnReductions& own);
 
-/// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
+/// Appends `count` elements as messages of at most `elements_per_call`; 0 elements are one message.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
                      std::size_t element_size, std::uint64_t elements_per_call);
 
-// In f64 and f32, and where nothing is computed in any type.
+// These compute in f64 and f32; those that compute nothing take any type.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Gemm& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
@@ -48,7 +49,7 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 
 /// True if an op needs types or rounding that the functions above refuse.
 [[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
-// In every floating type; the same errors as above.
+// These take every floating type, and throw the same errors as the functions above.
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);

@@ -14,30 +14,32 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// The calls that are not in the BLAS standard have one source per library, picked by CMake.
+// The functions that are not in the BLAS standard have one source per library, selected by CMake.
 
-/// Sets the number of threads that a BLAS call of this process uses; returns what is in force,
-/// 0 when the library does not tell.
+/// Sets the number of threads that a BLAS call of this process uses; returns the number in force, 0
+/// if the library does not tell.
 int set_blas_threads(int threads);
 
 [[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"
 
-/// Vector instructions that a CPU has.
+/// The vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
-/// Tells the user when OpenBLAS multiplies with kernels of `core` ("Prescott") on a CPU that
-/// has `vectors`: one that the library is too old to know gets the oldest. "" when all is well.
+/// Returns a warning for the user if OpenBLAS multiplies with the kernels for `core` ("Prescott")
+/// on a CPU that has `vectors`: a CPU that is too new for the library gets the oldest kernels. ""
+/// if there is nothing to warn of.
 [[nodiscard]] std::string kernel_warning(std::string_view core, Vectors vectors);
-/// The same for this process; "" where the library does not tell.
+/// Returns the warning for this process; "" if the library does not tell its kernels.
 [[nodiscard]] std::string blas_warning();
 
-/// Logical CPUs that are for this rank: those it may run on, unless they are more than its share of
-/// the node's, for then it is not bound and shares them with the node's other ranks. No more than
-/// its part of `quota`, the CPUs' worth of time that a control group leaves the node's ranks. At
-/// least 1 when it shares, and then 1 means "at most 1".
+/// Returns the number of logical CPUs for this rank: those that it may run on, unless they are more
+/// than its share of the node's, for then the rank is not bound and shares them with the node's
+/// other ranks. It is also limited to its part of `quota`, the CPUs' worth of time that a control
+/// group leaves the node's ranks. It is at least 1 for ranks that share, and then 1 means "at most
+/// 1".
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
-/// The same for the calling thread, by its affinity mask and control groups.
+/// Does the same for the calling thread, from its affinity mask and control groups.
 [[nodiscard]] int cores_of_this_rank(int ranks_on_node);
 
 struct Mapping {
@@ -56,8 +58,8 @@ struct MappingTraits {
 using Storage = base::Handle<MappingTraits>;
 
 /// Maps `bytes` and touches every page on the calling thread, so that they lie on its NUMA node and
-/// no play pays for them. Empty for 0 bytes. Throws base::Error that names the need and what is
-/// free.
+/// no play includes the page faults. Empty for 0 bytes. Throws base::Error, which names the need
+/// and the free memory.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host

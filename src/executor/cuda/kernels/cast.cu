@@ -9,10 +9,10 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr unsigned tile = 64;  // elements a side
+constexpr unsigned tile = 64;  // elements per side
 
-/// Largest magnitude of a matrix, as the bits of an f32: for numbers that are not negative these
-/// order as the numbers do, with NaN above all.
+/// Finds the largest magnitude of a matrix as the bits of an f32: for numbers that are not
+/// negative, the bits sort like the numbers, with NaN above all.
 template <class From>
 __global__ void find_largest(Extents extents, In<From> src, unsigned int* largest) {
   unsigned int mine = 0;
@@ -27,7 +27,7 @@ __global__ void find_largest(Extents extents, In<From> src, unsigned int* larges
   if (lane() == 0) atomicMax(largest, mine);
 }
 
-/// As program::amax_scale has it.
+/// Computes program::amax_scale on the device.
 __device__ float scale_of(unsigned int largest_bits, double target) {
   const auto largest = static_cast<double>(__uint_as_float(largest_bits));
   if (!(largest > 0) || isinf(largest)) return 1;
@@ -38,7 +38,7 @@ __device__ float scale_of(unsigned int largest_bits, double target) {
                                                           : exponent));
 }
 
-/// How a cast scales; `is_exact`: by a power of two.
+/// The scaling of a cast; `is_exact` is true if the scale is a power of two.
 struct Scaling {
   program::CastScale kind;
   bool is_exact;
@@ -47,7 +47,8 @@ struct Scaling {
   float* descale;
 };
 
-/// The scale of a cast: given, or taken from what find_largest found, and then told to descale.
+/// Returns the scale of a cast: the given one, or one computed from the result of find_largest,
+/// which is then written to descale.
 __device__ double scale_of_cast(const Scaling& scaling) {
   if (scaling.kind == program::CastScale::fixed) return scaling.given;
   const float found = scale_of(*scaling.largest, scaling.target);
@@ -57,12 +58,13 @@ __device__ double scale_of_cast(const Scaling& scaling) {
   return found;
 }
 
-/// f32 unless one side is f64. Scales by a power of two are exact in either.
+/// The type that a cast computes in: f32 unless one side is f64. Scales by a power of two are exact
+/// in either.
 template <class From, class To>
 using Between =
     std::conditional_t<std::is_same_v<From, double> || std::is_same_v<To, double>, double, float>;
 
-/// scale * element, rounded once.
+/// Returns scale * element, rounded once.
 template <class From, class To>
 __device__ To scaled(const From& element, double scale, bool is_exact) {
   using Value = Between<From, To>;
@@ -79,8 +81,8 @@ __global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling s
       src, dst);
 }
 
-/// Calls op(place, element of each row ...) for the `pack` columns from `column` on, of those that
-/// exist; at once where `whole` ones may be.
+/// Calls op(place, element of each row ...) for the columns among `column` ... column + pack - 1
+/// that exist; as one pack if `whole` allows it.
 template <unsigned pack, class Op, class... O>
 __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
                            const O&... rows) {
@@ -93,13 +95,14 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
   }
 }
 
-/// A tile a block, through shared memory, so that both sides are read and written along their rows,
-/// in words where `extents` and `transposed_extents` have packs. `dst` may not exist.
+/// Casts and transposes one tile per block, through shared memory, so that both sides are read and
+/// written along their rows, in words where `extents` and `transposed_extents` have packs. `dst`
+/// may be missing.
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
   constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
-  // One bank more: columns lie in different ones.
+  // One bank more per row puts the elements of a column into different banks.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
   __shared__ To values[tile][tile + gap];
   const double scale = scale_of_cast(scaling);

@@ -8,10 +8,10 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-using Word64 = unsigned long long;  // what atomicAdd takes
+using Word64 = unsigned long long;  // the type of atomicAdd
 
-/// `Word` is an unsigned integer of the size of an element. Sums of integers do not depend on the
-/// order that warps add in.
+/// Sums integers, so the result does not depend on the order in which warps add. `Word` is an
+/// unsigned integer of the size of an element.
 template <class Word>
 __global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
                          Word64* sum) {

@@ -13,13 +13,13 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// Ops that go through memory element by element, one kernel (or two) each; cast.cu, checksum.cu
-/// and update.cu have some of them. All pointers are reachable from the device; strides are in
-/// elements. A start returns at once, with the error of a failure to launch.
+/// Ops that process memory element by element, by one kernel (or two) each; some of them are in
+/// cast.cu, checksum.cu and update.cu. All pointers must be reachable from the device; strides are
+/// in elements. A start returns at once, with the error of a failure to launch.
 namespace isoscale::executor::cuda {
 
-/// The elements of a shard; the same function of (key, global index) as on the host, bit by bit.
-/// For all types.
+/// Fills the elements of a shard with the same function of (key, global index) as on the host, bit
+/// by bit. For all types.
 struct FillCall {
   program::DType type = program::DType::f32;
   void* dst = nullptr;
@@ -32,7 +32,8 @@ struct FillCall {
 };
 [[nodiscard]] cudaError_t start(const FillCall& call, cudaStream_t stream);
 
-/// program::Add, in f32 for narrow types. Types f64, f32, f16, bf16 and integers.
+/// A call for program::Add, computed in f32 for narrow types. Types f64, f32, f16, bf16 and
+/// integers.
 struct AddCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
@@ -43,7 +44,7 @@ struct AddCall {
 };
 [[nodiscard]] cudaError_t start(const AddCall& call, cudaStream_t stream);
 
-/// program::Cast. From f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
+/// A call for program::Cast, from f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
 struct CastCall {
   program::DType from = program::DType::f32, to = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
@@ -60,7 +61,8 @@ struct CastCall {
 /// An Adam update advances its powers if it is the first of a play that uses them.
 enum class Powers : std::uint8_t { advance, keep };
 
-/// program::Update. All f64; or state f32 with gradient and weight of f32, f16 or bf16.
+/// A call for program::Update. All types are f64, or the state is f32 with gradient and weight in
+/// f32, f16 or bf16.
 struct UpdateCall {
   program::Optimizer optimizer = program::Optimizer::sgd;
   program::DType state = program::DType::f32;  ///< of master (else weight), moments and powers
@@ -74,21 +76,21 @@ struct UpdateCall {
 };
 [[nodiscard]] cudaError_t start(const UpdateCall& call, cudaStream_t stream);
 
-/// A copy of many pieces by one kernel; between memories that the device reaches. Rows of the
+/// A copy of many pieces by one kernel, between memories that the device reaches. Rows of the
 /// source may overlap.
 struct CopyCall {
   StridedCopy pieces{};
 };
 [[nodiscard]] cudaError_t start(const CopyCall& call, cudaStream_t stream);
 
-/// program::Checksum. For all types.
+/// A call for program::Checksum, for all types.
 struct ChecksumCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0, batch = 1;
   void* src = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
   void* sum = nullptr;         ///< two 64-bit words
-  const void* flip = nullptr;  ///< null, or two as well
+  const void* flip = nullptr;  ///< null, or two words as well
 };
 [[nodiscard]] cudaError_t start(const ChecksumCall& call, cudaStream_t stream);
 

@@ -13,7 +13,7 @@
 #include "executor/cuda/kernels/launch.cuh"
 #include "program/buffer.hpp"
 
-/// From element types as programs name them to types that kernels compute with.
+/// Maps element types as programs name them to the types that kernels compute with.
 namespace isoscale::executor::cuda {
 
 template <class T>
@@ -44,7 +44,7 @@ __device__ inline T rounded(Value value) {
   return T(value);
 }
 
-/// Enough threads for any GPU; kernels step over the rest.
+/// These are enough threads for any GPU; each thread loops over the rest.
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned most_blocks = 132 * 16;
 
@@ -58,7 +58,7 @@ __device__ inline std::uint64_t first_element() {
 }
 __device__ inline std::uint64_t element_step() { return std::uint64_t{gridDim.x} * blockDim.x; }
 
-/// Place of a thread in its warp.
+/// Returns the index of a thread in its warp.
 __device__ inline unsigned lane() {
   return (threadIdx.y * blockDim.x + threadIdx.x) % warp_threads;
 }
@@ -76,7 +76,8 @@ struct Most {
   }
 };
 
-/// The values of all threads of a warp joined, in every one of them, always in one order.
+/// Returns the combination of the values of all threads of a warp, in every thread, always combined
+/// in the same order.
 template <class Value, class Join>
 __device__ Value over_warp(Value mine, const Join& join) {
   for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
@@ -85,7 +86,7 @@ __device__ Value over_warp(Value mine, const Join& join) {
   return mine;
 }
 
-/// Calls use(Type<T>{}) with the type of floating point in memory; false when it is none of these.
+/// Calls use(Type<T>{}) with the floating type in memory; returns false for other types.
 template <class Use>
 bool with_float(program::DType type, const Use& use) {
   switch (type) {
@@ -102,7 +103,7 @@ bool with_float(program::DType type, const Use& use) {
   }
 }
 
-/// Like with_float, and fp8.
+/// Does the same as with_float, and also accepts fp8.
 template <class Use>
 bool with_float_or_fp8(program::DType type, const Use& use) {
   switch (type) {
@@ -131,13 +132,13 @@ bool with_integer(program::DType type, const Use& use) {
   }
 }
 
-/// Every type that a program can name.
+/// Does the same for every type that a program can name.
 template <class Use>
 bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);
 }
 
-/// The result of a launch; not supported when the call's types have no kernel.
+/// Returns the result of a launch; cudaErrorNotSupported if the call's types have no kernel.
 inline cudaError_t outcome(bool has_kernel) {
   return has_kernel ? cudaGetLastError() : cudaErrorNotSupported;
 }

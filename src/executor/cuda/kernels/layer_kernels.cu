@@ -7,7 +7,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Two passes over a row, the second from cache.
+/// Makes two passes over a row, the second from cache.
 template <class T>
 __global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
                      Compute<T>* inverses, Compute<T> epsilon) {
@@ -70,8 +70,8 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   });
 }
 
-/// Three passes over a row, all but the first from cache. Exponentials are taken twice: they cost
-/// less than to keep them in memory.
+/// Makes three passes over a row, all but the first from cache. Exponentials are computed twice,
+/// which costs less than keeping them in memory.
 template <class T>
 __global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
   using Value = Compute<T>;
@@ -111,7 +111,7 @@ using program::ActivationKind;
 constexpr double inverse_sqrt_2 = 0.70710678118654752440,
                  inverse_sqrt_2_pi = 0.39894228040143267794;
 
-/// The normal distribution: gelu(x) = x * distribution(x).
+/// Returns the distribution function of the normal distribution: gelu(x) = x * distribution(x).
 template <class Value>
 __device__ Value distribution(Value x) {
   return (1 + erf(x * static_cast<Value>(inverse_sqrt_2))) / 2;

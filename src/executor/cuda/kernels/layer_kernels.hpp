@@ -8,12 +8,11 @@
 
 #include "program/op.hpp"
 
-/// Norms, activations and softmax, one kernel each: f64 computes in f64; f32, f16 and bf16 in f32,
-/// rounded once as it is stored. Pointers and strides as in
-/// element_kernels.hpp.
+/// Norms, activations and softmax, one kernel each: f64 is computed in f64; f32, f16 and bf16 in
+/// f32, rounded once when stored. Pointers and strides are as in element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
-/// One matrix of a call, or a batch of them; no data where there is none.
+/// One matrix of a call, or a batch of them; data is null if the call has no such matrix.
 struct MatrixAt {
   void* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned block_warps = block_threads / warp_threads;
 
-/// The bits of a magnitude: they order as the magnitudes do, with NaN above all.
+/// Returns the bits of a magnitude, which sort like the magnitudes, with NaN above all.
 __device__ std::uint32_t magnitude(float value) { return __float_as_uint(value) & 0x7fffffffU; }
 __device__ std::uint64_t magnitude(double value) {
   return static_cast<std::uint64_t>(__double_as_longlong(value)) & 0x7fffffffffffffffULL;
@@ -20,7 +20,8 @@ __device__ std::uint64_t magnitude(double value) {
 template <class T>
 using Key = decltype(magnitude(Compute<T>{}));
 
-/// How many elements of a block of `size` have a key of at least `least`; the same in every thread.
+/// Returns how many elements of a block of `size` have a key of at least `least`; every thread gets
+/// the same result.
 template <class K>
 __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
                                     std::uint32_t* counter) {
@@ -36,7 +37,8 @@ __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
   return result;
 }
 
-/// The greatest key that at least `keep` keys reach, found bit by bit; 0 when fewer there are.
+/// Returns the greatest key that at least `keep` keys reach, found bit by bit; 0 if there are fewer
+/// keys.
 template <class K>
 __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
                        std::uint32_t* counter) {
@@ -48,7 +50,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// The number of threads with a flag: those before a thread, and all.
+/// The number of threads with a flag: those before this thread, and all.
 struct Ranked {
   std::uint32_t before, all;
 };
@@ -66,15 +68,15 @@ __device__ Ranked rank_of(bool flag, std::uint32_t* of_warp) {
   return result;
 }
 
-/// Where a block's list goes.
+/// The destination of a block's list.
 template <class T>
 struct List {
   T* values;
   std::int32_t* places;
 };
 
-/// Writes, in order of place, what lies above the threshold and of what equals it the first; takes
-/// it from src.
+/// Writes the elements above the threshold, and the first of those equal to it, in order of place,
+/// and sets them to 0 in src.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -103,7 +105,7 @@ __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std:
   }
 }
 
-/// A thread block a block of src, its keys in shared memory.
+/// Each thread block selects from one block of src, with its keys in shared memory.
 template <class T>
 __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep) {
@@ -126,8 +128,9 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
   }
 }
 
-/// A thread block owns a block of dst. The places of one list differ, so that its entries are added
-/// side by side; lists follow each other: the sums do not depend on which thread was faster.
+/// Each thread block computes one block of dst. The places within one list differ, so its entries
+/// are added in parallel; the lists are added one after the other, so the sums do not depend on the
+/// speed of threads.
 template <class T>
 __global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
@@ -154,7 +157,7 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
   }
 }
 
-/// Sums the `pack` columns from `column` on.
+/// Sums `pack` columns, the first at `column`.
 template <unsigned pack, class T>
 __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
                          Compute<T> scale, std::uint64_t column) {
@@ -172,7 +175,7 @@ __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::
   held.store(column, 0);
 }
 
-/// A thread block a row: its threads read and write neighbouring elements.
+/// Each thread block computes one row: its threads read and write neighbouring elements.
 template <class T>
 __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
                          std::uint32_t each, Compute<T> scale) {

@@ -11,10 +11,11 @@
 /// Ops that pick elements or rows, in f64, f32, f16 and bf16; otherwise as in element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
-/// Elements of a Select's or a Spread's block, at most: a thread block has them in shared memory.
+/// The largest number of elements in a block of a Select or a Spread: a thread block keeps them in
+/// shared memory.
 inline constexpr std::uint32_t most_per_list_block = 4096;
 
-/// program::Select.
+/// A call for program::Select.
 struct SelectCall {
   program::DType type = program::DType::f32;
   std::uint64_t count = 0;
@@ -24,7 +25,7 @@ struct SelectCall {
 };
 [[nodiscard]] cudaError_t start(const SelectCall& call, cudaStream_t stream);
 
-/// program::Spread. Sums are rounded once, after the last part.
+/// A call for program::Spread. Sums are rounded once, after the last part.
 struct SpreadCall {
   program::DType type = program::DType::f32;
   std::uint64_t count = 0;
@@ -35,7 +36,7 @@ struct SpreadCall {
 };
 [[nodiscard]] cudaError_t start(const SpreadCall& call, cudaStream_t stream);
 
-/// program::Rows. Sums are scaled and rounded once.
+/// A call for program::Rows. Sums are scaled and rounded once.
 struct RowsCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;

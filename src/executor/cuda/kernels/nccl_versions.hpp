@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// All that differs between versions of NCCL; no other file asks for the version.
+// All differences between versions of NCCL are in this file; no other file asks for the version.
 
 #include <nccl.h>
 
@@ -11,11 +11,11 @@
 #include <nccl_device.h>
 #endif
 
-#if defined(__CUDACC__)  // of kernels: the compiler of these does not take what the host includes
+#if defined(__CUDACC__)  // for kernels: their compiler cannot take the host's includes
 
 namespace isoscale::executor::cuda {
 
-/// Where a window of rank `peer` of its communicator lies for this GPU, `offset` bytes into it.
+/// Returns this GPU's address of `offset` bytes into the window of rank `peer` of its communicator.
 __device__ inline void* peer_address([[maybe_unused]] void* window,
                                      [[maybe_unused]] std::size_t offset,
                                      [[maybe_unused]] int peer) {
@@ -40,7 +40,8 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include "program/buffer.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 
-// The NCCL that runs may lack what came after 2.18: the plugin loads all the same.
+// The running NCCL may lack functions that came after 2.18: weak symbols let the plugin load all
+// the same.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 #pragma weak ncclCommDeregister
 #pragma weak ncclCommRegister
@@ -58,11 +59,11 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a pragma misses overloaded names
 #endif
 
-/// Calls of the NCCL that runs whose arguments differ from version to version: declared here as
-/// that of 2.28 or 2.29 takes them, whichever headers this is built with.
+/// Calls of the running NCCL whose arguments differ between versions: they are declared here as
+/// 2.28 or 2.29 takes them, whichever headers this is built with.
 namespace isoscale::executor::cuda::nccl {
 
-/// The beginning of ncclCommProperties_t, and room for what later versions append.
+/// The beginning of ncclCommProperties_t, with room for the members that later versions append.
 struct Properties {
   std::size_t size = 40;  ///< of 2.29's
   unsigned magic = 0xcafebeef, version = NCCL_VERSION(2, 29, 2);
@@ -87,13 +88,13 @@ namespace isoscale::executor::cuda {
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
 
-/// The version of the NCCL that runs, as it encodes it; 0 when it does not say.
+/// Returns the version of the running NCCL, as NCCL encodes it; 0 if it does not tell.
 [[nodiscard]] inline int running_nccl() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
 }
-/// True where what came with `version` is in the headers that this was built with and in the NCCL
-/// that runs.
+/// True if a feature that came with `version` is both in the headers that this was built with and
+/// in the running NCCL.
 [[nodiscard]] inline bool nccl_offers(int version) {
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
@@ -130,7 +131,7 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
                                 running_nccl() % 10000 / 100, program::name(type)));
 }
 
-/// Aborts between these two happen together. Before NCCL 2.22 they cannot.
+/// Aborts between these two calls happen together. Before NCCL 2.22 that is not possible.
 inline void begin_joint_abort() noexcept {
   if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupStart());
 }
@@ -138,8 +139,8 @@ inline void end_joint_abort() noexcept {
   if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupEnd());
 }
 
-/// Ends an open group without starting it: microseconds that NCCL expects it to take, negative when
-/// it does not say. has_estimates() only.
+/// Ends an open group without starting it and gives the microseconds that NCCL expects it to take,
+/// which are negative if NCCL does not tell. Requires has_estimates().
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -152,7 +153,7 @@ inline void end_joint_abort() noexcept {
 }
 [[nodiscard]] inline bool has_estimates() { return nccl_offers(NCCL_VERSION(2, 22, 0)); }
 
-// Memory that NCCL knows, 2.19 and newer; and windows on it that are alike on all ranks, 2.27.
+// Registered memory needs NCCL 2.19, and windows on it that are alike on all ranks need 2.27.
 [[nodiscard]] inline bool has_registration() { return nccl_offers(NCCL_VERSION(2, 19, 0)); }
 [[nodiscard]] inline bool has_windows() { return nccl_offers(NCCL_VERSION(2, 27, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
@@ -172,13 +173,13 @@ using NcclWindow = void*;
 [[nodiscard]] inline ncclResult_t remove_window(ncclComm_t, NcclWindow) { return ncclSuccess; }
 #endif
 
-/// Ranks of a communicator, one after the other, whose windows this GPU has mapped: it loads from
-/// them and stores to them (NCCL's LSA team). Windows must have been made.
+/// Consecutive ranks of a communicator whose windows this GPU has mapped, so that it loads from
+/// them and stores to them (NCCL's LSA team). The windows must have been made.
 struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
-// Kernels of one's own on windows, 2.28: transport=symmetric.
+// Our own kernels on windows, for transport=symmetric, need NCCL 2.28.
 [[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
@@ -192,19 +193,19 @@ struct Mapped {
 }
 #endif
 
-/// True if GPUs of a communicator can map each other's windows. Where they cannot, NCCL 2.28 makes
-/// windows all the same, of the local rank alone. Collective over the communicator.
+/// Tells if the GPUs of a communicator can map each other's windows. If they cannot, NCCL 2.28
+/// makes windows all the same, but only of the local rank. Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
-  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // a window tells
+  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // making a window tells
   if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
     nccl::Properties properties{};
     const ncclResult_t result = nccl::query_properties(communicator, &properties);
     yes = properties.device_api;
     return result;
   }
-  // 2.28 refuses a device communicator of any kind. All zero is one without resources; what it
-  // returns is smaller than this.
+  // NCCL 2.28 then refuses every kind of device communicator. All zeros request one without
+  // resources; the object that it returns is smaller than this array.
   alignas(16) std::array<std::byte, 512> requirements{};
   alignas(16) std::array<std::byte, 4096> made{};
   const ncclResult_t result =
@@ -236,8 +237,8 @@ struct Mapped {
 [[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t, void*) { return ncclSuccess; }
 #endif
 
-/// The value of NCCL_ALGO for the collectives that an algorithm does, and for no others where NCCL
-/// can tell them apart.
+/// Returns the value of NCCL_ALGO for the collectives that an algorithm supports, and for no others
+/// if NCCL can distinguish them.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {
   if (running_nccl() < NCCL_VERSION(2, 24, 0)) return std::string{algorithm.nccl_name};

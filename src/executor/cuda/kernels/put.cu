@@ -11,11 +11,11 @@ namespace isoscale::executor::cuda {
 namespace {
 
 constexpr unsigned threads = 512;
-constexpr unsigned looks_between_stops = 1024;  // the host's memory is far away
+constexpr unsigned looks_between_stops = 1024;  // host memory is slow to read
 
 using Word = ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>;
 
-/// Waits until `word`, in this GPU's memory, is `value`; false when it need not wait any more.
+/// Waits until `word`, in this GPU's memory, is `value`; returns false if `stop` ends the wait.
 __device__ bool wait_for(std::uint64_t& word, std::uint64_t value, const std::uint32_t* stop) {
   Word shared{word};
   for (unsigned looks = 1; shared.load(::cuda::memory_order_acquire) != value; ++looks) {
@@ -30,7 +30,7 @@ __device__ PutChannel& channel_of_peer(const PutMessage& message) {
       peer_address(message.window, message.peer_channel, message.peer));
 }
 
-/// One block has all that is received: it only waits. First it says what it is ready for.
+/// One block handles all receives: it tells the senders that they may start, and then only waits.
 __device__ void receive_all(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -48,7 +48,8 @@ __device__ void receive_all(const PutCall& call) {
   }
 }
 
-/// Copies what one of `parts` blocks has to, in pieces of 16 bytes where both ends allow it.
+/// Copies the share of one of `parts` blocks, in pieces of 16 bytes if both ends are aligned for
+/// it.
 __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t bytes,
                           std::uint32_t part, std::uint32_t parts) {
   const std::uint64_t first = std::uint64_t{part} * blockDim.x + threadIdx.x;
@@ -59,7 +60,7 @@ __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t by
   const std::uint64_t pieces = misaligned != 0 ? 0 : bytes / sizeof(uint4);
   const auto* const source = reinterpret_cast<const uint4*>(from);
   auto* const target = reinterpret_cast<uint4*>(to);
-  constexpr int unrolled = 4;  // loads under way before the first store
+  constexpr int unrolled = 4;  // loads in flight before the first store
   std::uint64_t i = first;
   for (; i + (unrolled - 1) * step < pieces; i += unrolled * step) {
     uint4 values[unrolled];
@@ -72,7 +73,8 @@ __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t by
   for (std::uint64_t b = pieces * sizeof(uint4) + first; b < bytes; b += step) to[b] = from[b];
 }
 
-/// Part `part` of a message, once the receiver is ready; the last block says that all has come.
+/// Sends part `part` of a message, once the receiver is ready; the last block to finish tells the
+/// receiver that all data has arrived.
 __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_t part) {
   const PutMessage& message = call.messages[call.receives + index];
   const std::uint64_t number = message.channel->sent + message.number + 1;
@@ -97,7 +99,7 @@ __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_
   Word{channel_of_peer(message).arrived[slot]}.store(number, ::cuda::memory_order_release);
 }
 
-/// By the last block of all: every block has read the counts.
+/// Runs on the block that finishes last, when every block has read the counts.
 __device__ void count_messages(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives + call.sends; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -106,7 +108,7 @@ __device__ void count_messages(const PutCall& call) {
   }
 }
 
-/// Block 0 receives, so that nobody waits for a block that has no place on the GPU yet.
+/// Block 0 receives, so that no sender waits for a block that is not yet scheduled on the GPU.
 __global__ void __launch_bounds__(threads) put(PutCall call) {
   if (blockIdx.x == 0) {
     receive_all(call);

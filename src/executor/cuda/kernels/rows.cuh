@@ -5,8 +5,8 @@
 #include "executor/cuda/kernels/layer_kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
-/// The common parts of kernels with a block a row. A thread reads and writes only columns of its
-/// own, so that a result may lie where an operand does.
+/// The common parts of kernels with one block per row. A thread reads and writes only columns of
+/// its own, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 template <class T>
@@ -18,7 +18,8 @@ Out<T> out(const MatrixAt& matrix) {
   return {static_cast<T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
 }
 
-/// Starts a kernel with a block a row: a warp for short rows, at most block_threads for long ones.
+/// Starts a kernel with one block per row: one warp for short rows, at most block_threads threads
+/// for long ones.
 template <class... Parameters, class... Arguments>
 void start_rows(void (*kernel)(Extents, Parameters...), Extents extents, cudaStream_t stream,
                 const Arguments&... arguments) {
@@ -41,13 +42,13 @@ __device__ void for_each_row(const Extents& extents, const Visit& visit) {
   }
 }
 
-/// Joins the values of all threads of the block, in every one of them: by warps, then over these,
-/// each time in one order.
+/// Returns the combination of the values of all threads of the block, in every thread: first within
+/// warps, then over the warps, each time in the same order.
 template <class Value, class Join>
 __device__ Value over_block(Value mine, const Join& join) {
   __shared__ Value of_warp[block_threads / warp_threads];
   mine = over_warp(mine, join);
-  __syncthreads();  // all have read what an earlier call left
+  __syncthreads();  // all have read the result of an earlier call
   if (lane() == 0) of_warp[threadIdx.x / warp_threads] = mine;
   __syncthreads();
   Value all = of_warp[0];

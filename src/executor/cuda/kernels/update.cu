@@ -6,7 +6,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// w is the master copy with the rounded weight beside it; without one, w is the weight.
+/// Updates w, which is the master copy if there is one (the rounded weight is then written too),
+/// else the weight.
 template <class State, class Gradient, class Weight>
 __global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
                     OptionalOut<Weight> weight, State scale, State rate) {
@@ -74,14 +75,14 @@ void start_typed(const UpdateCall& call, cudaStream_t stream) {
                  state(call.moment2), weight, powers, factors);
 }
 
-/// Calls use(state, gradient, weight) with the types of a call; false when no kernel has them.
+/// Calls use(state, gradient, weight) with the types of a call; false if no kernel has them.
 template <class Use>
 bool with_types(const UpdateCall& call, const Use& use) {
   constexpr auto f64 = program::DType::f64;
   if (call.state == f64 && call.gradient_type == f64 && call.weight_type == f64) {
     return use(Type<double>{}, Type<double>{}, Type<double>{});
   }
-  // f32, f16 and bf16 may stand beside an f32 state.
+  // With an f32 state, gradient and weight may be f32, f16 or bf16.
   if (call.state != program::DType::f32 || call.gradient_type == f64 || call.weight_type == f64) {
     return false;
   }

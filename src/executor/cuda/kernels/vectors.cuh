@@ -10,34 +10,33 @@
 
 #include "executor/cuda/kernels/elements.cuh"
 
-/// How kernels read and write elements at the speed of memory: in words of 16 bytes where all of
-/// their operands are aligned to that, several of them under way at a time, without a division per
-/// element. All operands of a kernel have the same rows and columns. Each element is read and
-/// written by one thread, which has read it before it writes it: a result may lie where an operand
-/// does.
+/// Reads and writes elements at the speed of memory: in words of 16 bytes if all operands are
+/// aligned to that, with several of them in flight at a time, and without a division per element.
+/// All operands of a kernel have the same rows and columns. Each element is read and written by one
+/// thread, which reads it before it writes it: a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned word_bytes = 16;
 inline constexpr unsigned words_in_flight = 4;      ///< loads of a thread before its first store
 inline constexpr unsigned most_elements_held = 32;  ///< of each operand: more would spill
 
-/// A matrix, or a batch of them one after the other, as an operand of a kernel.
+/// A matrix, or a batch of consecutive ones, as an operand of a kernel.
 template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
   static constexpr bool reads = reads_elements, writes = writes_elements;
-  static constexpr bool can_miss = may_miss;  ///< then nothing is written
+  static constexpr bool can_miss = may_miss;  ///< if it is missing, nothing is written
 
   T* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
 
   [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
-  /// A row of one matrix, as an operand of one row.
+  /// Returns a row of one matrix, as an operand of one row.
   [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
     if (can_miss && !exists()) return {};
     return {data + matrix * batch_stride + row * row_stride};
   }
-  /// The same elements to read alone.
+  /// Returns the same elements for reading only.
   [[nodiscard]] __device__ Operand<const T, true, false> input() const {
     return {data, row_stride, batch_stride};
   }
@@ -51,7 +50,7 @@ using OptionalOut = Operand<T, false, true, true>;
 template <class T>
 using InOut = Operand<T, true, true>;
 
-/// An operand that stands for the place of an element in a batch of matrices, in row-major order.
+/// An operand that gives the index of an element in a batch of matrices, in row-major order.
 struct Places {
   std::uint64_t rows = 0, columns = 0, first = 0;
   [[nodiscard]] __device__ Places row(std::uint64_t row, std::uint64_t matrix) const {
@@ -64,7 +63,8 @@ inline constexpr bool is_operand = false;
 template <class T, bool reads, bool writes, bool can_miss>
 inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
 
-/// Elements that a thread takes at once: as many as the narrowest operand has in a word.
+/// Returns the number of elements that a thread takes at once: as many as the narrowest operand has
+/// in a word.
 template <class... O>
 constexpr unsigned pack_of() {
   unsigned narrowest = word_bytes;
@@ -75,7 +75,7 @@ constexpr unsigned pack_of() {
   return word_bytes / narrowest;
 }
 
-/// Packs of a thread whose loads are under way together.
+/// Returns the number of packs whose loads a thread has in flight together.
 template <unsigned pack, class... O>
 constexpr unsigned packs_in_flight() {
   unsigned words = 0;
@@ -124,7 +124,7 @@ struct Held {
           auto* const to = reinterpret_cast<uint4*>(row.data + at + p * step);
 #pragma unroll
           for (unsigned w = 0; w < words; ++w) {
-            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // never in parts
+            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // always as a whole word
           }
         }
       }
@@ -160,8 +160,8 @@ __device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
   (held.store(at, step), ...);
 }
 
-/// Calls op(element of each row ...) for those of the columns that thread `first` of `step` has:
-/// `packs` whole ones, then what is left.
+/// Calls op(element of each row ...) for the columns of thread `first` of `step` threads: `packs`
+/// whole packs, then the remaining elements.
 template <class Op, class... O>
 __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std::uint64_t first,
                                 std::uint64_t step, const Op& op, const O&... rows) {
@@ -181,7 +181,7 @@ __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std:
 /// The elements that a grid of threads shares; without gaps, they are one row.
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
-  std::uint64_t packs = 0;  ///< whole ones of a row; 0 where an operand is not aligned
+  std::uint64_t packs = 0;  ///< whole packs of a row; 0 if an operand is not aligned
 };
 
 /// Calls op(element of each operand ...) for the elements of this thread.
@@ -197,7 +197,7 @@ __device__ void for_each_element(const Extents& extents, const Op& op, const O&.
   }
 }
 
-/// True if `holds` of all operands among the arguments.
+/// True if `holds` is true for all operands among the arguments.
 template <class Predicate, class... Arguments>
 bool all_operands(const Predicate& holds, const Arguments&... arguments) {
   const auto ask = [&](const auto& argument) {
@@ -207,7 +207,8 @@ bool all_operands(const Predicate& holds, const Arguments&... arguments) {
   return (ask(arguments) && ...);
 }
 
-/// The extents with their packs: some if each row that an operand may have begins where a word may.
+/// Returns the extents with their number of packs, which is 0 unless the rows of all operands begin
+/// at multiples of a word.
 template <class... Arguments>
 Extents packed(Extents extents, const Arguments&... arguments) {
   const bool aligned = all_operands(
@@ -222,7 +223,7 @@ Extents packed(Extents extents, const Arguments&... arguments) {
   return extents;
 }
 
-/// The argument; an operand has no second row.
+/// Returns the argument; an operand of one row has no row stride.
 template <class Argument>
 Argument one_row(Argument argument) {
   if constexpr (is_operand<Argument>) argument.row_stride = 0;
@@ -244,7 +245,7 @@ void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cud
   constexpr unsigned pack = pack_of<Arguments...>();
   const std::uint64_t in_flight = extents.packs == 0 ? 1 : packs_in_flight<pack, Arguments...>();
   const std::uint64_t of_row = std::max(extents.packs, extents.columns - extents.packs * pack);
-  // Short rows lie beside each other in a block.
+  // A block processes several short rows side by side.
   const std::uint64_t across = extents.rows == 1
                                    ? block_threads
                                    : std::min<std::uint64_t>(block_threads, std::bit_ceil(of_row));
