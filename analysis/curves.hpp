@@ -45,8 +45,7 @@ void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* c
 /// A rank count that efficiency could be relative to.
 struct BaselineCandidate {
   int ranks = 0;
-  bool results::shares_hardware =
-      false;  ///< a point of this count is labelled oversubscribed or shared-gpu
+  bool shares_hardware = false;  ///< a point of this count is labelled oversubscribed or shared-gpu
 };
 
 /// The rule by which reports, joined launches, comparisons and predictions choose a baseline: the

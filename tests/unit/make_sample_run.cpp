@@ -20,11 +20,11 @@ int main(int argument_count, char** arguments) {
   }
   try {
     constexpr units::Bytes room_for_small_points{4'000'000};
-    constexpr int results::few_steps = 5, many_steps = 120'000;
+    constexpr int few_steps = 5, many_steps = 120'000;
     results::RunData run = results::samples::header();
     run.preflight = results::samples::preflight();
     results::RunWriter writer{arguments[1], run, config::IfExists::refuse, room_for_small_points};
-    writer.commit(results::samples::point(0, results::few_steps));
+    writer.commit(results::samples::point(0, few_steps));
     writer.commit(results::samples::point(1, many_steps));
     writer.commit(results::samples::skipped_point(2));
     writer.commit(isoscale::samples::collectives(3));
