@@ -13,8 +13,8 @@
 
 namespace isoscale::analysis {
 
-/// Calls work(0) ... work(count - 1) on as many threads as there are cores, this one included; what
-/// they do must not touch the same data. Rethrows the first exception.
+/// Calls work(0) ... work(count - 1) on as many threads as there are cores, including this one; the
+/// calls must not touch the same data. Rethrows the first exception.
 inline void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
   const std::size_t threads =
       std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
