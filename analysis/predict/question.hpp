@@ -112,9 +112,8 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
                               const results::PointData& point);
 
 struct ChosenCurve {
-  const Curve* curve = nullptr;  ///< not owned
-  std::vector<const results::PointData*>
-      points;  ///< at least one, all with times; ascending in ranks
+  const Curve* curve = nullptr;                   ///< not owned
+  std::vector<const results::PointData*> points;  ///< one or more, with times; ascending in ranks
 };
 /// Chooses the first curve that agrees with the command, or else the one that differs least. Points
 /// whose times are not the machine's own count only if there are no others. Says in `warnings` what
