@@ -31,7 +31,7 @@ namespace {
       fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
 }
 
-/// Reads the file from `at` on, at most `room` bytes; empty at its end.
+/// Reads the file from `at` on, at most the size of `room`; empty at the end of the file.
 std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
   while (true) {
     const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
@@ -40,9 +40,9 @@ std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<c
   }
 }
 
-/// The block that belongs before the content of a file.
+/// Returns the digest block for the content of a file.
 std::string block_of(const Descriptor& file) {
-  std::vector<char> room(std::size_t{1} << 18);  // stays in the cache of a core
+  std::vector<char> room(std::size_t{1} << 18);  // fits in a core's cache
   base::Blake2b digest;
   std::uint64_t at = digest_block_bytes;
   for (auto bytes = read_at(file, at, room); !bytes.empty(); bytes = read_at(file, at, room)) {
@@ -55,19 +55,20 @@ std::string block_of(const Descriptor& file) {
   return block + '\n';
 }
 
-/// Signature, version 1, three reserved zeros: no text of ours and hardly any data look like it.
+/// The signature, version 1 and three reserved zeros; no text written here and hardly any data
+/// contains this.
 constexpr std::string_view collection_mark{"GCOL\x01\0\0\0", 8};
 
-constexpr std::uint64_t header_bytes = 16;  ///< of a collection and of each object in it
+constexpr std::uint64_t header_bytes = 16;  ///< of a collection, and of each object in it
 
-/// A file seen through a window that moves only when something outside it is asked for: a file has
-/// thousands of objects, and a call of the system for each would take longer than all else.
+/// A window on a file that moves only when bytes outside it are needed. A file has thousands of
+/// objects, and a system call for each would take longer than everything else.
 class Window {
  public:
   Window(const Descriptor& file, std::size_t room) : file_(file), room_(room, '\0') {}
 
-  /// Gives the content of the file from `at` on: `wanted` bytes or more, fewer only where the file
-  /// ends.
+  /// Returns the content of the file from `at` on: at least `wanted` bytes, fewer only at the end
+  /// of the file.
   [[nodiscard]] std::string_view from(std::uint64_t at, std::size_t wanted) {
     if (!holds(at, wanted)) fill(at);
     const auto skipped = static_cast<std::size_t>(at - begin_);
@@ -81,7 +82,7 @@ class Window {
   void fill(std::uint64_t at) {
     begin_ = at;
     filled_ = 0;
-    while (filled_ < room_.size()) {  // a read may give less than there is
+    while (filled_ < room_.size()) {  // a read may return fewer bytes
       const ssize_t got = pread(file_.get(), room_.data() + filled_, room_.size() - filled_,
                                 static_cast<off_t>(at + filled_));
       if (got <= 0) return;
@@ -91,13 +92,13 @@ class Window {
 
   const Descriptor& file_;  ///< not owned
   std::string room_;
-  std::uint64_t begin_ = 0;  ///< of what is held
+  std::uint64_t begin_ = 0;  ///< offset of the held bytes
   std::size_t filled_ = 0;
 };
 
-/// The header at the beginning of `raw`, a size in its second half.
+/// The header at the beginning of `raw`, with a size in its second half.
 struct Header {
-  std::uint16_t index = 0;  ///< of an object
+  std::uint16_t index = 0;  ///< of objects only
   std::uint64_t bytes = 0;
 };
 
@@ -108,7 +109,8 @@ Header header_in(std::string_view raw) {
   return header;
 }
 
-/// Collections are small and mostly lie in what is being searched; only beyond it they are read.
+/// Checks global heap collections. They are small and mostly inside the window that is being
+/// searched; only those beyond it need further reads.
 class Collections {
  public:
   explicit Collections(const Descriptor& file)
@@ -119,7 +121,7 @@ class Collections {
  private:
   static constexpr std::size_t search_room = std::size_t{1} << 16, walk_room = std::size_t{1} << 12;
 
-  /// Absent when the file ends before.
+  /// Returns the header; absent when the file ends before it does.
   [[nodiscard]] std::optional<Header> header_at(std::uint64_t at) {
     Window& window = searched_.holds(at, header_bytes) ? searched_ : walked_;
     const std::string_view raw = window.from(at, header_bytes);
@@ -140,7 +142,7 @@ bool Collections::is_whole(std::uint64_t begin) {
   while (size - at >= header_bytes) {
     const std::optional<Header> object = header_at(begin + at);
     if (!object || object->bytes > size) return false;
-    // Object 0 is the free space up to the end, and counts its header.
+    // Object 0 is the free space up to the end of the collection; its size includes its header.
     const std::uint64_t taken =
         object->index == 0 ? object->bytes : header_bytes + (object->bytes + 7) / 8 * 8;
     if (taken < header_bytes || taken > size - at) return false;
@@ -158,7 +160,7 @@ bool Collections::are_whole() {
       if (!is_whole(begin + at)) return false;
     }
     if (block.size() < collection_mark.size()) return true;
-    // A mark may lie across two blocks.
+    // A mark may extend over two blocks.
     begin += block.size() - (collection_mark.size() - 1);
   }
   return true;
@@ -184,8 +186,7 @@ DigestState digest_state(const Descriptor& file) {
   if (!has_digest(file)) return DigestState::none;
   std::vector<char> begin(digest_block_bytes);
   const std::string_view found = read_at(file, 0, begin);
-  // A block that is not exactly as it would be written is wrong: nothing of it has to be
-  // understood.
+  // Any difference from the expected block means that it is wrong, so the block need not be parsed.
   return found == block_of(file) ? DigestState::right : DigestState::wrong;
 }
 
