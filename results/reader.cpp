@@ -304,8 +304,7 @@ constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 constexpr std::uint64_t memory_per_byte =
     8;  ///< of the files: unpacked columns, and the data made from them
 
-constexpr std::uint64_t bytes_per_second = std::uint64_t{8}
-                                           << 20U;  ///< read and written; a low rate
+constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read or written, slowly
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 

@@ -30,7 +30,7 @@ namespace {
 
 using units::Nanoseconds;
 
-/// What the replays of a point's steps had to assume, and why they failed.
+/// Notes on the replays of a point's steps: their assumptions, and why they failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks that were given the op times of like ones
   std::string failure;    ///< why there is none; "" when there is

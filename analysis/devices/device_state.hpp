@@ -40,7 +40,7 @@ struct Quantity {
 struct UsableSeries {
   std::vector<const results::DeviceSeries*> series;  ///< not owned: they belong to the point
   std::vector<std::string> left_out;  ///< a sentence per reason; texts of the file not escaped
-  /// The same series by rank, device and quantity.
+  /// The series by rank, device and quantity.
   std::map<std::tuple<int, std::string_view, std::string_view>, const results::DeviceSeries*>
       by_name{};
 
