@@ -58,7 +58,7 @@ struct Rule {
   std::string_view source;  ///< where rule and thresholds come from: a title, a page of docs/
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
-  std::string_view instead_of{};  ///< the rule that is silent where this one speaks; "" = none
+  std::string_view instead_of{};  ///< the rule that this one replaces where both apply; "" = none
   /// The function that judges, by scope: one of these is set, the other is null.
   std::optional<Judgement> (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;
   std::optional<Judgement> (*judge_run)(const RunReport& run, const Rule& rule) = nullptr;

@@ -33,7 +33,7 @@ using units::Nanoseconds;
 /// Notes on the replays of a point's steps: their assumptions, and why they failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks that were given the op times of like ones
-  std::string failure;    ///< why there is none; "" when there is
+  std::string failure;    ///< why there is no replay; "" when there is
 };
 
 /// Returns sentences on what could not be determined, for BreakdownResult::missing; "" when all
@@ -308,7 +308,7 @@ class Merge {
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
     } catch (const base::Error&) {
-      return std::nullopt;  // the programs do not play, as the other replay has said
+      return std::nullopt;  // the programs do not play to their end, as in the other replay
     }
   }
 

@@ -57,7 +57,7 @@ struct BreakdownResult {
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
   double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
-  std::string missing;     ///< what could not be said, and why; "" when all could
+  std::string missing;     ///< what is not known, and why; "" when all is
 
   /// The mean divided by place in the program. `other` belongs to no place, and `step` is the time
   /// of the place in a step.

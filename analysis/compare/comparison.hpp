@@ -40,7 +40,7 @@ struct Side {
 /// A rate divided by a figure of the machine; absent with the reason.
 struct Normalised {
   std::optional<double> value{};
-  std::string against{};  ///< what it is divided by, "datasheet peak of H200, 989 TFLOP/s"
+  std::string against{};  ///< the divisor, "datasheet peak of H200, 989 TFLOP/s"
   std::string missing{};  ///< why there is none; "" when there is one
 };
 
@@ -101,7 +101,7 @@ struct Why {
   /// differs).
   std::vector<CausePart> step{};
   double step_first = 0, step_here = 0;  ///< seconds: the scaled step, the side's step
-  std::string no_step{};                 ///< why no step is divided; "" when it is
+  std::string no_step{};                 ///< why the step is not divided; "" when it is
   std::vector<std::string> notes{};      ///< what could not be separated, one sentence each
 };
 
@@ -134,7 +134,7 @@ struct Overall {
   std::size_t points = 0;            ///< with 3 launches on each side; all where none has
   std::size_t marked = 0;            ///< points that are labelled or unlike
   statistics::Located throughput{};  ///< over the first side's
-  std::string cause{};               ///< of the changed step, the largest; "" where none is known
+  std::string cause{};               ///< the largest cause of the change; "" where none is known
   double cause_share = 0;            ///< share of the change
 };
 
@@ -143,7 +143,7 @@ struct OnlyOn {
   std::size_t side = 0;
   std::string title;
   std::vector<int> ranks;  ///< empty = the whole curve
-  std::string reason;      ///< "" or what the other side says of it
+  std::string reason;      ///< "" or why the other side lacks it
 };
 
 /// One side of an unlike setting; `side` is empty if that side has nothing to show.

@@ -23,7 +23,7 @@ namespace isoscale::analysis {
 enum class QuantityKind : std::uint8_t { level, counter, bits };
 
 struct Quantity {
-  std::string_view unit;  ///< "" = not known: any
+  std::string_view unit;  ///< "" = not known: any unit
   QuantityKind kind = QuantityKind::level;
 };
 /// Returns the kind and unit by docs/device-state.md. Unlisted names that end in _bytes or _errors

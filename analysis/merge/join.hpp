@@ -69,7 +69,7 @@ struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
   const PointReport* joined = nullptr;  ///< null where the point was left out
   std::size_t launches = 0;             ///< of the joined point
-  std::string left_out;                 ///< why; "" where it was not
+  std::string left_out;                 ///< why it was left out; "" where it was not
 };
 /// Returns the place of a launch's point; absent if it is on no curve.
 [[nodiscard]] std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point);

@@ -46,7 +46,7 @@ struct MeasuredPoint {
 struct Forecast {
   int ranks = 0, nodes = 0;
   workloads::Request request{};  ///< the point: mesh, options, model at this scale
-  std::string refused{};         ///< why there is nothing below; "" when there is
+  std::string refused{};         ///< why the fields below are empty; "" when they are not
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
@@ -64,7 +64,7 @@ struct Forecast {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;
     return scaled(throughput, *mfu / throughput.value);
   }
-  std::string limit{};  ///< what costs most against the first point: "dp transfer"; "" = nothing
+  std::string limit{};  ///< largest loss against the baseline: "dp transfer"; "" = none
 };
 
 /// A curve of forecasts, on the measured machine or on a changed one.
@@ -85,7 +85,7 @@ struct Candidate {
   workloads::Request request{};
   double step_time = 0, throughput = 0, memory_per_rank = 0;
   std::optional<Breakdown> breakdown{};
-  std::string why_not{};  ///< why it loses to the first; "" of the first
+  std::string why_not{};  ///< why it is slower than the first; "" = first
 };
 
 struct Prediction {
@@ -107,7 +107,7 @@ struct Prediction {
   /// The samples and tokens of a step under strong scaling; absent where the work has none.
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that --set named, "batch=256 zero=1"
-  std::string network{};  ///< which numbers are from another machine; "" = none
+  std::string network{};  ///< a sentence on another machine's numbers; "" = none
   std::string assumed{};  ///< options that were not given, chosen as for a whole training step
   std::vector<std::string> warnings{};
 

@@ -75,9 +75,9 @@ struct Question {
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
   /// The measured points of the same work, ascending in ranks, any of which may be the baseline.
   std::vector<MeasuredPoint> measured{};
-  std::string assumed{};  ///< options of a data sheet's work that nobody named, "vocabulary=on"
-  std::string network{};  ///< which numbers between nodes are from elsewhere, a sentence; "" = none
-  std::string model_source{};  ///< what --model needs to name the model; "" = the run says
+  std::string assumed{};       ///< default options of work on a data sheet, "vocabulary=on"
+  std::string network{};       ///< a sentence on numbers between nodes from elsewhere; "" = none
+  std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
 };
 

@@ -25,10 +25,10 @@ namespace isoscale::analysis {
 inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
-  std::string sentence;                      ///< the answer in words; "" without any curve
-  std::string common;                        ///< what all curves share: "tiny, f32, strong scaling"
-  DocumentTable table;                       ///< a row for each curve, at most most_summary_rows
-  std::size_t left_out = 0;                  ///< curves without a row
+  std::string sentence;      ///< the answer in words; "" without any curve
+  std::string common;        ///< common parts of titles: "tiny, f32, strong scaling"
+  DocumentTable table;       ///< a row for each curve, at most most_summary_rows
+  std::size_t left_out = 0;  ///< curves without a row
   std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
 };
 /// Returns each curve at its largest rank count without a label; the baseline only where nothing
