@@ -18,7 +18,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// A second point of the same rank count (another mesh, say) opens a curve of its own.
+/// True if the curve has a point of this rank count. A second one (with another mesh, for example)
+/// opens a new curve.
 bool has_ranks(const Curve& curve, int ranks) {
   return std::ranges::any_of(
       curve.points, [ranks](const PointReport& point) { return point.data->ranks == ranks; });
@@ -62,7 +63,8 @@ double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }
 
-/// The baseline against itself is exactly 1, even if its own time is uncertain.
+/// Returns the speed-up of a point with its bounds. The baseline against itself is exactly 1, even
+/// if its own time is uncertain.
 ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
   ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
                       .speedup = *point.throughput / *baseline.throughput,

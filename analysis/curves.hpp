@@ -39,7 +39,8 @@ void tell_apart(std::vector<std::string>& names, const std::vector<std::string>&
 /// the mesh, and where that is the same too, the microbatch.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
-/// The experiment that the points of a curve have in common. The curve has a point.
+/// Returns the experiment that the points of a curve have in common. The curve has at least one
+/// point.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);
 
 /// A rank count that efficiency could be relative to.
@@ -57,7 +58,7 @@ struct BaselineCandidate {
 /// Returns "1 rank", "4 ranks", "1 node of 8 ranks"; "" for a curve without a baseline.
 [[nodiscard]] std::string baseline_name(const Curve& curve);
 
-/// The point that the curve's efficiency is relative to; null where there is none.
+/// Returns the point that the curve's efficiency is relative to; null where there is none.
 [[nodiscard]] const PointReport* baseline_point(const Curve& curve);
 
 /// True if the baseline has too few steps for an interval, so that every efficiency of the curve is

@@ -34,7 +34,7 @@ bool is_scaled(const std::string& option) {
   return std::ranges::find(scaled_options, option) != scaled_options.end();
 }
 
-/// `text` divided by `by`; unchanged where it is not an integer that `by` divides.
+/// Returns `text` divided by `by`; unchanged where it is not an integer that `by` divides.
 std::string divided(const std::string& text, int by) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -43,8 +43,9 @@ std::string divided(const std::string& text, int by) {
   return std::to_string(number / by);
 }
 
-/// Strong scaling keeps the global batch and divides it into fewer or smaller microbatches. Weak
-/// scaling keeps these and the experts of one rank; batch and experts grow with dp and ep.
+/// Returns the options that scaling leaves alone. Strong scaling keeps the global batch and divides
+/// it into fewer or smaller microbatches. Weak scaling keeps these and the experts of one rank;
+/// batch and experts grow with dp and ep.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
   if (point.status == results::PointStatus::skipped) {

@@ -52,7 +52,7 @@ struct Experiment {
 /// threads they have. Variables that name a job, a rank, a device or a log do not.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 
-/// The recorded environment variables that bear on times, with their values.
+/// Returns the recorded environment variables that bear on times, with their values.
 [[nodiscard]] std::map<std::string, std::string> environment_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: CPU, GPU and their drivers and

@@ -71,7 +71,7 @@ struct PipelineReport {
   std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
 };
 
-/// Absent for points without pipeline stages.
+/// Returns the report on a point's pipeline; absent for points without pipeline stages.
 [[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
                                                             const TracedSteps& traced);
 /// Returns only the formula's value, see PipelineReport::formula_bubble.

@@ -55,7 +55,8 @@ enum class Streams : std::uint8_t { as_written, folded };
                              std::span<const units::Nanoseconds> waits, Streams streams,
                              std::vector<OpShare>& shares);
 
-/// Gives each layer of the model that the outlines' ops belong to a number (its slot).
+/// Numbers the layers of the model that the outlines' ops belong to; the number is the layer's
+/// slot.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);

@@ -314,7 +314,8 @@ void add_differences(Comparison& comparison) {
   }
 }
 
-/// A run that was killed or ran out of time may lack its last and largest points.
+/// Warns of partial runs: a run that was killed or ran out of time may lack its last and largest
+/// points.
 void add_partial_runs(Comparison& comparison) {
   for (const Side& side : comparison.sides) {
     const auto partial =

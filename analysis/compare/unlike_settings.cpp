@@ -72,7 +72,7 @@ std::string device_of(const JoinedCurve& curve) {
   return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
 }
 
-/// A batch that only one side knows is no difference (see are_alike).
+/// Removes a batch that only one side knows, since it is no difference (see are_alike).
 void drop_unknown_batches(Texts& here, Texts& there) {
   std::erase_if(here,
                 [&](const auto& at) { return is_of_batch(at.first) && !there.contains(at.first); });

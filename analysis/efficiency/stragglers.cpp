@@ -185,7 +185,7 @@ Members pair_of(const results::PointData& point, int rank, const program::Outlin
   return {std::min(rank, *partner), std::max(rank, *partner)};
 }
 
-/// Returns the ranks that take part in an op of one rank.
+/// Finds the ranks that take part in an op of one rank.
 class MembersOf {
  public:
   MembersOf(const results::PointData& point, int rank) : point_(point), rank_(rank) {}

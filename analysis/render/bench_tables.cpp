@@ -116,7 +116,7 @@ TitledTable collective_table(const CollectiveGroup& group) {
   return table;
 }
 
-/// Returns a table for each value of `key` among the rows of one op.
+/// Returns a table for each title among the rows of one op; `fill` adds a row to its table.
 using Fill = std::function<void(TitledTable&, const RowReport&)>;
 std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op,
                                    const std::function<std::string(const results::RowData&)>& title,

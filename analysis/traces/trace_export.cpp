@@ -172,7 +172,8 @@ class PointExport {
   }
 
   [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
-  /// Ranks whose traces are damaged, that have none, and whose clocks are not aligned.
+  /// These return the ranks with damaged traces, without traces, and with clocks that are not
+  /// aligned.
   [[nodiscard]] const std::set<int>& broken() const { return broken_; }
   [[nodiscard]] const std::set<int>& untraced() const { return untraced_; }
   [[nodiscard]] const std::set<int>& unaligned() const { return unaligned_; }
