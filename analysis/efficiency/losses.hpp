@@ -82,7 +82,7 @@ struct LostTime {
 struct Waterfall {
   double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks
   double measured = 0;               ///< seconds
-  std::vector<LostTime> lost;        ///< in order of DESIGN's causes, including zeros
+  std::vector<LostTime> lost;        ///< always in the same order, including zeros
   std::vector<std::string> missing;  ///< what could not be separated, one sentence each
   /// False if the causes do not explain the loss: the untraced steps, in which the loss was
   /// measured, differ from the traced ones by more than a tenth of the measured step, or there are
