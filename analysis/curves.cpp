@@ -18,7 +18,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// A second point of the same rank count (another mesh, say) opens a curve of its own.
+/// True if the curve has a point of this rank count. A second one (with another mesh, for example)
+/// opens a new curve.
 bool has_ranks(const Curve& curve, int ranks) {
   return std::ranges::any_of(
       curve.points, [ranks](const PointReport& point) { return point.data->ranks == ranks; });
@@ -40,7 +41,8 @@ std::optional<int> baseline_of(const Curve& curve, const ReportOptions& options)
   return baseline_ranks(candidates);
 }
 
-/// True if the points of two curves that have as many ranks differ in what is said of them.
+/// True if `text_of` gives different texts for the points of two curves at a rank count that both
+/// have.
 bool differ(const Curve& a, const Curve& b,
             const std::function<std::string(const PointReport&)>& text_of) {
   return std::ranges::any_of(a.points, [&](const PointReport& mine) {
@@ -55,12 +57,14 @@ std::string microbatch_text(const PointReport& point) {
   return found == point.data->options.end() ? std::string{} : "microbatch=" + found->second;
 }
 
-/// One side of a ratio's interval, as a logarithm, from those of both times.
+/// Combines one side of the intervals of two independent times into that side of their ratio's
+/// interval, as a logarithm.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }
 
-/// The baseline against itself is 1, however little is known of it.
+/// Returns the speed-up of a point with its bounds. The baseline against itself is exactly 1, even
+/// if its own time is uncertain.
 ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
   ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
                       .speedup = *point.throughput / *baseline.throughput,
@@ -81,16 +85,16 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
   return result;
 }
 
-/// The interval of the speed-up as reports give it, where the baseline counts as `worth`: its rank
-/// count, or one node.
+/// Returns the interval of the speed-up as reports show it. The baseline counts as `worth`: its
+/// rank count, or 1 for one node.
 std::optional<statistics::Located> interval_of(const ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return statistics::Located{
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
-/// The serial fraction of a point, where it is one: between 0 and 1, with an interval narrower
-/// than that.
+/// Returns the serial fraction of a point if it is meaningful: between 0 and 1, with an interval
+/// narrower than 1.
 std::optional<statistics::Located> telling_fraction(const ScalingPoint& at) {
   constexpr double rounding = 1e-9;
   const std::optional<statistics::Located> fraction = karp_flatt(at);
@@ -99,12 +103,13 @@ std::optional<statistics::Located> telling_fraction(const ScalingPoint& at) {
   return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
 }
 
-/// Fills what the points of a curve lost against `base`, one of them, their speed-ups'
-/// intervals, and the laws that the curve follows. The errors of a point's time t and the
-/// baseline's t0 are independent, so the ratio's 95% interval has, as logarithms, the half-widths
+/// Fills in what the points of a curve lost against `base` (one of these points), the intervals of
+/// their speed-ups, and the scaling laws fitted to the curve. The errors of a point's time t and of
+/// the baseline's t0 are independent, so the 95% interval of the ratio has, as logarithms, the
+/// half-widths
 ///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
 ///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
-/// and that of the baseline against itself is the ratio, 1.
+/// The baseline's ratio to itself is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<StepLoss> ideal = step_loss(base);
   const std::optional<UsefulWork> useful = useful_work(*base.data, base.breakdown);
@@ -117,7 +122,7 @@ void add_losses(Curve& curve, const PointReport& base) {
       point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
     }
     point.causes.pop = pop(*point.data, point.breakdown, useful);
-    // Without an interval it is not to be trusted, and not shown.
+    // A serial fraction without an interval cannot be trusted, so it is not shown.
     if (results::is_scaling_result(point.labels)) {
       scaling.push_back(at);
       if (strong && at.lower) point.causes.serial_fraction = telling_fraction(at);

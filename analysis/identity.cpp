@@ -34,7 +34,7 @@ bool is_scaled(const std::string& option) {
   return std::ranges::find(scaled_options, option) != scaled_options.end();
 }
 
-/// `text` divided by `by`; unchanged where it is not an integer that `by` divides.
+/// Returns `text` divided by `by`; unchanged where it is not an integer that `by` divides.
 std::string divided(const std::string& text, int by) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -43,8 +43,9 @@ std::string divided(const std::string& text, int by) {
   return std::to_string(number / by);
 }
 
-/// Strong scaling keeps the global batch and divides it into fewer or smaller microbatches. Weak
-/// scaling keeps these and the experts of one rank; batch and experts grow with dp and ep.
+/// Returns the options that scaling leaves alone. Strong scaling keeps the global batch and divides
+/// it into fewer or smaller microbatches. Weak scaling keeps these and the experts of one rank;
+/// batch and experts grow with dp and ep.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
   if (point.status == results::PointStatus::skipped) {
@@ -68,7 +69,8 @@ bool agrees(const Texts& a, const Texts& b) {
   });
 }
 
-/// Weak scaling grows heads and widths with tp, layers with pp, the sequence with cp.
+/// Returns the numbers of the model on one rank. Weak scaling grows heads and widths with tp,
+/// layers with pp, and the sequence with cp.
 Texts numbers_on_one_rank(const PointData& point) {
   if (point.status == results::PointStatus::skipped) return {};
   Texts numbers = point.model_shape;
@@ -89,7 +91,7 @@ auto family(const Experiment& of) {
   return std::tie(of.workload, of.model, of.dtype, of.scaling, of.placement);
 }
 
-/// Names whose values differ between experiments of one family.
+/// Returns the names whose values differ between experiments of one family.
 std::set<std::string> telling(std::span<const Experiment* const> family, Texts Experiment::*texts) {
   std::map<std::string_view, std::set<std::string_view>> values;
   for (const Experiment* const of : family) {
@@ -128,8 +130,8 @@ constexpr std::array communication_and_threads = std::to_array<std::string_view>
     {"NCCL_", "UCX_", "OMPI_MCA_", "I_MPI_", "MPICH_", "MV2_", "FI_", "CUDA_", "CUBLAS_",
      "NVIDIA_TF32_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "GOMP_", "KMP_"});
 
-/// But for these, which say who ran where or what was logged. Whether ranks did share cores is a
-/// label of the point.
+/// These variables only say who ran where or what was logged, so they do not bear on times. Whether
+/// ranks shared cores is a label of the point.
 constexpr std::array of_one_job = std::to_array<std::string_view>(
     {"NCCL_DEBUG", "NCCL_HOSTID", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
      "CUDA_MPS_PIPE_DIRECTORY", "OMPI_MCA_rmaps_base_oversubscribe"});
@@ -139,11 +141,12 @@ std::optional<toml::table> parsed(const std::string& text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error&) {
-    return std::nullopt;  // of a file that something else wrote: the rest of it is still of use
+    return std::nullopt;  // the file was written by another program; the rest of it is still of use
   }
 }
 
-/// "ppr:4:node" maps as "ppr:8:node" does: how many ranks a node has is known of each point.
+/// Turns "ppr:8:node" into "ppr:node": each point has its number of ranks per node, so two launches
+/// that differ only in that number have the same mapping.
 std::string without_count(const std::string& mapping) {
   constexpr std::string_view per_resource = "ppr:";
   const std::size_t end = mapping.find(':', per_resource.size());
@@ -151,7 +154,7 @@ std::string without_count(const std::string& mapping) {
   return "ppr" + mapping.substr(end);
 }
 
-/// All values of a fact over the ranks of a launch, "A + B".
+/// Returns all values of a fact over the ranks of a launch, as "A + B".
 std::string values_of(const results::RunData& run, const std::string& fact) {
   std::set<std::string> values;
   for (const results::RankFacts& facts : run.rank_facts) {
@@ -161,7 +164,8 @@ std::string values_of(const results::RunData& run, const std::string& fact) {
   return fmt::format("{}", fmt::join(values, " + "));
 }
 
-/// By what was measured first: a copy from before a run was gone on with may call itself complete.
+/// Compares the number of ok points first, because a copy made before its run was resumed may be
+/// marked complete.
 bool holds_more(const FileContent& a, const FileContent& b) {
   const auto content = [](const FileContent& of) {
     return std::tie(of.ok_points, of.complete, of.points, of.ended);
@@ -306,7 +310,7 @@ std::string differences(const Machine& here, const Machine& there) {
 
 Distinct distinct(const std::vector<FileContent>& files) {
   Distinct result;
-  std::map<std::string_view, std::size_t> place;  // in `kept`, by run
+  std::map<std::string_view, std::size_t> place;  // index in `kept`, by run
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto known = files[i].id.empty() ? place.end() : place.find(files[i].id);
     if (known == place.end()) {

@@ -41,7 +41,7 @@ double recomputed_flop(const program::Outline& step) {
   return std::max(0.0, backward - 2 * forward);
 }
 
-/// The times of the untraced steps that count, in order.
+/// Returns the times of the untraced steps that count, in order.
 std::vector<double> step_times(const PointData& point) {
   std::vector<double> times;
   for (const StepBlock& block : step_blocks(point)) {
@@ -57,7 +57,8 @@ std::optional<double> flop_per_step(const PointData& point) {
   return std::isfinite(flop) ? std::optional{flop} : std::nullopt;
 }
 
-/// How much of a step the breakdown may leave unexplained: DESIGN's vocabulary.
+/// The share of a step that the breakdown may leave unexplained: 1%, or 3% on `host`
+/// (docs/numbers.md).
 double closure_limit(const results::RunData& run) { return run.device == "host" ? 0.03 : 0.01; }
 
 bool may_have_rates(const PointData& point, const ReportOptions& options) {
@@ -77,7 +78,7 @@ void add_memory(PointReport& report, const PointData& point) {
   report.device_memory_per_rank = device;
 }
 
-/// A number above 0 that stands as text under `key`.
+/// Returns the number above 0 that `texts` has under `key`; absent if there is none.
 std::optional<double> number_in(const std::map<std::string, std::string>& texts, const char* key) {
   const auto found = texts.find(key);
   if (found == texts.end()) return std::nullopt;
@@ -88,7 +89,7 @@ std::optional<double> number_in(const std::map<std::string, std::string>& texts,
   return usable ? std::optional{value} : std::nullopt;
 }
 
-/// Samples of a step over all ranks; absent for a workload that has no batch.
+/// Returns the samples of a step over all ranks; absent for a workload that has no batch.
 std::optional<double> samples_per_step(const PointData& point) {
   return number_in(point.options, "batch");
 }
@@ -115,7 +116,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // The sums of every rank are there without them.
+    // Named causes do not need traces: each rank's op sums are stored without them.
     report.causes.named = named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -137,7 +138,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   }
 }
 
-/// Adds the figures that rest on the untraced steps alone.
+/// Adds the figures that depend on the untraced steps alone.
 void add_step_time(PointReport& report, std::span<const double> times, double confidence) {
   report.step_time = statistics::estimate(times, confidence);
   report.steps = report.step_time ? report.step_time->samples : 0;
@@ -173,7 +174,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     }
   }
   add_breakdown(report, run, calibration);
-  // Too few steps for an interval of anything say nothing about a difference of percents.
+  // If there are too few steps for any interval, a difference of a few percent means nothing.
   const auto overhead = instrumentation_overhead(step_blocks(point));
   const bool enough = report.step_time && report.step_time->lower;
   if (enough || (overhead && overhead->lower)) report.instrumentation_overhead = overhead;

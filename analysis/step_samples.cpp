@@ -15,12 +15,12 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr double shortest_step = 1e-12;  ///< seconds; less is no time that was measured
+constexpr double shortest_step = 1e-12;  ///< seconds; a shorter time cannot have been measured
 
-constexpr std::size_t most_pairs = 256;  // the centre looks at every two of them
+constexpr std::size_t most_pairs = 256;  // the Hodges-Lehmann centre compares every two of them
 constexpr double tolerated = 0.01;
 
-/// traced / untraced - 1; absent without untraced time.
+/// Returns traced / untraced - 1; absent without untraced time.
 std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
   const bool first = one.kind == StepBlock::Kind::traced;
   const auto traced = statistics::median(first ? one.times : other.times);

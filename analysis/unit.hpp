@@ -22,12 +22,12 @@ enum class Unit : std::uint8_t {
   hertz,         ///< Hz
   token_rate,    ///< tokens/s
   request_rate,  ///< requests/s
-  text,          ///< no number: words
+  text,          ///< words, no number
 };
-/// As the JSON report names it: "1", "s", "B", ...; "text" of words.
+/// Returns the name in the JSON report: "1", "s", "B", ...; "text" for words.
 [[nodiscard]] std::string_view name(Unit unit);
 
-/// "22.0%", "1.50 MiB": a number as people read it; "" for words.
+/// Returns a number as people read it, "22.0%", "1.50 MiB"; "" for words.
 [[nodiscard]] std::string value_text(double value, Unit unit);
 
 }  // namespace isoscale::analysis

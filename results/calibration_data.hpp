@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-/// Calibration data are fits to what one run measured of the parts under its curves: plain data.
-/// The analysis makes them, the writer stores them, the reader gives them back.
+/// Calibration data are plain data: fits to what one run measured of single operations. The
+/// analysis makes them, the writer stores them, and the reader returns them.
 namespace isoscale::results {
 
-/// A fitted value with its 95% interval; the bounds are absent where it rests on too few sizes.
+/// A fitted value with its 95% interval; the bounds are absent where there are too few sizes for
+/// them.
 struct Fitted {
   double value = 0;
   std::optional<double> lower{}, upper{};
@@ -28,17 +29,17 @@ struct CurveSample {
   bool operator==(const CurveSample&) const = default;
 };
 
-/// Time of one call against size, of one kind of communication among like ranks.
+/// Time of one call against size, for one kind of communication among like ranks.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
-  int members = 0, nodes = 0;         ///< ranks of a group, and nodes that these are on
+  int members = 0, nodes = 0;         ///< ranks of a group, and the number of their nodes
   std::optional<Fitted> latency{};    ///< seconds; absent where no size is small enough
-  std::optional<Fitted> bandwidth{};  ///< bytes/s of algbw towards infinite size; absent likewise
-  /// A time t that the curve predicts between its sizes is promised to lie within t / (1 + error)
-  /// and t * (1 + error); absent below 5 sizes.
+  std::optional<Fitted> bandwidth{};  ///< bytes/s of algbw towards infinite size, if sizes suffice
+  /// The relative error of the curve between its sizes: a predicted time t means that the real time
+  /// lies within t / (1 + error) and t * (1 + error). Absent below 5 sizes.
   std::optional<double> error{};
-  /// The scale that is straight between the sizes: "log" time over log size, or "linear" time over
-  /// size.
+  /// The scale on which the curve is a straight line between its sizes: "log" is time over log
+  /// size, "linear" is time over size.
   std::string form = "log";
   std::string labels{};                ///< "oversubscribed" where ranks shared cores; else ""
   std::vector<CurveSample> samples{};  ///< ascending
@@ -46,37 +47,38 @@ struct CalibrationCurve {
   bool operator==(const CalibrationCurve&) const = default;
 };
 
-/// The change of latency and bandwidth of like curves with the ranks of a group.
+/// The change of latency and bandwidth of like curves with the number of ranks in a group.
 struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
-  std::vector<double> latency{}, bandwidth{};  ///< of each; NaN = not known
-  /// "log2 n" or "n", whichever follows the latencies better; "" when that cannot be said.
+  std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
+  /// The law that fits the latencies better, "log2 n" or "n"; "" when they do not decide it.
   std::string law{};
   double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
-  std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest
+  std::optional<double> bandwidth_factor{};  ///< that of the most ranks over that of the fewest
 
   bool operator==(const CalibrationGrowth&) const = default;
 };
 
-/// The rate that one shape of a matrix multiplication reached on the slowest rank.
+/// The rate of one shape of matrix multiplication on the slowest rank.
 struct GemmRate {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm"
   double m = 0, n = 0, k = 0, batch = 1;
   double rate = 0;       ///< FLOP/s, median
-  std::string labels{};  ///< as of a curve
-  /// The prediction of the other shapes, over `rate`, minus 1; absent where it is the only one.
+  std::string labels{};  ///< as in CalibrationCurve
+  /// The prediction from the other shapes, over `rate`, minus 1; absent where there is no other
+  /// shape.
   std::optional<double> held_out{};
 
   bool operator==(const GemmRate&) const = default;
 };
 
-/// The best rate of one element type: what MFU is read against.
+/// The best rate of one element type, which MFU is relative to.
 struct GemmCeiling {
   std::string dtype{}, cache{};  ///< cold shapes, unless only warm ones were measured
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
-  std::optional<double> error{};  ///< of a predicted rate, as of a curve
+  std::optional<double> error{};  ///< of a predicted rate, as in CalibrationCurve
   std::string labels{};
 
   bool operator==(const GemmCeiling&) const = default;

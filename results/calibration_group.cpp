@@ -15,9 +15,10 @@ namespace isoscale::results {
 
 namespace {
 
-// A calibration as columns, the form that the file has it in. NaN = absent throughout.
+// A calibration as columns, its form in the file. NaN means that a value is absent.
 
-/// Samples [sample_begin[i], sample_begin[i+1]) are those of curve i.
+/// Columns of curves and of their samples. Samples [sample_begin[i], sample_begin[i+1]) belong to
+/// curve i.
 struct CurveTable {
   std::vector<std::string> op, dtype, link_class, implementation, labels, form;
   std::vector<std::int32_t> members, nodes;
@@ -27,7 +28,8 @@ struct CurveTable {
   std::vector<double> sample_bytes, sample_time, sample_fitted, sample_held_out;
 };
 
-/// Counts [count_begin[i], count_begin[i+1]) are those of row i.
+/// Columns of growths and of their rank counts. Counts [count_begin[i], count_begin[i+1]) belong to
+/// row i.
 struct GrowthTable {
   std::vector<std::string> op, dtype, link_class, implementation, law;
   std::vector<double> base, slope, bandwidth_factor;
@@ -48,7 +50,7 @@ struct CeilingTable {
 
 // The layout of the group `calibration`, for the visitors of layout.hpp.
 
-/// The columns that tell curves and growths apart.
+/// Visits the columns that identify curves and growths.
 template <class Visitor, class Table>
 void visit_kind(Visitor& visit, Table& table) {
   visit.column("op", table.op, {"text", "collective, or p2p"});
@@ -269,7 +271,7 @@ void put_shape(Table& table, const Row& row) {
   table.rate.push_back(row.rate);
 }
 
-/// All rows but their last column.
+/// Returns all rows without their last column.
 template <class Row, class Table>
 std::vector<Row> get_shapes(const Table& t, std::size_t last_column, const char* what) {
   require_lengths({t.dtype.size(), t.cache.size(), t.labels.size(), t.m.size(), t.n.size(),

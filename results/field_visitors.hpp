@@ -20,10 +20,9 @@
 
 namespace isoscale::results {
 
-// Columns that came out of a file are checked by these functions before anything is indexed by
-// them.
+// These functions check columns of a file before they are used as indices.
 
-inline void require(bool holds, const char* what) {  // NOLINT: a condition is what it takes
+inline void require(bool holds, const char* what) {  // NOLINT: the condition itself is boolean
   if (!holds) throw base::Error(what);
 }
 
@@ -31,7 +30,7 @@ inline void require_lengths(std::initializer_list<std::size_t> lengths, const ch
   for (const std::size_t length : lengths) require(length == *lengths.begin(), what);
 }
 
-/// Offsets of parts: from 0 to `total`, never falling.
+/// Requires that offsets of parts begin with 0, end with `total` and never fall.
 inline void require_offsets(const std::vector<std::uint64_t>& offsets, std::size_t total,
                             const char* what) {
   require(!offsets.empty() && offsets.front() == 0 && offsets.back() == total &&
@@ -39,17 +38,17 @@ inline void require_offsets(const std::vector<std::uint64_t>& offsets, std::size
           what);
 }
 
-/// A number of a column that may hold NaN, which stands for what is not known.
+/// Returns a number of a column; absent for NaN, which means not known.
 inline std::optional<double> known(double value) {
   return std::isnan(value) ? std::nullopt : std::optional{value};
 }
 
-/// The visitor of layout.hpp that writes into a group.
+/// The visitor of layout.hpp that writes to a group.
 class PutFields {
  public:
   explicit PutFields(hdf5::Group& group) : group_(group) {}
 
-  /// Everything is written in the newest form.
+  /// Returns true, since files are always written in the newest form.
   [[nodiscard]] static bool has_since(int /*minor*/) { return true; }
 
   void attribute(const std::string& name, const std::string& value) { group_.set(name, value); }
@@ -100,11 +99,11 @@ class PutFields {
   hdf5::Group& group_;  ///< not owned
 };
 
-/// The visitor of layout.hpp that reads from a group. Throws base::Error for what is missing or out
-/// of range.
+/// The visitor of layout.hpp that reads from a group. Throws base::Error for fields that are
+/// missing or out of range.
 class GetFields {
  public:
-  /// `minor`: of the schema version that the file was written with.
+  /// Reads from `group`. `minor` is that of the schema version that the file was written with.
   GetFields(const hdf5::Group& group, int minor) : group_(group), minor_(minor) {}
 
   [[nodiscard]] bool has_since(int minor) const { return minor_ >= minor; }
@@ -167,7 +166,7 @@ class GetFields {
   void text(const std::string& name, std::string& text, const hdf5::About& /*about*/) {
     text = group_.read_text(name);
   }
-  /// Codes mean what the file says; they become those of this program by name.
+  /// The file may number its enumerators differently, so codes are translated by their names.
   void codes(const std::string& name, std::vector<std::uint8_t>& codes,
              const std::vector<std::string>& names, const hdf5::About& /*about*/) {
     hdf5::Group::Codes stored = group_.read_codes(name);

@@ -36,37 +36,38 @@ std::string error_stack() {
   return text.empty() ? "HDF5 gave no reason" : "HDF5: " + text;
 }
 
-/// HDF5 would print every failed call on standard error by itself; ours throw. And as the process
-/// ends it would close what is still open, which crashes on a file that could not be closed before:
-/// ours are all closed by then. That must be said before any other call.
+/// Changes two defaults of HDF5, which must happen before any other call. It would print each
+/// failed call on standard error, but our wrappers throw. At the end of the process it would close
+/// whatever is still open, which crashes for a file that could not be closed earlier; all our
+/// handles are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // it fails where somebody else has used HDF5 already
+  static_cast<void>(left_alone);  // it fails if other code has used HDF5 already
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
 PropertyId file_access() {
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
-  // Locks off, and no complaint where the file system has none.
+  // Locks are off, and HDF5 ignores file systems without locks.
   check(H5Pset_file_locking(access.get(), false, true));
-  // The format of 1.8: check-summed metadata, readable everywhere, and no flag in the file that a
-  // killed writer could leave behind.
+  // The format of HDF5 1.8 has checksums for metadata, can be read everywhere, and has no flag that
+  // a killed writer would leave in the file.
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));
-  // A handle that could not be closed must not keep the file open, and what it has not written
-  // back.
+  // With this setting a handle that could not be closed does not keep the file open with data that
+  // is not written yet.
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
   return access;
 }
 
-/// Groups keep this many attributes and members in their header, which has a checksum; HDF5's store
-/// for more has none. Only lists of points grow beyond.
+/// Groups keep this many attributes and members in their header, which has a checksum; HDF5's
+/// storage for more than that has none. Only lists of points may exceed it.
 void keep_in_header(const PropertyId& create) {
   constexpr unsigned most = 128, least = 64;
   check(H5Pset_attr_phase_change(create.get(), most, least));
   check(H5Pset_link_phase_change(create.get(), most, least));
 }
 
-/// Called by HDF5 for each link.
+/// HDF5 calls this function for each link.
 herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
                         void* names) noexcept {
   try {
@@ -77,7 +78,7 @@ herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* inf
   return 0;
 }
 
-/// Length of the well-formed sequence that `text` begins with, 0 if it begins with none.
+/// Returns the length of the well-formed sequence at the start of `text`, 0 if there is none.
 std::size_t utf8_sequence(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned lead = byte(0);
@@ -97,7 +98,7 @@ std::size_t utf8_sequence(std::string_view text) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-/// Far over any text of ours; attributes are for short things.
+/// The limit on the bytes of an attribute, far above any text that is written here.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
 TypeId any_text_type() {
@@ -107,7 +108,7 @@ TypeId any_text_type() {
   return type;
 }
 
-/// h5py's own form of a boolean: an enumeration that it reads as bool.
+/// Returns h5py's representation of a boolean: an enumeration that it reads as bool.
 TypeId flag_type() {
   TypeId type{check(H5Tenum_create(H5T_STD_I8LE))};
   for (const auto& [label, value] :
@@ -131,9 +132,10 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute is one value. A number of one value takes exactly the room of its type;
-/// a text of variable length is stored as length, address and index (16 bytes in our files), which
-/// no two of them are. The shape itself is a copy that costs as much as the value.
+/// True if an attribute holds one value. A single number occupies exactly the size of its type. A
+/// text of variable length is stored as length, address and index (16 bytes in these files); no
+/// array of them has this size. Only otherwise is the shape read, since that copies as much as the
+/// value itself.
 bool is_scalar(const OpenAttribute& attribute) {
   constexpr hsize_t stored_text = 16;
   const hsize_t stored = H5Aget_storage_size(attribute.id.get());
@@ -144,9 +146,9 @@ bool is_scalar(const OpenAttribute& attribute) {
          H5Sget_simple_extent_npoints(space.get()) == 1;
 }
 
-/// Opens a scalar attribute whose type is of the class asked for.
+/// Opens a scalar attribute whose type has the wanted class.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
-  // Asking first whether it is there would look it up twice, a thousand times a file.
+  // A separate check whether it exists would look it up twice, a thousand times per file.
   const hid_t opened = H5Aopen(owner, name.c_str(), H5P_DEFAULT);
   if (opened < 0) {
     const bool there = check(H5Aexists(owner, name.c_str())) > 0;
@@ -205,7 +207,7 @@ void warn_close_failed() noexcept {
   try {
     base::warn("isoscale: warning: " + error_stack());
   } catch (...) {
-    // Nothing is left to report it with.
+    // There is no other way to report this.
   }
 }
 
@@ -223,7 +225,7 @@ Group Group::open_group(const std::string& name) const {
 
 bool Group::has(const std::string& name) const {
   H5L_info_t info{};
-  // Asking first whether it is there would look everything up twice.
+  // A separate check whether it exists would look everything up twice.
   if (H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT) < 0) {
     if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
     check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));
@@ -260,8 +262,8 @@ File File::open_to_change(const std::filesystem::path& path) {
 File File::open_to_read(const std::filesystem::path& path) {
   silence();
   const PropertyId access = file_access();
-  // Every dataset is read once and as a whole: a buffer for pieces of it (64 KiB for each) is only
-  // made and thrown away.
+  // Each dataset is read once and as a whole, so a buffer for parts of it (64 KiB each) would be
+  // useless.
   check(H5Pset_sieve_buf_size(access.get(), 0));
   return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))}};
 }
@@ -275,7 +277,7 @@ bool File::has_signature(const std::filesystem::path& path) {
     file.read(found.data(), found.size());
     if (file.good() && std::string_view{found.data(), found.size()} == signature) return true;
   }
-  return has_digest_mark(path);  // what is cut off there is a run file's beginning all the same
+  return has_digest_mark(path);  // such a truncated file is still a run file
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }

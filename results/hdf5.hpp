@@ -17,21 +17,21 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// HDF5, wrapped once and checked; the only place that includes <hdf5.h>. Not thread-safe: HDF5 is
-/// used from one thread.
+/// Wraps HDF5 once, with all results checked; hdf5.hpp is the only place that includes <hdf5.h>. It
+/// is not thread-safe: HDF5 is used from one thread.
 namespace isoscale::results::hdf5 {
 
-/// Carries HDF5's own error stack as text, outermost call first.
+/// An error with HDF5's own error stack as text, outermost call first.
 class Hdf5Error : public base::Error {
  public:
   using Error::Error;
 };
 
-/// Throws Hdf5Error when `code` says failure. Every HDF5 call that can fail goes through it.
+/// Throws Hdf5Error when `code` means failure. Every HDF5 call that can fail goes through these.
 hid_t check(hid_t code, std::source_location where = std::source_location::current());
 int check(herr_t code, std::source_location where = std::source_location::current());
 
-/// Bytes of an element; throws where HDF5 does not tell.
+/// Returns the bytes of an element; throws where HDF5 does not know them.
 [[nodiscard]] std::size_t size_of_type(
     hid_t type, std::source_location where = std::source_location::current());
 
@@ -60,20 +60,20 @@ concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
                  std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
 
-/// Every dataset says this about itself. Counts and indices have the unit "1", text has "text".
+/// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
 struct About {
   std::string_view unit, description;
 };
 
-/// Row-major numbers, rows x columns.
+/// A table of numbers in row-major order, rows x columns.
 template <Number T>
 struct Table {
   std::uint64_t rows = 0, columns = 0;
   std::vector<T> values;
 };
 
-/// A group of an open file. Names that are soft, external or user-defined links do not exist for
-/// it: a file must not lead a reader to other files.
+/// A group of an open file. Soft, external and user-defined links are ignored, so that a file
+/// cannot lead a reader to other files.
 class Group {
  public:
   explicit Group(GroupId id) : id_(std::move(id)) {}
@@ -81,11 +81,11 @@ class Group {
   Group create_group(const std::string& name);
   [[nodiscard]] Group open_group(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> names() const;  ///< of its members, ascending
+  [[nodiscard]] std::vector<std::string> names() const;  ///< names of its members, ascending
   void remove(const std::string& name);
 
-  // Attributes. Setting replaces. Text is UTF-8 of variable length, so that h5py gives a str; bytes
-  // that are no UTF-8 are replaced by U+FFFD.
+  // Attributes: setting one replaces the old value. Text is UTF-8 of variable length, so that h5py
+  // returns a str; bytes that are not UTF-8 are replaced by U+FFFD.
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   void set(const std::string& name, std::string_view text);
@@ -99,7 +99,7 @@ class Group {
   [[nodiscard]] double real(const std::string& name) const;
   [[nodiscard]] bool flag(const std::string& name) const;
 
-  // Datasets; big ones are chunked, compressed and check-summed. Text has a fixed length in the
+  // Datasets: large ones are chunked, compressed and have checksums. Text has a fixed length in the
   // file.
   template <Number T>
   void write(const std::string& name, std::span<const T> values, const About& about);
@@ -107,12 +107,13 @@ class Group {
   void write_table(const std::string& name, const Table<T>& table, const About& about);
   void write_texts(const std::string& name, std::span<const std::string> texts, const About& about);
   void write_text(const std::string& name, const std::string& text, const About& about);
-  /// Codes 0, 1, ... of a list of names; the list is the attribute `values` beside them.
+  /// Writes codes 0, 1, ... of a list of names; the attribute `values` of the dataset holds the
+  /// list.
   void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
                    std::span<const std::string> values, const About& about);
 
-  // Reading allocates no more than what the file's size can account for, and converts between
-  // widths of one kind of number only.
+  // Reading allocates no more memory than the file's size can justify, and converts only between
+  // widths of the same kind of number.
   template <Number T>
   [[nodiscard]] std::vector<T> read(const std::string& name) const;
   template <Number T>
@@ -130,20 +131,21 @@ class Group {
 };
 
 /// An open HDF5 file. File locking is off: file systems of clusters often lack it, and no file is
-/// ever changed under its final name. Opening or creating one also silences HDF5's own printing.
+/// ever changed under its final name. Opening or creating a file also turns off HDF5's own
+/// messages.
 class File {
  public:
-  /// Replaces what is at `path`. Room for the digest (integrity.hpp) stands before what HDF5
-  /// writes.
+  /// Creates a file, or replaces the one at `path`. It has room for the digest (integrity.hpp)
+  /// before the HDF5 data.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// True if the file begins as an HDF5 file does, or as one with a digest.
+  /// True if the file begins like an HDF5 file, or like one with a digest.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;
-  /// Writes everything out and closes; throws where the destructor could only warn. All groups must
-  /// be gone.
+  /// Writes everything and closes the file; throws where the destructor could only warn. All groups
+  /// must have been destroyed.
   void close();
 
  private:
@@ -151,7 +153,8 @@ class File {
   FileId id_;
 };
 
-/// The text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by U+FFFD.
+/// Returns the text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by
+/// U+FFFD.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace isoscale::results::hdf5

@@ -35,9 +35,9 @@ inline NumberTypes types_of(std::uint32_t) {
 
 inline NumberTypes types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
 
-constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller sets are one piece
+constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< what HDF5's chunk cache holds
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< size of HDF5's chunk cache
 
 TypeId text_type(std::size_t length) {
   TypeId type{check(H5Tcopy(H5T_C_S1))};
@@ -47,13 +47,13 @@ TypeId text_type(std::size_t length) {
   return type;
 }
 
-/// Chunks of about a mebibyte, whole rows where they fit, compressed and check-summed as far as
-/// this HDF5 can.
+/// Returns the storage of a dataset: chunks of about a mebibyte, of whole rows where they fit, with
+/// compression and checksums if this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
   for (const hsize_t extent : dims) bytes *= extent;
-  if (bytes < chunked_from || dims.empty()) return create;  // one value is one piece
+  if (bytes < chunked_from || dims.empty()) return create;  // a single value is not chunked
   std::vector<hsize_t> chunk(dims.begin(), dims.end());
   hsize_t room = std::max<hsize_t>(chunk_bytes / element_size, 1);
   for (std::size_t axis = chunk.size(); axis-- > 0;) {
@@ -74,7 +74,7 @@ void write_attribute(hid_t dataset, const char* name, hid_t type, hid_t space, c
   check(H5Awrite(id.get(), type, value));
 }
 
-/// A list of texts of variable length as an attribute: h5py gives an array of str.
+/// Writes a list of texts of variable length as an attribute: h5py returns an array of str.
 void write_attribute(hid_t dataset, const char* name, std::span<const std::string> texts) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
@@ -100,10 +100,11 @@ void write_about(hid_t dataset, const About& about) {
   }
 }
 
-/// Writes what HDF5 still holds of it. Where that fails the file would lack it without a word.
+/// Closes a dataset, which writes what HDF5 still has in memory; checks it, since the file would
+/// silently lack this data otherwise.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
-/// No dimension = one value.
+/// Writes a dataset; no dimensions mean a single value.
 DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t memory_type,
                     std::span<const hsize_t> dims, const void* values, const About& about) {
   const SpaceId space{
@@ -135,12 +136,14 @@ void write_texts_as(hid_t group, const std::string& name, std::span<const std::s
   close(write_raw(group, name, type.get(), type.get(), dims, bytes.data(), about));
 }
 
-/// No deflate stream unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2 bits).
+/// A deflate stream never unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2
+/// bits).
 constexpr hsize_t most_unpacked = 1032;
 
 constexpr hssize_t most_codes = 256;  ///< a code is one byte
 
-/// A dataset that may be read: found, of the right kind and rank, and no bigger than its storage.
+/// A dataset that can be read safely: it exists, has the right kind and rank, and claims no more
+/// than its storage.
 struct OpenDataset {
   DatasetId id;
   TypeId type;
@@ -155,7 +158,7 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws unless `elements` of this size can come out of what the file stores for the dataset.
+/// Throws unless the data that the file stores for the dataset can hold `elements` of this size.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};
@@ -167,7 +170,7 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = size_of_type(dataset.type.get());
-  // A claim this small wastes no memory; HDF5 says itself where the file ends before.
+  // Such a small claim wastes no memory, and HDF5 itself reports if the file ends earlier.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
   if ((stored > small && stored > file_size(dataset.id.get())) ||
@@ -222,7 +225,7 @@ std::vector<std::string> texts_in(const Group& group, hid_t id, const std::strin
   return texts;
 }
 
-/// The attribute `values` of a dataset: a list of texts of variable length.
+/// Returns the attribute `values` of a dataset, a list of texts of variable length.
 std::vector<std::string> read_values(hid_t dataset) {
   if (check(H5Aexists(dataset, "values")) == 0) throw Hdf5Error("attribute 'values' is missing");
   const AttributeId id{check(H5Aopen(dataset, "values", H5P_DEFAULT))};

@@ -30,7 +30,7 @@ namespace {
       fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
 }
 
-/// Reads the file from `at` on, at most `room` bytes; empty at its end.
+/// Reads the file from `at` on, at most the size of `room`; empty at the end of the file.
 std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
   while (true) {
     const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
@@ -39,9 +39,9 @@ std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<c
   }
 }
 
-/// The block that belongs before the content of a file.
+/// Returns the digest block for the content of a file.
 std::string block_of(const Descriptor& file) {
-  std::vector<char> room(std::size_t{1} << 18);  // stays in the cache of a core
+  std::vector<char> room(std::size_t{1} << 18);  // fits in a core's cache
   base::Blake2b digest;
   std::uint64_t at = digest_block_bytes;
   for (auto bytes = read_at(file, at, room); !bytes.empty(); bytes = read_at(file, at, room)) {
@@ -74,8 +74,7 @@ DigestState digest_state(const Descriptor& file) {
   if (!has_digest(file)) return DigestState::none;
   std::vector<char> begin(digest_block_bytes);
   const std::string_view found = read_at(file, 0, begin);
-  // A block that is not exactly as it would be written is wrong: nothing of it has to be
-  // understood.
+  // Any difference from the expected block means that it is wrong, so the block need not be parsed.
   return found == block_of(file) ? DigestState::right : DigestState::wrong;
 }
 

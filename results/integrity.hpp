@@ -11,33 +11,34 @@
 
 namespace isoscale::results {
 
-// A run file begins with a block of text before HDF5: the length and the digest of all that follows
-// it. HDF5 calls that a user block and passes over it.
+// A run file begins with a block of text before the HDF5 data, with the length and the digest of
+// everything after it. HDF5 calls this a user block and skips it.
 //
-// The digest finds out damage and changes by other programs. It is no signature: whoever writes
-// files on purpose can write it too.
+// The digest detects damage and changes by other programs. It is not a signature: a program that
+// forges files can compute it too.
 
-inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest that HDF5 looks behind
-/// The block begins with this; its other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
+inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user block of HDF5
+/// The first line of the block; the other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
 enum class DigestState : std::uint8_t {
   right,
-  wrong,  ///< not as it was written
-  none,   ///< written before there were digests, or by another program
+  wrong,  ///< the file differs from what was written
+  none,   ///< written before digests existed, or by another program
 };
 
-/// True if a file begins as ours with a digest do, or as much of it as there is from 8 bytes on.
+/// True if a file begins like a run file with a digest; of a truncated file at least 8 bytes must
+/// be there.
 [[nodiscard]] bool has_digest_mark(const std::filesystem::path& path);
 
 /// True if the file has a digest, right or wrong.
 [[nodiscard]] bool has_digest(const Descriptor& file);
 /// Reads the whole file unless it has no digest. Throws base::Error when it cannot be read.
 [[nodiscard]] DigestState digest_state(const Descriptor& file);
-/// The same of the file that has the name; none when it cannot be opened.
+/// Returns the state of the file with this name; none when it cannot be opened.
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
-/// Writes the block of a file that has room for it, over what stands there. Throws base::Error.
+/// Writes the block to a file that has room for it, and replaces an old one. Throws base::Error.
 void put_digest(const Descriptor& file);
 
 }  // namespace isoscale::results

@@ -10,43 +10,44 @@
 #include "results/point_tables.hpp"
 #include "results/run_data.hpp"
 
-/// This is the layout of a run file: each field once, visited by the writer and by the reader.
-/// A visitor has
-///   attribute(name, value)                a scalar attribute; an absent optional has none
-///   pairs(name, map)                      a group with one text attribute per key
-///   column(name, vector, about)           a 1-D dataset
-///   rows(name, vector of rows, columns, about)   a 2-D dataset
-///   text(name, string, about)             a scalar text dataset
-///   codes(name, vector, names, about)     a 1-D dataset of enumerators, with their names
-///   has_since(minor)                      whether the file has what that minor version added
-/// SCHEMA.md says the same for people; change both and the version together.
+/// The layout of a run file. Each field is listed once, and is visited by the writer and by the
+/// reader. A visitor has these functions:
+///   attribute(name, value): a scalar attribute; an absent optional has none
+///   pairs(name, map): a group with one text attribute per key
+///   column(name, vector, about): a 1-D dataset
+///   rows(name, vector of rows, columns, about): a 2-D dataset
+///   text(name, string, about): a scalar text dataset
+///   codes(name, vector, names, about): a 1-D dataset of enumerators, with their names
+///   has_since(minor): true if the file has what that minor version added
+/// SCHEMA.md describes the same for readers; change both and the version together.
 namespace isoscale::results {
 
 inline constexpr std::string_view format_name = "isoscale-run";
 inline constexpr std::string_view part_format_name = "isoscale-run-part";
 
-/// Enumerators' names in code order; the file has them beside the codes.
+/// These return the names of enumerators in the order of their codes; the file has them with the
+/// codes.
 [[nodiscard]] std::vector<std::string> op_kind_names();
 [[nodiscard]] std::vector<std::string> phase_names();
 [[nodiscard]] std::vector<std::string> axis_names();
 [[nodiscard]] std::vector<std::string> direction_names();
 [[nodiscard]] std::vector<std::string> status_names();
 
-/// Name of a point's group under /points.
+/// Returns the name of a point's group under /points.
 [[nodiscard]] std::string point_group_name(int index);
 
-/// Unit of a rank's number by its key: Hz where it holds _clock, W where _power, B where memory_, s
-/// where it ends in _seconds, else "1"; the first that fits.
+/// Returns the unit of a rank's number by its key, by the first of these rules that fits: Hz if it
+/// contains _clock, W if _power, B if memory_, s if it ends in _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
-/// Unit of a row's number by its key: B for bytes and what ends in _bytes, FLOP for flop, s for
-/// estimate, first_call and what ends in _seconds, else "1".
+/// Returns the unit of a row's number by its key: B for bytes and keys that end in _bytes, FLOP for
+/// flop, s for estimate, first_call and keys that end in _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{
     .unit = "text", .description = "what a reader of the results should know, one sentence each"};
 
-/// Visits what tells a run from others: all that a summary has of it.
+/// Visits the fields that identify a run, the only ones of a run in a summary.
 template <class Visitor, class Run>
 void visit_run_identity(Visitor& visit, Run& run) {
   visit.attribute("id", run.id);
@@ -71,8 +72,8 @@ void visit_run(Visitor& visit, Run& run) {
   visit.column("warnings", run.warnings, warnings_about);
 }
 
-/// Visits which experiment a point is, how it went, and its step times: all that a summary has of
-/// it.
+/// Visits a point's experiment, its status and its step times, the only fields of a point in a
+/// summary.
 template <class Visitor, class Point>
 void visit_point_summary(Visitor& visit, Point& point) {
   visit.attribute("index", point.index);
@@ -205,7 +206,7 @@ void visit_communicators(Visitor& visit, Communicators& communicators) {
                {"s", "duration of the first communication, slowest rank; NaN = there was none"});
 }
 
-/// All of a point's rows but the groups `text` and `number`.
+/// Visits the fields of a point's rows, without the groups `text` and `number`.
 template <class Visitor, class Rows>
 void visit_rows(Visitor& visit, Rows& rows) {
   visit.codes("status", rows.status, status_names(),

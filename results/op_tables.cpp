@@ -12,7 +12,7 @@ namespace {
 
 using ShapeRows = std::map<program::GemmShape, std::int32_t>;
 
-/// The row of a shape, which is added where it is new.
+/// Returns the row of a shape; adds one for a new shape.
 std::int32_t row_of(OpTable& table, ShapeRows& rows, const program::GemmShape& shape) {
   if (shape == program::GemmShape{}) return -1;
   const auto [row, added] = rows.try_emplace(shape, static_cast<std::int32_t>(rows.size()));
@@ -131,7 +131,7 @@ void append_op(program::Outline& outline, const OpTable& table, std::size_t row,
   outline.ops.push_back(op);
 }
 
-/// Ops done on each stream, so that a wait for more than there are can be told.
+/// Throws if an op waits for more ops of a stream than come before it.
 void check_waits(const program::Outline& outline) {
   std::vector<std::uint64_t> ops_on(outline.streams.size(), 0);
   for (const program::OutlineOp& op : outline.ops) {

@@ -15,12 +15,11 @@
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 
-/// Facts about a point that take no report: its labels, MPI's ranks, and the nodes that they lie
-/// on.
+/// Facts about a point that need no report: its labels, MPI's ranks, and the nodes of the ranks.
 namespace isoscale::results {
 
 /// Labels of points whose times are not those of the machine: ranks that share cores or a GPU, and
-/// faults that were put in on purpose.
+/// injected faults.
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
@@ -31,8 +30,8 @@ inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed"
   });
 }
 
-/// The label of points of which fewer steps count than an interval needs: their time is unreliable,
-/// and so is everything derived from it. The analysis sets it; it is not stored.
+/// The label of points with fewer steps that count than an interval needs: their time is
+/// unreliable, and so is everything derived from it. The analysis sets it; it is not stored.
 inline constexpr std::string_view few_steps = "few-steps";
 inline constexpr std::size_t fewest_steps = 6;
 
@@ -45,7 +44,7 @@ inline constexpr std::size_t fewest_steps = 6;
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
 }
 
-/// Those of `labels` that are unsound, in the order of their list.
+/// Returns those of `labels` that are unsound, in the order of the list above.
 [[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
   std::vector<std::string> found;
   for (const std::string_view label : unsound_labels) {
@@ -54,14 +53,14 @@ inline constexpr std::size_t fewest_steps = 6;
   return found;
 }
 
-/// The rank in the launch, MPI's, of a rank of the point: the one that people are shown. The same
-/// number where the file does not tell.
+/// Returns MPI's rank in the launch for a rank of the point, the one that reports show; `rank`
+/// itself where the file does not have it.
 inline int world_rank(const PointData& point, int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
-/// The same for each of `ranks`, any container of them, in its order.
+/// Returns MPI's ranks for all `ranks`, any container of them, in its order.
 template <class Ranks>
 std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   std::vector<int> result;
@@ -69,29 +68,29 @@ std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   return result;
 }
 
-/// Facts about a point's rank; null where there are none. Not owned.
+/// Returns the facts about a point's rank; null where there are none. Not owned.
 inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointData& point,
                                  int rank) {
   const int world = world_rank(point, rank);
-  // A run lists its ranks in order; a file may not.
+  // A run lists its ranks in order, but a file may not.
   const auto place = static_cast<std::size_t>(world);
   if (place < facts.size() && facts[place].rank == world) return &facts[place];
   const auto found = std::ranges::find(facts, world, &RankFacts::rank);
   return found == facts.end() ? nullptr : &*found;
 }
 
-/// How the ranks of a point lie on nodes.
+/// The distribution of a point's ranks over nodes.
 struct NodeUse {
   int nodes = 0;
-  int fewest = 0, most = 0;  ///< ranks of the point on one of its nodes
-  int most_of_launch = 0;    ///< ranks of the launch on one node, the fullest
-  bool fills_node = false;   ///< it is on one node, with all ranks that the launch has there
-  std::map<mesh::Axis, mesh::Reach> axes{};  ///< of more than one rank
+  int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
+  int most_of_launch = 0;    ///< most ranks of the launch on any node
+  bool fills_node = false;   ///< it is on one node and has all ranks of the launch there
+  std::map<mesh::Axis, mesh::Reach> axes{};  ///< axes of more than one rank
 
   bool operator==(const NodeUse&) const = default;
 };
 
-/// Absent where the node of some rank is not known.
+/// Returns the distribution; absent where the node of some rank is not known.
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
 }  // namespace isoscale::results

@@ -13,13 +13,13 @@
 
 namespace isoscale::results {
 
-// The lists of a point as columns, the form that the file has them in: outlines and traces, rows of
-// micro-benchmarks, what was observed beside the traces, and what an executor chose.
+// The lists of a point as columns, their form in the file: outlines and traces, rows of
+// micro-benchmarks, observations in addition to traces, and the choices of an executor.
 
 /// The ops of all outlines of a point, one outline after the other. Ops [op_begin[i],
-/// op_begin[i+1]) and streams [stream_begin[i], stream_begin[i+1]) are those of outline i. Waits
-/// and transfers follow each other in op order, as many per op as it counts. The shapes of matrix
-/// multiplications stand once each in the gemm_ columns.
+/// op_begin[i+1]) and streams [stream_begin[i], stream_begin[i+1]) belong to outline i. Waits and
+/// transfers are in the order of their ops, as many for each op as it counts. Each shape of matrix
+/// multiplication is in the gemm_ columns once.
 struct OpTable {
   std::vector<std::uint32_t> outline_of_rank;
   std::vector<std::uint64_t> op_begin, stream_begin;
@@ -38,16 +38,17 @@ struct OpTable {
   std::vector<std::int32_t> transfer_offset;
   std::vector<std::uint64_t> transfer_bytes;
 
-  std::vector<std::int32_t> gemm_shape;  ///< of each op, into the columns below; -1 for none
+  std::vector<std::int32_t> gemm_shape;  ///< for each op its row in the columns below; -1 for none
   std::vector<std::uint32_t> gemm_m, gemm_n, gemm_k, gemm_batch;
 };
 
 [[nodiscard]] OpTable to_table(const program::OutlineSet& set);
-/// Throws base::Error when the columns do not fit together or point outside each other.
+/// Rebuilds the outlines. Throws base::Error when the columns do not fit together or refer to rows
+/// that do not exist.
 [[nodiscard]] program::OutlineSet to_outlines(const OpTable& table, const mesh::Shape& mesh);
 
-/// All step traces of a point, one row each; rows of one timeline follow each other. Spans
-/// [span_begin[row], span_begin[row+1]) are those of the row.
+/// All step traces of a point, one row each; rows of one timeline are adjacent. Spans
+/// [span_begin[row], span_begin[row+1]) belong to the row.
 struct TraceTable {
   std::vector<std::uint32_t> timeline, rank, step;
   std::vector<std::int64_t> begin, end;
@@ -58,11 +59,11 @@ struct TraceTable {
 };
 
 [[nodiscard]] TraceTable to_table(const std::vector<timeline::Timeline>& timelines);
-/// Throws base::Error when the columns do not fit together.
+/// Rebuilds the timelines. Throws base::Error when the columns do not fit together.
 [[nodiscard]] std::vector<timeline::Timeline> to_timelines(const TraceTable& table);
 
-/// Ranks [ranks_begin[i], ranks_begin[i+1]), times and call times likewise are those of row i; its
-/// times lie play after play.
+/// The rows of a micro-benchmark. Ranks [ranks_begin[i], ranks_begin[i+1]) belong to row i, and so
+/// do its times and call times; the times are stored play after play.
 struct RowTable {
   std::map<std::string, std::vector<std::string>> text{};  ///< by key; "" = absent
   std::map<std::string, std::vector<double>> number{};     ///< by key; NaN = absent
@@ -79,10 +80,12 @@ struct RowTable {
 };
 
 [[nodiscard]] RowTable to_table(const std::vector<RowData>& rows);
-/// `ranks`: of the point. Throws base::Error when the columns do not fit together.
+/// Rebuilds the rows of a point with this number of ranks. Throws base::Error when the columns do
+/// not fit together.
 [[nodiscard]] std::vector<RowData> to_rows(const RowTable& table, int ranks);
 
-/// Bytes that the columns need at most, their structure by a generous guess.
+/// Returns an upper limit on the bytes of the columns, with a generous estimate for their
+/// structure.
 [[nodiscard]] std::uint64_t room_for(const RowTable& table);
 
 /// One row per traced step; 2-D columns have a column per rank.
@@ -91,14 +94,14 @@ struct OpSumTable {
   std::vector<std::vector<double>> gemm, other_compute, copies, communication;
 };
 
-/// Ops [op_begin[i], op_begin[i+1]) are those of row i.
+/// The solo times of ranks. Ops [op_begin[i], op_begin[i+1]) belong to row i.
 struct SoloTable {
   std::vector<std::int32_t> rank;
   std::vector<std::uint64_t> op_begin;
   std::vector<std::int64_t> time;
 };
 
-/// Samples [sample_begin[i], sample_begin[i+1]) are those of row i.
+/// The samples of devices. Samples [sample_begin[i], sample_begin[i+1]) belong to row i.
 struct SeriesTable {
   std::vector<std::int32_t> rank;
   std::vector<std::string> device, quantity, unit;
@@ -110,28 +113,28 @@ struct SeriesTable {
 [[nodiscard]] SoloTable to_table(const std::vector<SoloTimes>& times);
 [[nodiscard]] SeriesTable to_table(const std::vector<DeviceSeries>& series);
 
-/// Throw base::Error when the columns do not fit together.
+/// Rebuild the observations. Throw base::Error when the columns do not fit together.
 [[nodiscard]] std::vector<OpSums> to_op_sums(const OpSumTable& table);
 [[nodiscard]] std::vector<SoloTimes> to_solo_times(const SoloTable& table);
 [[nodiscard]] std::vector<DeviceSeries> to_device_series(const SeriesTable& table);
 
-/// Bytes that what was seen of a point needs at most.
+/// Returns an upper limit on the bytes of a point's observations.
 [[nodiscard]] std::uint64_t room_for_observed(const PointData& point);
 
-/// One row per shape that was multiplied.
+/// The algorithm choices, one row for each shape that was multiplied.
 struct GemmTable {
   std::vector<std::string> shape, algorithm;
   std::vector<std::int64_t> workspace;
   std::vector<double> time;
   std::vector<std::int32_t> candidates;
-  std::vector<std::string> arithmetic;  ///< none before schema 1.7
+  std::vector<std::string> arithmetic;  ///< empty before schema 1.7
 };
 [[nodiscard]] GemmTable to_table(const std::vector<GemmChoice>& choices);
-/// Throws base::Error when the columns differ in length.
+/// Rebuilds the choices. Throws base::Error when the columns differ in length.
 [[nodiscard]] std::vector<GemmChoice> to_choices(const GemmTable& table);
 
-/// All choices of a run, each shape once, by the point that chose it first. Throws base::UsageError
-/// that begins with `file` when there are none.
+/// Returns all choices of a run, each shape once, by the first point that chose for it. Throws
+/// base::UsageError that begins with `file` when there are none.
 [[nodiscard]] std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file);
 
 /// One row per communicator.
@@ -141,7 +144,7 @@ struct CommunicatorTable {
   std::vector<double> creation, first_call;
 };
 [[nodiscard]] CommunicatorTable to_table(const std::vector<CommunicatorTime>& times);
-/// Throws base::Error when the columns differ in length.
+/// Rebuilds the times. Throws base::Error when the columns differ in length.
 [[nodiscard]] std::vector<CommunicatorTime> to_communicators(const CommunicatorTable& table);
 
 }  // namespace isoscale::results

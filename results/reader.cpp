@@ -38,15 +38,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// First part: reading by this very process, whatever HDF5 makes of the file.
+// The first part reads files in this process, even if HDF5 might crash on them.
 
 /// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
 [[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
-  constexpr std::size_t longest = 1000;  // what a file says of itself may be hostile
+  constexpr std::size_t longest = 1000;  // texts from a file may be hostile
   throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
 }
 
-/// Refuses what is no readable file with the signature of HDF5, before HDF5 sees it.
+/// Refuses a path that is not a readable file with the signature of HDF5, before HDF5 reads it.
 void check_kind(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -67,13 +67,13 @@ void check_kind(const fs::path& path) {
   }
 }
 
-/// The files that HDF5 may see here.
+/// The files that HDF5 may read in this process.
 enum class Accept : std::uint8_t { digest_right, all };
 
-/// Thrown for a run file or one of its parts where only files whose digest is right are accepted.
+/// Thrown for a run file or a part file without a right digest where only right ones are accepted.
 struct DigestNotRight {};
 
-/// Files as they are opened: how they are, and what those that are damaged make the run say.
+/// Opens files, and collects warnings for the run about damaged ones.
 class Opener {
  public:
   explicit Opener(Accept accept) : accept_(accept) {}
@@ -109,7 +109,8 @@ struct Version {
   int major = 0, minor = 0;
 };
 
-/// Plain decimal digits, as the writer makes them: from_chars alone takes "-1" and "03" too.
+/// Parses plain decimal digits, the form that the writer uses; from_chars alone would also accept
+/// "-1" and "03".
 std::optional<int> parse_number(std::string_view text) {
   const bool plain = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
                      (text.front() != '0' || text.size() == 1);
@@ -129,7 +130,7 @@ std::optional<Version> parse_version(std::string_view text) {
   return Version{.major = *major, .minor = *minor};
 }
 
-/// The minor schema version.
+/// Returns the minor schema version.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
@@ -158,7 +159,7 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
   return version->minor;
 }
 
-/// Refuses HDF5 files that are not of the format asked for. Returns the minor schema version.
+/// Refuses HDF5 files that do not have the wanted format. Returns the minor schema version.
 int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
   const std::string format = root.has_attribute("format") ? root.text("format") : "";
   if (format == part_format_name && wanted == format_name) {
@@ -174,7 +175,8 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// A part lies beside its run file and nowhere else, whatever the file says.
+/// Returns the path of a part. A part is always in the folder of its run file, whatever the file
+/// says.
 fs::path part_in(const fs::path& folder, const std::string& name) {
   if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
     throw base::Error(fmt::format("names the impossible part file '{}'", name));
@@ -182,7 +184,8 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
   return folder / name;
 }
 
-/// By its name a point is found again, to be taken out or to be read from its part.
+/// Requires that a point's group is named by its index: the name is used to remove the point, and
+/// to read it from its part.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.integer("index");
   if (name != fmt::format("{:04}", index)) {
@@ -209,7 +212,7 @@ PointData read_part(Opener& opener, const fs::path& path, const std::string& run
   return point_in(point, minor, depth);
 }
 
-/// The settings by which points are read.
+/// The settings for reading points.
 struct Reading {
   Opener& opener;
   fs::path parts_in;
@@ -250,15 +253,15 @@ RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& pa
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, format_name);
   RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
-  // Beside the file itself where `path` is a link to it.
+  // If `path` is a link, parts are in the folder of the file that it points to.
   const fs::path beside = resolved_output(path).parent_path();
   run.points = read_points({opener, beside, run.id, minor, depth}, root);
   for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
   return run;
 }
 
-/// Does as read_run, by this process. The run's warnings name files whose digest is wrong. Throws
-/// DigestNotRight before HDF5 has seen the file that it is about.
+/// Reads a run like read_run, in this process. The run's warnings name files whose digest is wrong.
+/// Throws DigestNotRight before HDF5 has read the file in question.
 RunData read_here(const fs::path& path, Depth depth, Accept accept) {
   try {
     Opener opener{accept};
@@ -275,8 +278,8 @@ RunData read_here(const fs::path& path, Depth depth, Accept accept) {
   }
 }
 
-/// The run that an HDF5 file of this format (layout.hpp) belongs to; none when it is of another
-/// format. Throws base::Error when it cannot be read.
+/// Returns the id of the run that an HDF5 file of this format (layout.hpp) belongs to; none when it
+/// has another format. Throws base::Error when it cannot be read.
 std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
   const hdf5::File file = hdf5::File::open_to_read(path);
   const hdf5::Group root = file.root();
@@ -284,24 +287,24 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
   return root.text("id");
 }
 
-// Second part: reading by a process of its own, under limits, of files that nothing vouches for.
-// HDF5 1.10 crashes on some damaged files, loops on others, and takes all memory for a third kind.
+// The second part reads files without a right digest in a separate process under limits: HDF5 1.10
+// crashes on some damaged files, loops on others, and takes all memory for a third kind.
 //
-// The process writes what it has read anew, as any run is written, into a temporary file, and this
-// process reads that: HDF5 here sees only what HDF5 has written, with a digest that is checked, and
-// never the file. A form of our own for the way between the two would be as safe, and one more
-// thing to keep in step with every field.
+// The separate process writes the run that it has read to a temporary file, in the same way as any
+// run is written, and this process reads that file. So HDF5 in this process only reads what HDF5
+// has written, with a checked digest, and never the original file. A separate exchange format would
+// be as safe, but would have to be kept in step with every field.
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    8;  ///< of files: columns unpacked, and what is made of them
+    8;  ///< of the files: unpacked columns, and the data made from them
 
-constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read and written, slowly
+constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read or written, slowly
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-constexpr int slowdown = 10;  ///< of all that a sanitizer watches
+constexpr int slowdown = 10;  ///< of code under a sanitizer
 
 #else
 
@@ -309,10 +312,10 @@ constexpr int slowdown = 1;
 
 #endif
 
-/// The first letters of an answer; a sentence follows.
+/// The first letter of an answer; after `refused` a sentence follows.
 constexpr char read_well = 'r', refused = 'n';
 
-/// By the sizes of a run file and of what lies beside it as its parts.
+/// Returns limits by the sizes of a run file and of its parts.
 base::Limits limits_for(const fs::path& path) {
   std::error_code ignored;
   std::uint64_t bytes = fs::file_size(path, ignored);
@@ -327,7 +330,7 @@ base::Limits limits_for(const fs::path& path) {
   return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
 }
 
-/// Everything of a run into one new file.
+/// Writes all of a run to one new file.
 void write_copy(const TemporaryFile& copy, const RunData& run) {
   hdf5::File file = hdf5::File::create(copy.path());
   {
@@ -347,7 +350,7 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
   put_digest(copy.descriptor());
 }
 
-/// The work of the other process.
+/// Does the work of the separate process.
 std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) noexcept {
   try {
     write_copy(copy, read_here(path, depth, Accept::all));
@@ -366,7 +369,7 @@ std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile
                            ended));
 }
 
-/// Does as base::answer_within(), and names the file where there is no other process.
+/// Calls base::answer_within(); its error names the file if the process cannot be started.
 base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
                           const std::function<std::string()>& answer) {
   try {
@@ -377,7 +380,7 @@ base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
   }
 }
 
-/// Reads the copy that the other process has left.
+/// Reads the copy that the separate process has written.
 RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) {
   try {
     return read_here(copy.path(), depth, Accept::digest_right);
@@ -388,7 +391,7 @@ RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) 
   }
 }
 
-/// Gives the folder of temporary files, and removes those of processes that were killed.
+/// Returns the folder of temporary files, and removes files of killed processes there.
 fs::path folder_for_copies(const fs::path& path) {
   std::error_code error;
   fs::path folder = fs::temp_directory_path(error);
@@ -401,12 +404,13 @@ fs::path folder_for_copies(const fs::path& path) {
   return folder;
 }
 
-/// Does as read_run. Where the process crashes or exceeds its limits (of memory 1 GiB and 8 times
-/// the size of the files; of CPU time 1 s, and 1 s more for each 8 MiB of them) the file is refused
-/// like a damaged one.
+/// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits
+/// (memory: 1 GiB plus 8 times the size of the files; CPU time: 1 s plus 1 s for each 8 MiB of
+/// them), the file is refused like a damaged one.
 RunData read_apart(const fs::path& path, Depth depth) {
   const TemporaryFile copy{folder_for_copies(path)};
-  // It belongs to this user alone while it is empty: a run may be nobody else's business.
+  // Only this user may read the copy, since the run may be private; this is set while the file is
+  // empty.
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));
   const base::Answer answer =
@@ -415,13 +419,13 @@ RunData read_apart(const fs::path& path, Depth depth) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }
   if (answer.text->front() == read_well) return read_copy(path, depth, copy);
-  // It begins with the file's name, as refuse() makes it.
+  // The text begins with the file's name, see refuse().
   constexpr std::size_t longest = 1000;
   throw base::UsageError(base::printable(answer.text->substr(1), longest));
 }
 
-/// The attribute `id` of an HDF5 file of this format (layout.hpp), read by a process of its own;
-/// none when it cannot be had.
+/// Returns the attribute `id` of an HDF5 file of this format (layout.hpp), read in a separate
+/// process; none when it cannot be read.
 std::optional<std::string> id_apart(const fs::path& path, std::string_view format) {
   const base::Answer answer = base::answer_within(limits_for(path), [&]() -> std::string {
     try {
@@ -456,7 +460,7 @@ std::vector<PointData> readable_points(const fs::path& path, const std::string& 
   const auto as_far_as_it_goes = [](const auto& read) {
     try {
       read();
-    } catch (const base::Error&) {  // what cannot be read is left out
+    } catch (const base::Error&) {  // unreadable points are left out
     } catch (const DigestNotRight&) {
     }
   };

@@ -13,29 +13,30 @@
 
 namespace isoscale::results {
 
-/// The part of a run file that is read. A summary has what an index of many runs needs: of the run
-/// its identity and of each rank host, node, cpu_model, gpu_name and cores; of points which
-/// experiment they are, how they went, and their step times.
+/// The part of a run file that is read. A summary has what an index of many runs needs: the run's
+/// identity; host, node, cpu_model, gpu_name and cores of each rank; the experiment, status and
+/// step times of each point.
 enum class Depth : std::uint8_t { whole, summary };
 
-/// The whole run of a run file and of its part files. Attributes, groups and datasets that this
-/// version does not know are passed over. Throws base::UsageError, which names the file, when it is
-/// missing, no HDF5 file, truncated, no run file, of a newer or older major schema version,
-/// damaged, or contradicts itself in what is read.
+/// Reads the whole run from a run file and its part files. Attributes, groups and datasets that
+/// this version does not know are ignored. Throws base::UsageError, which names the file, when it
+/// is missing, not an HDF5 file, truncated, not a run file, of a newer or older major schema
+/// version, damaged, or inconsistent in the parts that are read.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path, Depth depth = Depth::whole);
 
-/// Reads those points of the run `id` that can be read: of a file whose name may have changed, and
-/// of its parts in `parts_in`. This saves what is left of a run that cannot be written any more.
+/// Reads those points of the run `id` that can be read, from a file whose name may have changed and
+/// from its parts in `parts_in`. This saves the remaining points of a run that can no longer be
+/// written.
 [[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
                                                      const std::string& id,
                                                      const std::filesystem::path& parts_in);
 
-/// True if a file is there that may be a run file or a part of one, and is not to be overwritten
-/// with anything else.
+/// True if there is a file that may be a run file or a part of one; it must not be overwritten with
+/// other content.
 [[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
 
-/// The run that a file of this format (layout.hpp) belongs to; none when the file is not there, is
-/// of another format or cannot be read. Throws nothing of HDF5's.
+/// Returns the id of the run that a file of this format (layout.hpp) belongs to; none when the file
+/// does not exist, has another format or cannot be read. Throws no HDF5 errors.
 [[nodiscard]] std::optional<std::string> run_id_of(const std::filesystem::path& path,
                                                    std::string_view format);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t unchecked = -1;
 
-/// The column of `key`, as long as there are rows.
+/// Returns the column of `key`, extended to the number of rows.
 template <class T>
 std::vector<T>& column_of(std::map<std::string, std::vector<T>>& columns, const std::string& key,
                           std::size_t rows, const T& absent) {
@@ -67,7 +67,7 @@ void check_columns(const RowTable& t) {
   require_offsets(t.call_time_begin, t.call_time.size(), "'call_time_begin' is out of order");
 }
 
-/// Elements [begin[row], begin[row + 1]) of a column.
+/// Returns the elements [begin[row], begin[row + 1]) of a column.
 template <class T>
 std::vector<T> part(const std::vector<T>& column, const std::vector<std::uint64_t>& begin,
                     std::size_t row) {
@@ -75,7 +75,7 @@ std::vector<T> part(const std::vector<T>& column, const std::vector<std::uint64_
           column.begin() + static_cast<std::ptrdiff_t>(begin[row + 1])};
 }
 
-/// The times of row `at`, cut into plays.
+/// Returns the times of row `at`, divided into plays.
 std::vector<std::vector<double>> plays_of(const RowTable& table, std::size_t at,
                                           std::size_t width) {
   const std::vector<double> flat = part(table.time, table.time_begin, at);
@@ -98,7 +98,7 @@ std::uint64_t room_for_texts(const std::vector<std::string>& column) {
   return column.size() * longest;
 }
 
-/// Stands in a column of numbers where nothing is known.
+/// The value of a number that is not known.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
@@ -246,7 +246,7 @@ std::uint64_t room_for_observed(const PointData& point) {
   for (const OpSums& sums : point.op_sums) bytes += 4 + sums.gemm.size() * sums_of_rank;
   for (const SoloTimes& solo : point.solo_times)
     bytes += 12 + solo.op.size() * sizeof(std::int64_t);
-  std::size_t longest = 0;  // texts of a column are as long as the longest of them
+  std::size_t longest = 0;  // all texts of a column have the length of the longest
   for (const DeviceSeries& series : point.device_series) {
     longest = std::max({longest, series.device.size(), series.quantity.size(), series.unit.size()});
     bytes += 12 + series.time.size() * sample;

@@ -24,7 +24,7 @@ void require_length(std::size_t length, std::size_t wanted, std::string_view wha
   }
 }
 
-/// A list with one entry per rank, or none where nothing was measured.
+/// Requires a list with one entry per rank, or an empty one where nothing was measured.
 void require_per_rank(const PointData& point, std::size_t length, std::string_view what) {
   if (length != 0) require_length(length, static_cast<std::size_t>(point.ranks), what);
 }
@@ -76,7 +76,7 @@ void check_traces(const PointData& point) {
   }
 }
 
-/// A key names a dataset.
+/// Throws if a key cannot be the name of a dataset.
 void check_key(std::string_view key) {
   if (key.empty() || key == "." || key.find('/') != key.npos || key.find('\0') != key.npos) {
     throw base::Error(fmt::format("a row has the impossible key '{}'", key));
@@ -125,7 +125,7 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   check_rank(point, solo.rank, "solo times");
   if (point.outline.outline_of_rank.empty()) throw base::Error("solo times of a rank without ops");
   require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
-  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; sums of them stay exact enough
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; sums are still precise
   for (const units::Nanoseconds time : solo.op) {
     if (time.value() >= 0 && time.value() <= longest) continue;
     throw base::Error(
@@ -133,7 +133,8 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   }
 }
 
-/// A reader integrates look by look: there may be no more than could have been made.
+/// Throws if there are more interim analyses than possible, since a reader integrates over each of
+/// them.
 void check_looks(const Looks& looks) {
   constexpr int most = 1000;
   constexpr double fastest = 1000;

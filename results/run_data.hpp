@@ -17,8 +17,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// This is what one launch wrote, in memory. The runner fills it, the writer stores it, the reader
-/// gives it back, the analysis looks at nothing else.
+/// The data of one launch in memory. The runner fills it, the writer stores it, the reader returns
+/// it, and the analysis uses nothing else.
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
@@ -27,26 +27,26 @@ inline constexpr int schema_minor = 7;
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
 
-/// The algorithm that a library was told to multiply one shape with.
+/// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
   std::string shape;             ///< the same problem gives the same text
   std::string algorithm;         ///< opaque, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
-  int candidates = 0;            ///< how many were timed; 0 when it was given
-  /// Units, inputs and sums, as the library says: "tensor cores, tf32 inputs, f32 sums"; "" = not
-  /// known.
+  int candidates = 0;            ///< number that were timed; 0 when it was given
+  /// Units, inputs and sums, as reported by the library: "tensor cores, tf32 inputs, f32 sums"; ""
+  /// = not known.
   std::string arithmetic{};
 
   bool operator==(const GemmChoice&) const = default;
 };
 
-/// The time that it took to make one of a point's communicators.
+/// The time of creating one of a point's communicators.
 struct CommunicatorTime {
   std::string name;  ///< "tp", "dp", "pp+"
   int ranks = 0;
   double creation = 0;                 ///< seconds, slowest rank
-  std::optional<double> first_call{};  ///< seconds, slowest rank; absent: no call was made on it
+  std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called
 
   bool operator==(const CommunicatorTime&) const = default;
 };
@@ -55,33 +55,33 @@ struct CommunicatorTime {
 /// divided by `calls`.
 struct RowData {
   /// The names of what was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
-  /// class, ... An empty text says no more than an absent one, and is stored as absent.
+  /// class, ... An empty text has the same meaning as an absent one, and is stored as absent.
   std::map<std::string, std::string> text{};
-  /// Its sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
+  /// The sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< ranks of the point that took part; empty = all
-  std::int64_t calls = 1;    ///< calls that one play makes, one after the other
-  /// [play][i]: seconds of a whole play on ranks[i] (on rank i when `ranks` is empty).
+  std::int64_t calls = 1;    ///< consecutive calls in one play
+  /// Indexed by [play][i]: seconds of a whole play on ranks[i] (on rank i when `ranks` is empty).
   std::vector<std::vector<double>> times{};
   std::vector<double> call_times{};      ///< seconds of single calls, slowest rank; traced plays
-  PointStatus status = PointStatus::ok;  ///< of this row
-  std::string reason{};                  ///< why not ok
-  /// Elements that were not what they must be; absent: not checked.
+  PointStatus status = PointStatus::ok;  ///< status of this row
+  std::string reason{};                  ///< why the row is not ok
+  /// The number of elements with a wrong value; absent: not checked.
   std::optional<std::int64_t> wrong{};
 
   bool operator==(const RowData&) const = default;
 };
 
-/// A text or number of a row; "" and absent where it has none.
+/// These return a text or number of a row; "" and absent where the row has none.
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
-/// One quantity of a device as it was sampled beside a point. Times are seconds after the first
+/// One quantity of a device, sampled while a point was measured. Times are seconds after the first
 /// step of the point, on the clock of rank 0.
 struct DeviceSeries {
-  int rank = 0;          ///< of the point, that sampled it
+  int rank = 0;          ///< the rank of the point that sampled it
   std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"
-  /// "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
+  /// The quantity: "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
   std::string quantity{};
   std::string unit{};  ///< "Hz", "W", "J", "K", "s", "1", "B"
   std::vector<double> time{}, value{};
@@ -89,8 +89,8 @@ struct DeviceSeries {
   bool operator==(const DeviceSeries&) const = default;
 };
 
-/// The times of the ops of one traced step on each rank of the point, added up by kind; kept for
-/// every traced step and rank, also where spans are not. Seconds.
+/// The op times of one traced step on each rank of the point, summed by kind, in seconds. They are
+/// kept for every traced step and rank, even where spans are not.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
@@ -98,8 +98,8 @@ struct OpSums {
   bool operator==(const OpSums&) const = default;
 };
 
-/// The time of each op of a rank's step when nothing communicates: the same step played without its
-/// communication, all ranks at once. Median over plays.
+/// The time of each op of a rank's step without communication: the same step played without its
+/// communication, on all ranks at once. Median over plays.
 struct SoloTimes {
   int rank = 0;                          ///< of the point
   std::vector<units::Nanoseconds> op{};  ///< by op of the rank's outline; 0 for communication
@@ -107,20 +107,20 @@ struct SoloTimes {
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim looks of the loop over steps at its samples, by which the interval is corrected.
+/// The interim analyses of the samples by the measuring loop, for which the interval is corrected.
 struct Looks {
-  int planned = 1;    ///< most looks that the loop would have made
-  int made = 1;       ///< looks until it stopped
-  double growth = 1;  ///< of the samples from one look to the next
+  int planned = 1;    ///< most that the loop would have made
+  int made = 1;       ///< number until the loop stopped
+  double growth = 1;  ///< factor on the samples from one to the next
 
   bool operator==(const Looks&) const = default;
 };
 
-/// One step replayed from saved state, every bit of it compared.
+/// The results of replaying one step from saved state with a comparison of every bit.
 struct Soak {
   std::uint64_t replays = 0;
   double seconds = 0;
-  std::vector<std::string> differing{};  ///< of each replay that differed, who was first in what
+  std::vector<std::string> differing{};  ///< one per differing replay: first rank, and in what
 
   bool operator==(const Soak&) const = default;
 };
@@ -133,57 +133,57 @@ struct PointData {
   int ranks = 0, nodes = 0;
   std::string scaling, placement;
   std::map<std::string, std::string> options;  ///< complete, as text
-  /// The model's numbers at this mesh, as text by name (weak scaling grows them).
+  /// The model's numbers at this mesh, as text by name (weak scaling changes them).
   std::map<std::string, std::string> model_shape;
   std::uint64_t seed = 0;
   std::vector<std::string> labels;  ///< oversubscribed, ...
   PointStatus status = PointStatus::ok;
   std::string reason;            ///< why not ok; "" when ok
   std::optional<bool> verified;  ///< absent: not checked
-  std::string verification;      ///< what was compared and how close it came
+  std::string verification;      ///< the comparison and its error
 
   std::string throughput_unit;         ///< "tokens/s"
-  double work_per_step = 0;            ///< tokens over all ranks
+  double work_per_step = 0;            ///< tokens per step over all ranks
   std::vector<double> flop_of_rank;    ///< one step, per rank
-  std::vector<double> memory_of_rank;  ///< bytes, per rank, work space of the executor included
-  std::vector<double> host_memory_of_rank{};  ///< of it, pinned and pageable; empty: not known
+  std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
+  std::vector<double> host_memory_of_rank{};  ///< the pinned and pageable part; empty: not known
   double communicator_creation = 0;           ///< seconds, slowest rank
   std::vector<int> peak_live_microbatches;    ///< per rank
   std::vector<int> world_rank;                ///< per rank of the point
-  bool folded = false;                        ///< the executor played all streams as one
+  bool folded = false;                        ///< the executor folded all streams into one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one captured graph
-  std::vector<GemmChoice> gemm_choices;  ///< empty where the executor chooses nothing
+  std::vector<GemmChoice> gemm_choices;  ///< empty if the executor does not choose
   std::vector<CommunicatorTime> communicators;
 
-  /// step_times[step][rank], seconds, every step that was played after warm-up began. The first
-  /// `warm_up_steps` are warm-up; `traced[step]` tells which steps recorded spans (not used for
-  /// step times). `dropped[step]`: first of its block, used for nothing.
+  /// step_times[step][rank] in seconds, for every step that was played after warm-up began. The
+  /// first `warm_up_steps` are warm-up. `traced[step]` marks steps that recorded spans (not used
+  /// for step times); `dropped[step]` marks the first step of a block, which is not used.
   std::vector<std::vector<double>> step_times;
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;
   std::string stopped_because;  ///< "precision", "max-time"
-  std::string warm_up_rule{};   ///< what ended warm-up
+  std::string warm_up_rule{};   ///< the rule that ended warm-up
   Looks looks{};
-  std::vector<std::string> injections{};  ///< what was put in on purpose, as given to --inject
+  std::vector<std::string> injections{};  ///< injected faults, as given to --inject
 
   program::OutlineSet outline;             ///< of the step
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
-  /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
-  /// Their difference moves by clock_drift seconds a second; traces are corrected for it.
+  /// For each rank of the point: the clock offset against rank 0 applied to traces, and its error,
+  /// in seconds. The offset changes by clock_drift seconds per second; traces are corrected for it.
   std::vector<double> clock_offset, clock_error;
   std::vector<double> clock_drift{};
   std::vector<SoloTimes> solo_times{};  ///< of the traced ranks
   std::vector<OpSums> op_sums{};        ///< of the traced steps that count
   std::vector<DeviceSeries> device_series{};
-  /// Seconds from the begin of the point's first step to the end of its last; absent: not known.
+  /// Seconds from the start of the point's first step to the end of its last; absent: not known.
   std::optional<double> measured_seconds{};
   Soak soak{};                  ///< no replays: the point was not soaked
   std::vector<RowData> rows{};  ///< of a micro-benchmark, in the order measured
   std::string started, ended;   ///< UTC, ISO 8601
 };
 
-/// Facts of one rank of the world, as text and numbers; what could not be found out is absent.
+/// Facts of one rank of the launch, as text and numbers; unknown facts are absent.
 struct RankFacts {
   int rank = 0;
   std::string host{};
@@ -192,7 +192,7 @@ struct RankFacts {
   std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
-/// The facts that were judged before anything was measured, and the verdicts.
+/// The facts that were checked before anything was measured, and the verdicts.
 struct PreflightData {
   std::vector<preflight::CheckResult> results{};
   std::string facts{};  ///< JSON of preflight::JobFacts
@@ -213,18 +213,17 @@ struct RunData {
   std::vector<RankFacts> rank_facts;
   std::optional<PreflightData> preflight{};  ///< absent in files before 1.4
   std::vector<PointData> points;
-  /// Fitted to the rows of the points; absent where nothing was, or before the run's end.
+  /// Fitted to the rows of the points; absent where nothing was fitted, or before the run's end.
   std::optional<CalibrationData> calibration{};
 };
 
-/// Throws base::Error when a point contradicts itself: lists per rank or per step of another
-/// length, traces of ops or ranks that do not exist, rows of such ranks or with plays of another
-/// width. What passes can be analysed without further
-/// checks.
+/// Throws base::Error when a point is inconsistent: lists per rank or per step with another length,
+/// traces of ops or ranks that do not exist, rows of such ranks or with plays of another width. A
+/// valid point can be analysed without further checks.
 void validate(const PointData& point);
-/// Checks its rows alone.
+/// Validates only the rows of a point.
 void validate_rows(const PointData& point);
-/// Checks alone what was observed beside its traces.
+/// Validates only the observations of a point in addition to traces.
 void validate_observed(const PointData& point);
 
 }  // namespace isoscale::results

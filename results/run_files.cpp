@@ -39,8 +39,8 @@ constexpr std::string_view temporary_suffix = ".tmp";
       fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(code)));
 }
 
-/// The mark tells processes of this machine from those of other machines (and containers) on one
-/// file system: the host's name and the space that process numbers are counted in.
+/// Returns a mark that distinguishes processes of this machine from those of other machines (and
+/// containers) on the same file system: the name of the host and its namespace of process numbers.
 std::string machine_mark() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
@@ -58,21 +58,21 @@ std::string temporary_name() {
                      std::random_device{}(), temporary_suffix);
 }
 
-/// Returns 0 or errno.
+/// Writes a file to disk; returns 0 or errno.
 int sync(const Descriptor& descriptor) {
-  // EINVAL: the file system has nothing to sync, as some have for directories.
+  // EINVAL means that the file system has nothing to sync, as is usual for directories on some.
   return fsync(descriptor.get()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-/// Returns 0 or errno.
+/// Writes a directory to disk; returns 0 or errno.
 int sync_directory(const fs::path& directory) {
   const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (descriptor) return sync(descriptor);
-  // A directory may be writable and not readable; its names then reach the disk a little later.
+  // A directory that is writable may not be readable; its names then reach the disk a little later.
   return errno == EACCES ? 0 : errno;
 }
 
-/// Nothing is to be undone: everybody sees the file.
+/// Only warns: the file is already visible under its name, so nothing has to be undone.
 void warn_not_synced(const fs::path& path, int code) {
   base::warn(
       fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
@@ -80,11 +80,12 @@ void warn_not_synced(const fs::path& path, int code) {
                   path.string(), std::generic_category().message(code)));
 }
 
-/// Renames where nothing has the new name. Returns 0 or errno.
+/// Renames a file if nothing has the new name. Returns 0 or errno.
 int rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno == EEXIST || (errno != EINVAL && errno != ENOSYS)) return errno;
-  // The file system cannot do that in one step; a hard link does the same where it can be made.
+  // The file system cannot do that in one step; a hard link has the same effect where it can be
+  // made.
   if (link(from.c_str(), to.c_str()) == 0) {
     unlink(from.c_str());
     return 0;
@@ -94,7 +95,7 @@ int rename_to_new(const fs::path& from, const fs::path& to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// Process number in a temporary name of this machine, 0 when the name is none.
+/// Returns the process number in a temporary name of this machine, 0 when it is not such a name.
 pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
   if (!name.starts_with(machine_prefix) || !name.ends_with(temporary_suffix)) return 0;
   name.remove_prefix(machine_prefix.size());
@@ -111,7 +112,7 @@ struct stat facts_of(const Descriptor& file) {
   return facts;
 }
 
-/// Takes over the permissions of the file that has the name, as far as the file system allows.
+/// Copies the permissions of the file at `path`, as far as the file system allows.
 void take_permissions(const Descriptor& file, const fs::path& path) {
   struct stat facts {};
   constexpr mode_t permissions = 0777;
@@ -125,7 +126,7 @@ FileIdentity identity(const struct stat& facts) {
 
 constexpr std::string_view extension = ".h5";
 
-/// "run" for "run.h5"; other names are kept whole.
+/// Returns "run" for "run.h5"; other names are unchanged.
 std::string stem_of(const fs::path& run_file) {
   std::string name = run_file.filename().string();
   if (name.size() > extension.size() && name.ends_with(extension)) {
@@ -139,7 +140,8 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The prefix, four digits or more, perhaps "-2" and the like, the extension.
+/// True for names with the prefix, four digits or more, possibly "-2" or another number, and the
+/// extension.
 bool is_part_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || !name.ends_with(extension)) return false;
   name.remove_prefix(prefix.size());
@@ -166,7 +168,8 @@ void check_directory(const fs::path& path, const fs::path& directory) {
   }
 }
 
-/// In a directory with the sticky bit (as /tmp has) only its owner may replace a file.
+/// True if this user may replace the file. In a directory with the sticky bit (such as /tmp) only
+/// the owner may.
 bool may_replace(const fs::path& path, const fs::path& directory) {
   struct stat file {};
   struct stat parent {};
@@ -252,7 +255,8 @@ void TemporaryFile::reserve(std::uint64_t bytes) {
 }
 
 Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
-  // Whoever finds the final name finds it locked. Nobody knows the present one, so none is waiting.
+  // The file is locked before it gets its final name, so it is never visible without the lock. No
+  // other process waits for this lock, since none knows the temporary name.
   static_cast<void>(lock(descriptor_));
   if (how == Publish::replace) take_permissions(descriptor_, final_path);
   if (const int code = sync(descriptor_); code != 0) fail("write out", path_, code);
@@ -266,7 +270,7 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
         final_path.string()));
   }
   if (code != 0) fail("rename a file to", final_path, code);
-  path_.clear();  // nothing to remove any more
+  path_.clear();  // nothing is left to be removed
   const int left = sync_directory(final_path.parent_path());
   if (left != 0) warn_not_synced(final_path, left);
   return std::move(descriptor_);
@@ -294,8 +298,8 @@ FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file
 bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
 
 bool lock(const Descriptor& file) {
-  // The lock belongs to the open file, not to the process: HDF5 opens and closes the same file
-  // meanwhile.
+  // The lock belongs to the open file, not to the process, since HDF5 opens and closes the same
+  // file meanwhile.
   struct flock whole_file {};
   whole_file.l_type = F_WRLCK;
   whole_file.l_whence = SEEK_SET;
@@ -307,7 +311,7 @@ Descriptor open_locked(const fs::path& path) {
   Descriptor file{open(path.c_str(), O_RDWR | O_CLOEXEC)};
   if (!file && (errno == ENOENT || errno == EACCES || errno == EPERM)) return {};
   if (!file) fail("open", path, errno);
-  // Another writer may have published between the opening and the lock, and ended.
+  // Another writer may have published a file and ended between the opening and the lock.
   if (!lock(file) || identity_of(path) != identity_of(file)) {
     throw base::UsageError(
         fmt::format("{} is being written by another launch; wait until that has ended, or name "

@@ -13,8 +13,8 @@
 
 namespace isoscale::results {
 
-// The few file operations that an always complete file rests on (POSIX), and the names of run files
-// and of their parts.
+// The few file operations (POSIX) that keep a file complete at all times, and the names of run
+// files and of their parts.
 
 struct DescriptorTraits {
   using type = int;
@@ -23,14 +23,14 @@ struct DescriptorTraits {
 };
 using Descriptor = base::Handle<DescriptorTraits>;
 
-/// The treatment of a file that has the final name already.
+/// Says what happens if a file already has the final name.
 enum class Publish : std::uint8_t { only_new, replace };
 
-/// A file under a name that no other process uses, removed when destroyed unless it was published.
+/// A file with a unique temporary name; it is removed by the destructor unless it was published.
 class TemporaryFile {
  public:
-  /// Creates it, empty, in `directory`, following no link. Throws base::Error with the system's
-  /// reason.
+  /// Creates the file, empty, in `directory`, without following links. Throws base::Error with the
+  /// system's reason.
   explicit TemporaryFile(const std::filesystem::path& directory);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
@@ -41,16 +41,17 @@ class TemporaryFile {
   [[nodiscard]] const Descriptor& descriptor() const { return descriptor_; }
   [[nodiscard]] std::uint64_t bytes() const;
 
-  /// Takes over the content of an open file, to stand from `shift` bytes on; zeros before.
+  /// Copies the content of an open file to the offset `shift`, with zeros before it.
   void copy_from(const Descriptor& source, std::uint64_t shift = 0);
-  /// Makes sure that the file system has room for the file at this size; it may be longer
-  /// afterwards. Throws base::Error when it has not; does nothing where that cannot be asked for.
+  /// Reserves space in the file system for the file at this size; it may be longer afterwards.
+  /// Throws base::Error when there is not enough space; does nothing where the file system cannot
+  /// reserve.
   void reserve(std::uint64_t bytes);
-  /// Gives the file its final name, all of it on disk before and the name after: whoever looks, and
-  /// whenever the machine stops, finds the old content or the new, and the permissions of a
-  /// file that is replaced. The descriptor stays valid whatever becomes of the name, and holds the
-  /// file's lock. Throws base::Error, with the old content in place; warns where only the name
-  /// could not be brought to disk.
+  /// Gives the file its final name. The content is on disk before the name is, so that at any time,
+  /// even if the machine stops, the name refers to the complete old or new content. A file that is
+  /// replaced passes on its permissions. The descriptor stays valid whatever happens to the name,
+  /// and holds the file's lock. Throws base::Error, with the old content in place; only warns if
+  /// just the name could not be written to disk.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -60,48 +61,48 @@ class TemporaryFile {
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
 
-/// The file's present name, for a sentence about it.
+/// Returns the file's current name, for messages.
 [[nodiscard]] std::string name_of(const Descriptor& file);
 
-/// Tells a file from every other one that exists at the same time, whichever names they have.
+/// Identifies a file among all that exist at the same time, independent of their names.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
-/// The identity of the file that has the name now; none when nothing has it. Follows no link.
+/// Returns the identity of the file with this name; none when there is none. Does not follow links.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
 
-/// True if the file's owner has not made it read-only; the superuser may write it all the same.
+/// True if the file's owner has not made it read-only; the superuser could write it nevertheless.
 [[nodiscard]] bool owner_may_write(const Descriptor& file);
 
-/// Takes the advisory lock that a writer holds on what it published last, for as long as the
-/// descriptor is open; it ends with the process, however that ends. False when somebody else has
-/// it. True also where the file system has no locks. The locks that HDF5 takes are others.
+/// Takes the advisory lock that a writer holds on the file that it published last, for as long as
+/// the descriptor is open; it is released when the process ends for any reason. False when another
+/// process holds it. True also where the file system has no locks. HDF5 uses different locks.
 [[nodiscard]] bool lock(const Descriptor& file);
 
-/// Opens and locks the file that has the name, so that no other process replaces it; none when
-/// nothing has the name, or this user may not write what has it. Throws base::UsageError when
-/// another process is writing it, base::Error when it cannot be opened.
+/// Opens and locks the file with this name, so that no other process replaces it; none when there
+/// is no file, or if this user may not write it. Throws base::UsageError when another process is
+/// writing it, base::Error when it cannot be opened.
 [[nodiscard]] Descriptor open_locked(const std::filesystem::path& path);
 
-/// Removes temporary files that processes of this machine left in `directory` when they were
-/// killed.
+/// Removes temporary files that killed processes of this machine left in `directory`.
 void sweep_temporary_files(const std::filesystem::path& directory);
 
-/// Finds out before anything runs whether a run file can be written at `path`: the directory exists
-/// and takes files (one is created and removed), and nothing is there that may not be replaced.
-/// Removes temporary files that killed runs of this machine left there. Throws base::UsageError.
+/// Checks before a run whether a run file can be written at `path`: the directory exists and files
+/// can be created there (one is created and removed), and there is no file that may not be
+/// replaced. Removes temporary files that killed runs of this machine left there. Throws
+/// base::UsageError.
 void check_output(const std::filesystem::path& path, config::IfExists if_exists);
 
-/// The path of the part file of a point: beside the run file, "run.part0003.h5" for "run.h5",
-/// unless something else has that name (new_part_path).
+/// Returns the path of a point's part file, in the folder of the run file: "run.part0003.h5" for
+/// "run.h5". If that name is taken, the writer uses another (new_part_path).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
-/// The files that have the name of a part of the run file, whoever wrote them; ascending.
+/// Returns the files that are named like a part of the run file, whoever wrote them; ascending.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
-/// The path to which a run file really goes: absolute, and through a link to what the link points
-/// to.
+/// Returns the path where a run file is really written: absolute, and for a link that of its
+/// target.
 [[nodiscard]] std::filesystem::path resolved_output(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t room_for_structure =
     std::uint64_t{256} * 1024;  ///< bytes; groups, names, attributes
 
-/// Texts of a column are as long as the longest of them.
+/// Returns the bytes of text columns, in which all texts have the length of the longest.
 std::uint64_t room_for_texts(const PointData& point) {
   constexpr std::uint64_t numbers_row = 24;
   std::size_t shape = 0, algorithm = 0, name = 0;
@@ -39,7 +39,7 @@ std::uint64_t room_for_texts(const PointData& point) {
          point.communicators.size() * (numbers_row + name);
 }
 
-/// One dataset per key over all ranks: "" and NaN where a rank has no such fact.
+/// Writes one dataset per key over all ranks: "" and NaN where a rank does not have the fact.
 void put_rank_facts(hdf5::Group& root, const std::vector<RankFacts>& facts) {
   hdf5::Group group = root.create_group("ranks");
   PutFields put{group};
@@ -127,7 +127,7 @@ void require_count(std::size_t count, std::size_t wanted, const std::string& nam
   if (count != wanted) throw base::Error("dataset '" + name + "' differs in length from its peers");
 }
 
-/// Who is where; the facts are for others to fill in.
+/// Reads the ranks with their nodes and hosts; other functions add the facts.
 std::vector<RankFacts> get_ranks(const hdf5::Group& group) {
   const auto ranks = group.read<std::int32_t>("rank");
   const auto nodes = group.read<std::int32_t>("node");
@@ -249,7 +249,7 @@ void get_observed(const hdf5::Group& group, int minor, PointData& point) {
 std::uint64_t room_for(const PointData& point, const PointTables& tables) {
   const OpTable& ops = tables.ops;
   const TraceTable& traces = tables.traces;
-  // Bytes of one row over all columns, rounded up.
+  // The bytes of one row over all columns, rounded up.
   constexpr std::uint64_t op_row = 48, wait_row = 8, transfer_row = 16, rank_row = 64;
   constexpr std::uint64_t shape_row = 16;
   constexpr std::uint64_t trace_row = 48, span_row = 24;
@@ -366,7 +366,7 @@ PointData get_point(const hdf5::Group& group, int minor) {
   get_choices(group, minor, point);
   validate(point);
   if (minor >= 2) {
-    point.rows = get_rows(group.open_group("rows"), minor, point.ranks);  // by its checked ranks
+    point.rows = get_rows(group.open_group("rows"), minor, point.ranks);  // its ranks are checked
     validate_rows(point);
   }
   if (minor >= 3) {

@@ -12,9 +12,9 @@
 
 namespace isoscale::results {
 
-// The parts of a run in the groups of an open file. Functions called get_... throw base::Error for
-// what is missing or makes no sense; `minor` is that of the file's schema version: what later ones
-// added is not looked for.
+// Reads and writes the parts of a run in the groups of an open file. Functions named get_... throw
+// base::Error for values that are missing or invalid. `minor` is that of the file's schema version:
+// fields of later versions are not read.
 
 /// Ops, traces and rows of a point as columns.
 struct PointTables {
@@ -23,31 +23,31 @@ struct PointTables {
   RowTable rows;
 };
 
-/// Bytes that a point needs at most, text and structure by a generous guess.
+/// Returns an upper limit on the bytes of a point, with a generous estimate for text and structure.
 [[nodiscard]] std::uint64_t room_for(const PointData& point, const PointTables& tables);
 
-/// The two attributes that tell what the file is.
+/// Writes the two attributes that identify the file.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Everything of the run but its marks and points; the status is partial.
+/// Writes everything of the run except its marks and points; the status is partial.
 void put_header(hdf5::Group& root, const RunData& run);
-/// The fields that may differ between a run's beginning and its end.
+/// Writes the fields that may change between a run's beginning and its end.
 void put_end(hdf5::Group& root, const RunData& run);
 void put_point(hdf5::Group& points, const PointData& point, const PointTables& tables);
 
-[[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< all but the points
+[[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
 
-/// The same of what a summary has (see Depth in reader.hpp); the rest is as in an empty one.
+/// These read only what a summary has (see Depth in reader.hpp); the rest is empty.
 [[nodiscard]] RunData get_header_summary(const hdf5::Group& root, int minor);
 [[nodiscard]] PointData get_point_summary(const hdf5::Group& group, int minor);
 
-/// Writes a calibration into a group that is empty.
+/// Writes a calibration to an empty group.
 void put_calibration(hdf5::Group& group, const CalibrationData& calibration);
 [[nodiscard]] CalibrationData get_calibration(const hdf5::Group& group, int minor);
-/// Bytes that a calibration needs at most, structure by a generous guess.
+/// Returns an upper limit on the bytes of a calibration, with a generous estimate for structure.
 [[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
 
-/// Writes the results of preflight into a group that is empty: a column per field of
+/// Writes the results of preflight to an empty group: a column for each field of
 /// preflight::CheckResult, and the facts.
 void put_preflight(hdf5::Group& group, const PreflightData& preflight);
 [[nodiscard]] PreflightData get_preflight(const hdf5::Group& group, int minor);

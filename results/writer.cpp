@@ -33,8 +33,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part file that has its name while the run file does not name it yet; removed when destroyed
-/// unless it is to be kept.
+/// A part file under its final name that the run file does not refer to yet. The destructor removes
+/// it unless keep() was called.
 class UnnamedPart {
  public:
   explicit UnnamedPart(fs::path path) : path_(std::move(path)) {}
@@ -59,7 +59,8 @@ void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
                       longest));
 }
 
-/// The paths of the parts that the group `points` of a run file names, by the index of the point.
+/// Returns the paths of the parts that the group `points` of a run file refers to, by the index of
+/// the point.
 std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group& points) {
   std::map<int, fs::path> parts;
   for (const std::string& name : points.names()) {
@@ -71,8 +72,8 @@ std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group&
   return parts;
 }
 
-/// Removes the parts of this run that are not in `named`, and warns of other files that have the
-/// name of a part, which stay. Without a `run_id` all are others.
+/// Removes the parts of this run that are not in `named`. Other files that are named like a part
+/// stay, with a warning. Without a `run_id` all files count as others.
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
   std::error_code ignored;
@@ -86,7 +87,7 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
   }
 }
 
-/// A name for the part of a point that nothing has yet: part_path, or that with -2, -3, ...
+/// Returns an unused name for the part of a point: part_path, or that with -2, -3, ...
 fs::path new_part_path(const fs::path& run_file, int index) {
   fs::path path = part_path(run_file, index);
   for (int number = 2; identity_of(path); ++number) {
@@ -97,10 +98,12 @@ fs::path new_part_path(const fs::path& run_file, int index) {
   return path;
 }
 
-/// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
+/// An upper limit on the bytes of a reference to a part, or of a run's end, with a generous
+/// estimate for warnings.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
-/// HDF5 does not always say which file it could not read or write.
+/// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it
+/// could not read or write.
 template <class Work>
 void naming(std::string_view what, const fs::path& path, Work&& work) {
   try {
@@ -111,8 +114,8 @@ void naming(std::string_view what, const fs::path& path, Work&& work) {
   }
 }
 
-/// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it. Its
-/// digest is that of the old content until it is put anew.
+/// Opens a temporary file that holds a whole run file, applies `change` to its root, and closes it.
+/// Its digest is outdated until put_digest() is called.
 template <class Change>
 void change_file(const TemporaryFile& file, Change&& change) {
   naming("write", file.path(), [&] {
@@ -125,7 +128,7 @@ void change_file(const TemporaryFile& file, Change&& change) {
   });
 }
 
-/// Writes a new file into a temporary one: its marks, then what `fill` adds.
+/// Writes a new file to a temporary one: its marks, then what `fill` adds.
 template <class Fill>
 void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
   naming("write", file.path(), [&] {
@@ -139,7 +142,8 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
   });
 }
 
-/// The run file that an earlier launch published, this process its only writer from now on.
+/// Opens the run file that an earlier launch published; from now on this process is its only
+/// writer.
 Descriptor open_published(const fs::path& path) {
   Descriptor file = open_locked(path);
   if (file && owner_may_write(file)) return file;
@@ -151,8 +155,8 @@ Descriptor open_published(const fs::path& path) {
           : fmt::format("cannot continue {}: the file does not exist", path.string()));
 }
 
-/// A damaged file is read for what is left of it, and not written any further. Those from before
-/// there were digests have been read apart by now.
+/// Throws if the file is damaged: such a file may be read, but not continued. Files without a
+/// digest have already been read in a separate process.
 void require_undamaged(const fs::path& path, const Descriptor& file) {
   if (digest_state(file) != DigestState::wrong) return;
   throw base::UsageError(fmt::format(
@@ -161,7 +165,7 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string()));
 }
 
-/// True if a file that another launch may have written is still what was read of it.
+/// True if the file still has the content that was read, since another launch may have written it.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -174,7 +178,7 @@ bool is_unchanged(const hdf5::Group& root, const RunData& read) {
          points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there);
 }
 
-/// Throws where another launch has changed the file after it was read and before it was locked.
+/// Throws where another launch has changed the file between reading and locking it.
 void require_unchanged(const fs::path& path, const RunData& read) {
   bool is_same = false;
   naming("read", path, [&] {
@@ -234,7 +238,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
     }
   }
   header_.points.clear();
-  header_.calibration.reset();  // of points that are about to change
+  header_.calibration.reset();  // it is for points that will change
   header_.complete = false;
   header_.ended.clear();
   std::map<int, fs::path> parts;
@@ -276,13 +280,13 @@ Publish RunWriter::way_to_publish() const {
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
   put_digest(file.descriptor());
-  // Looked at before: once the name is given nothing may fail any more.
+  // This may fail, so it comes before publishing: nothing may fail once the file has its name.
   const FileIdentity next = identity_of(file.descriptor());
   published_ = file.publish(path_, way_to_publish());
   owned_ = next;
   replaced_.reset();
   if (first && if_exists_ == config::IfExists::overwrite) {
-    // Parts of the run that has just been replaced; ours come later.
+    // These are parts of the run that has just been replaced; this run has none yet.
     remove_unnamed_parts(path_, replaced_id_, {});
   }
 }
@@ -291,7 +295,7 @@ template <class Change>
 void RunWriter::commit_change(std::uint64_t room, Change&& change) {
   TemporaryFile next{path_.parent_path()};
   if (published_) {
-    // HDF5 finds its content behind room for a digest wherever that content was before.
+    // HDF5 finds its data after the room for a digest, whether the old file had that room or not.
     next.copy_from(published_, has_digest(published_) ? 0 : digest_block_bytes);
   } else {
     write_header(next);
@@ -327,7 +331,8 @@ void RunWriter::commit(const PointData& point) {
 }
 
 void RunWriter::commit_as_part(const PointData& point, const PointTables& tables) {
-  // The run file first: a part beside somebody else's run file would be taken for one of theirs.
+  // The run file is published first: a part next to another launch's run file would be taken for
+  // one of its parts.
   if (!published_) commit_change(0, [](hdf5::Group&) {});
   const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};

@@ -18,57 +18,58 @@
 
 namespace isoscale::results {
 
-/// Past this size of the run file, points go to part files of their own.
+/// The size of the run file from which points are written to part files.
 inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
-/// Writes a run file point by point (SCHEMA.md). What has the file's name is always complete and
-/// readable: each commit changes a copy, which then takes the name. Nothing has the name before the
-/// first commit, and no temporary file outlives an exception. Used by one process, from one thread;
-/// what it wrote or is going to replace is locked against other writers, and what another one has
-/// put in its place is left alone: the commit throws.
+/// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
+/// and readable: each commit changes a copy, which then replaces it. There is no such file before
+/// the first commit, and no temporary file remains after an exception. It is used by one process,
+/// from one thread. The files that it has written or will replace are locked against other writers.
+/// If another writer has nevertheless replaced the file, it is left alone, and the commit throws.
 class RunWriter {
  public:
-  /// Rehearses the header, so that a file system that cannot hold it is found out before anything
-  /// is measured. `path` has passed check_output with the same `if_exists`. The points, the end and
-  /// the completeness of `header` are not looked at. Throws base::Error, base::UsageError when
-  /// another launch is writing the file.
+  /// Writes the header for a test, so that a file system that cannot hold it is detected before
+  /// measuring. `path` has passed check_output with the same `if_exists`. The points, the end and
+  /// the completeness of `header` are ignored. Throws base::Error, or base::UsageError when another
+  /// launch is writing the file.
   RunWriter(const std::filesystem::path& path, RunData header, config::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
-  /// Goes on with a run file that an earlier launch left: `earlier` is what it holds, and its
-  /// points `again` are taken out of it, to be measured anew. The file is partial from now on and
-  /// has the warnings of `earlier`. Parts of this run that it does not name are removed, those of
-  /// the points `again` once there are new ones or the run ends. What it says of the launch stays.
-  /// Throws base::Error, with the file as it was: base::UsageError when another launch is writing
-  /// it, or has changed it since `earlier` was read.
+  /// Continues a run file of an earlier launch. `earlier` is its content; its points `again` are
+  /// removed from it, to be measured anew. The file becomes partial, and keeps the warnings of
+  /// `earlier` and the facts about the earlier launch. Parts of this run that the file does not
+  /// refer to are removed; parts of the points `again` are removed once there are new ones or the
+  /// run ends. Throws base::Error, with the file unchanged; base::UsageError when another launch is
+  /// writing it, or has changed it since `earlier` was read.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
 
-  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file as it
-  /// was before, when the point contradicts itself, has the index of another, or finds no room.
+  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file
+  /// unchanged, when the point is inconsistent, when its index is already in the file, or when
+  /// there is no space.
   void commit(const PointData& point);
 
   /// Writes the end time, completeness, warnings and calibration of `last`, and the file itself if
   /// it has no points. May be called when a run ends early, with `complete` false.
   void finish(const RunData& last);
 
-  /// A copy in `directory` of what was published last, whatever has become of its name; parts do
-  /// not lie beside it. Null before the first commit. Throws base::Error when there is no room for
-  /// it.
+  /// Returns a copy in `directory` of the file that was published last, whatever happened to its
+  /// name; its parts are not copied. Null before the first commit. Throws base::Error when there is
+  /// no space for it.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
  private:
-  struct Existing {};  ///< a run file is there, to be gone on with
+  struct Existing {};  ///< a run file exists and is to be continued
   RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
             const std::set<int>& again, units::Bytes part_limit);
   void write_header(const TemporaryFile& file) const;
-  /// Copies what is published, changes the copy's root group, publishes it.
+  /// Copies the published file, changes the copy's root group, and publishes the copy.
   template <class Change>
   void commit_change(std::uint64_t room, Change&& change);
   void publish(TemporaryFile& file);
-  /// The way to take the name; throws base::Error when another writer has taken it.
+  /// Returns how to take the name; throws base::Error when another writer has taken it.
   [[nodiscard]] Publish way_to_publish() const;
   void commit_as_part(const PointData& point, const PointTables& tables);
 
@@ -77,11 +78,11 @@ class RunWriter {
   config::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
   std::set<int> committed_;                              ///< indices of the points
-  std::map<int, std::filesystem::path> outdated_parts_;  ///< of points to be measured anew
+  std::map<int, std::filesystem::path> outdated_parts_;  ///< of points that are measured anew
   std::optional<std::string> replaced_id_;               ///< the run that the first commit replaces
-  Descriptor published_;  ///< what was published last; ours even if the name is not any more
+  Descriptor published_;  ///< published last; open even if the name refers to another file
   Descriptor replaced_;   ///< the lock of the file that the first commit replaces
-  std::optional<FileIdentity> owned_;  ///< what may have the name: either of these
+  std::optional<FileIdentity> owned_;  ///< the published or replaced file, which may have the name
 };
 
 }  // namespace isoscale::results

@@ -19,7 +19,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// The share of the traced steps beyond which no rule is asked.
+/// The share of contradicting spans in the traced steps above which no rule judges a point.
 constexpr double most_unaccounted = 0.1;
 
 struct JudgedPoint {
@@ -36,14 +36,14 @@ bool speaks_of(Scope scope, const PointReport& point) {
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
-  // Spans that contradict each other say nothing of where time went.
+  // Spans that contradict each other do not show where time went.
   if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
   auto said = rule.judge_point(subject, rule);
   if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
   return said;
 }
 
-/// Names the faults that were put in on purpose, so that they are not taken for real ones.
+/// Adds the deliberately injected faults to the evidence, so that they are not taken for real ones.
 void add_injections(const PointReport& point, Judgement& said) {
   if (!results::has_label(point.labels, "injected")) return;
   said.evidence.push_back({.what = "injected",
@@ -57,7 +57,7 @@ bool is_replaced(const Rule& rule, const PointSubject& subject) {
   });
 }
 
-/// "2, 4, 8 ranks"; of many only the first.
+/// Returns "2, 4, 8 ranks"; only the first counts of many.
 std::string ranks_text(const std::vector<int>& ranks) {
   constexpr std::size_t most = 4;
   const std::vector<int> shown{
@@ -78,12 +78,13 @@ bool is_more_severe(const auto& a, const auto& b) {
   return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
 
-/// One finding of all points that a rule spoke of: `judged` is not empty, ascending in ranks.
+/// Merges a rule's judgements of several points into one finding. `judged` is not empty and ascends
+/// in ranks.
 Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
   Finding finding{
       .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
-  // Among equal ones that of the most ranks stands for all.
+  // Among equally severe points the one with the most ranks represents them all.
   std::ranges::reverse(judged);
   std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
     return is_more_severe(a.said, b.said);
@@ -103,7 +104,8 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   return finding;
 }
 
-/// `launch`: from 1, of several; 0 = the only one.
+/// Adds the findings about a whole run. `launch` counts from 1 if there are several; 0 means the
+/// only one.
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;
@@ -126,7 +128,7 @@ void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& fin
   }
 }
 
-/// `subjects`: the points of a curve, ascending in ranks.
+/// Adds the findings about a curve. `subjects` are its points, ascending in ranks.
 void add_curve(const std::string& title, const std::vector<PointSubject>& subjects,
                std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
@@ -141,7 +143,7 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
   }
 }
 
-/// Why not all rules look at a point; "" where all do. Points without a result are told of
+/// Returns why some rules do not judge a point; "" if all do. Points without a result are reported
 /// elsewhere.
 std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
@@ -171,7 +173,8 @@ std::size_t place_in_table(const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, {}, place_in_table);
-  // The cost of a fault of hardware may be unknown, but it can be mended: before softer ones.
+  // A hardware fault can be repaired even if its cost is unknown, so it ranks before other findings
+  // of unknown severity.
   const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
     const bool unknown = !a.severity && !b.severity;
@@ -180,7 +183,7 @@ void rank(std::vector<Finding>& findings) {
   });
 }
 
-/// The run that a joined point is of: that of its typical launch. Not owned.
+/// Returns the run of a joined point's typical launch. Not owned.
 const RunReport* run_of(const JoinedCurve& joined, std::size_t at) {
   for (const LaunchPoint& launch : joined.launches[at]) {
     if (launch.point->data == joined.curve.points[at].data) return launch.run;

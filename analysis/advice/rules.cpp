@@ -196,7 +196,7 @@ struct GemmSums {
   std::size_t count = 0;
 };
 
-/// Over the GEMMs of a rank that has solo times.
+/// Adds up the GEMMs of a rank, played alone.
 GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
   GemmSums sums;
   if (solo.rank < 0 || solo.rank >= point.ranks) return sums;
@@ -211,7 +211,8 @@ GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
   return sums;
 }
 
-/// As traced: mean over ranks of what the GEMMs of a step took.
+/// Adds up the GEMMs of all ranks in one traced step; their seconds are means over the traced
+/// steps.
 GemmSums traced_gemms(const PointReport& report) {
   const PointData& point = *report.data;
   const auto seconds = report.op_time.find("gemm");
@@ -264,7 +265,7 @@ std::optional<double> gemm_share(const PointReport& point) {
 }
 
 std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
-  // Without a breakdown nothing was checked to fit together.
+  // Without a breakdown the spans were not checked for contradictions.
   if (!report.breakdown.mean) return std::nullopt;
   GemmSums sums;
   for (const results::SoloTimes& solo : report.data->solo_times) {

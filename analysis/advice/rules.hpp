@@ -15,77 +15,80 @@
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 
-/// The rules of the advice: one table, the facts about points that several rules look at, and the
+/// The rules of the advice: the table of them, facts about points that several rules need, and the
 /// functions that judge.
 namespace isoscale::analysis {
 
-/// A number that a rule compares with; docs/findings.md has it too.
+/// A number that a rule compares with; docs/findings.md lists it too.
 struct Threshold {
   std::string_view what;
   double value = 0;
   Unit unit = Unit::share;
 };
 
-/// A point and what it was measured in. Nothing is owned.
+/// A point with the run and the calibration that it was measured in. Nothing is owned.
 struct PointSubject {
   const results::RunData& run;
   const results::CalibrationData& calibration;
   const PointReport& point;
-  std::optional<double> launch_spread{};  ///< of a point over several launches
+  std::optional<double> launch_spread{};  ///< spread between launches, of a point over several
 };
 
-/// A rule's judgement of one point or run, before points of a curve are put together.
+/// A rule's judgement of one point or run, before the points of a curve are merged.
 struct Judgement {
-  std::optional<double> severity{};  ///< as of a Finding
-  std::optional<double> size{};      ///< likewise: where there is no severity
+  std::optional<double> severity{};  ///< as in Finding
+  std::optional<double> size{};      ///< as in Finding: where there is no severity
   std::string sentence{};            ///< without the rank count
   std::vector<Evidence> evidence{};
   std::string next_step{};
 };
 
-/// Says which points a rule speaks of. Points that failed, were skipped or are known to be wrong
-/// are spoken of by none.
+/// Says which points a rule judges. No rule judges points that failed, were skipped or are known to
+/// be wrong.
 enum class Scope : std::uint8_t {
-  sound,   ///< whose times are the machine's: no label oversubscribed, shared-gpu or injected
-  faults,  ///< those and points with an injected fault, which the rule is to find
+  sound,  ///< points whose times are the machine's: no label oversubscribed, shared-gpu or injected
+  faults,  ///< those and points with an injected fault, which the rule is to detect
   run,     ///< the run as a whole
 };
 
 struct Rule {
   std::string_view name;      ///< "communication-ratio"
-  std::string_view looks_at;  ///< one clause
+  std::string_view looks_at;  ///< one clause on what the rule examines
   std::span<const Threshold> thresholds;
-  std::string_view source;  ///< of the rule and its thresholds: a title, or a page of docs/
+  std::string_view source;  ///< where rule and thresholds come from: a title, a page of docs/
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
-  std::string_view instead_of{};  ///< the rule that is silent where this one speaks; "" = none
-  /// One of them, by scope; the other is null.
+  std::string_view instead_of{};  ///< the rule that this one replaces where both apply; "" = none
+  /// The function that judges, by scope: one of these is set, the other is null.
   std::optional<Judgement> (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;
   std::optional<Judgement> (*judge_run)(const RunReport& run, const Rule& rule) = nullptr;
 };
 
-/// All of them; the one table.
+/// Returns the table of all rules.
 [[nodiscard]] std::span<const Rule> rules();
 
-/// The value of a rule's threshold. Throws std::out_of_range for one that it has not.
+/// Returns the value of a rule's threshold. Throws std::out_of_range if the rule has none of that
+/// name.
 [[nodiscard]] double threshold_of(const Rule& rule, std::string_view what);
 
-/// An option as text; "" where the workload has none of that name.
+/// Returns an option as text; "" where the workload has none of that name.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
-/// An option, or a number of the model, as a whole number of at least 1; absent where it is none.
+/// Returns an option, or a number of the model, as a whole number of at least 1; absent if it is
+/// not one.
 [[nodiscard]] std::optional<double> count_option(const results::PointData& point,
                                                  const std::string& key);
 [[nodiscard]] std::optional<double> model_number(const results::PointData& point,
                                                  const std::string& key);
 
-/// Adds up what communicates along an axis, by itself or with others; seconds of the traced step.
+/// Adds up the communication along an axis, alone or together with other axes; seconds of the
+/// traced step.
 [[nodiscard]] Breakdown communication_along(const BreakdownResult& breakdown, mesh::Axis axis);
 
-/// The part of the traced step that GEMMs take on an average rank; absent without traces.
+/// Returns the share of the traced step that GEMMs take on an average rank; absent without traces.
 [[nodiscard]] std::optional<double> gemm_share(const PointReport& point);
 
 /// FLOP/s of the point's GEMMs played without communication, over the traced ranks that have solo
-/// times; of a point without these, as traced (absent too where nothing was).
+/// times. A point without solo times has the rate as traced, or none if nothing was traced.
 struct GemmSpeed {
   double rate = 0;         ///< FLOP/s of one rank
   double flop_of_one = 0;  ///< mean over GEMMs
@@ -93,11 +96,12 @@ struct GemmSpeed {
 };
 [[nodiscard]] std::optional<GemmSpeed> gemm_speed(const PointReport& point);
 
-/// "rank 3 (node17)", MPI's rank of a rank of the point; without the host where it is not known.
+/// Returns "rank 3 (node17)": MPI's rank of a rank of the point; without the host where it is not
+/// known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 
-/// Says what to try against transfers along `axis` that nothing hides, by what travels there
+/// Returns advice against exposed transfers along `axis`, by what is transferred there
 /// (docs/strategies/): at most three clauses, each an option that the point's workload has and does
 /// not use yet, or another mesh. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);

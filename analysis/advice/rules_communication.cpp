@@ -14,7 +14,7 @@
 #include "analysis/advice/rules.hpp"
 #include "units/text.hpp"
 
-/// Rules about collectives and what hides them, and advice against transfers that nothing hides.
+/// Rules about collectives and their overlap, and advice against exposed transfers.
 namespace isoscale::analysis {
 namespace {
 
@@ -23,7 +23,7 @@ using Clauses = std::vector<std::string>;
 
 constexpr int most_clauses = 3;
 
-/// True if the groups of an axis leave their nodes, as far as it is known.
+/// True if the groups of an axis are known to span nodes.
 bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
   if (!point.nodes) return false;
   const auto at = point.nodes->axes.find(axis);
@@ -31,7 +31,7 @@ bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
          (at->second == mesh::Reach::inter_node || at->second == mesh::Reach::mixed);
 }
 
-/// Advice for axes whose traffic is that of every layer: it belongs on the fastest links.
+/// Returns advice for an axis that communicates in every layer: it belongs on the fastest links.
 std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
   const std::string_view name = mesh::name(axis);
   return leaves_nodes(point, axis)
@@ -41,7 +41,8 @@ std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
 
 bool is_on(const PointData& point, const char* option) { return option_of(point, option) == "on"; }
 
-/// The axes of a grid of tiles carry halos, whose share falls with the tile.
+/// Returns advice for the axes of a grid of tiles, which exchange halos; their share falls as the
+/// tile grows.
 Clauses for_halos(const PointData& point) {
   Clauses clauses;
   if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
@@ -49,13 +50,14 @@ Clauses for_halos(const PointData& point) {
   return clauses;
 }
 
-/// Activations, in every layer.
+/// Returns advice for tp, which communicates activations in every layer.
 Clauses for_tp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
   const bool splits = is_on(point, "ring") || count_option(point, "chunks").value_or(1) > 1;
-  // A cast to fp8 measures whole tensors, experts take them whole: parts are refused there.
+  // Splitting is refused in two cases: the cast to fp8 measures whole tensors, and experts take
+  // whole tensors.
   const bool may_split = point.dtype != "fp8" && count_option(point, "experts").value_or(0) < 1;
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
@@ -69,13 +71,14 @@ Clauses for_tp(const PointReport& report) {
   return clauses;
 }
 
-/// Keys and values, hidden under scores whose work grows with the square of a part's length.
+/// Returns advice for cp, which sends keys and values. Scores hide these: their work grows with the
+/// square of a part's length.
 Clauses for_cp(const PointReport& report) {
   return {smaller_groups(report, mesh::Axis::cp),
           "longer parts of the sequence hide the ring: a model with a longer sequence"};
 }
 
-/// Tokens to their experts and back.
+/// Returns advice for ep, which sends tokens to their experts and back.
 Clauses for_ep(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -89,7 +92,8 @@ Clauses for_ep(const PointReport& report) {
   return clauses;
 }
 
-/// Gradients, once a step; with zero=2 once a microbatch, with zero=3 weights as well.
+/// Returns advice for dp, which reduces gradients once a step; with zero=2 once a microbatch, with
+/// zero=3 it gathers weights as well.
 Clauses for_dp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -112,7 +116,7 @@ Clauses for_dp(const PointReport& report) {
   return clauses;
 }
 
-/// Activations of microbatches, from stage to stage.
+/// Returns advice for pp, which sends activations of microbatches from stage to stage.
 Clauses for_pp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -160,9 +164,9 @@ namespace {
 using program::OpKind;
 using results::PointData;
 
-constexpr int parts_of_bucket = 4;  ///< that one bucket is to be cut into
+constexpr int parts_of_bucket = 4;  ///< the number of parts that the advice cuts one bucket into
 
-/// The axis along which most is transferred or waited for; absent where no time was.
+/// Returns the axis with the most transfer and wait time; absent if there is none.
 std::optional<mesh::Axis> busiest_axis(const BreakdownResult& breakdown) {
   std::optional<mesh::Axis> busiest;
   double most = 0;
@@ -179,12 +183,13 @@ std::optional<mesh::Axis> busiest_axis(const BreakdownResult& breakdown) {
 /// The gradient reductions of a rank.
 struct Buckets {
   std::size_t count = 0;
-  double bytes = 0;    ///< of all
+  double bytes = 0;    ///< sum over all buckets
   double largest = 0;  ///< bytes
   OpKind op = OpKind::all_reduce;
 };
 
-/// Gives those of the rank that has most; the stages of a pipeline differ.
+/// Returns the reductions of the rank that has the most bytes, since the stages of a pipeline
+/// differ.
 Buckets buckets_of(const PointData& point) {
   Buckets most;
   for (const program::Outline& outline : point.outline.outlines) {
@@ -203,8 +208,8 @@ Buckets buckets_of(const PointData& point) {
   return most;
 }
 
-/// The curve of the library for that op among so many members with a latency and a bandwidth, of
-/// the point's nodes where there is one; null without. Not owned.
+/// Returns the library's curve for this op and this number of members that has a latency and a
+/// bandwidth, preferably over as many nodes as the point has; null if there is none. Not owned.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
@@ -219,14 +224,15 @@ const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind o
 
 std::string bytes_text(double bytes) { return value_text({.unit = Unit::bytes, .value = bytes}); }
 
-/// "64MiB", as --set takes it: whole MiB or KiB, rounded up.
+/// Returns "64MiB", the form that --set takes: whole MiB or KiB, rounded up.
 std::string size_option(double bytes) {
   constexpr double kib = 0x1p10, mib = 0x1p20;
   if (bytes >= mib) return fmt::format("{:.0f}MiB", std::ceil(bytes / mib));
   return fmt::format("{:.0f}KiB", std::max(1.0, std::ceil(bytes / kib)));
 }
 
-/// True if collectives have a stream on which nothing computes, along these axes of more than one.
+/// True if collectives along these axes (those of extent above one) have a stream on which nothing
+/// computes.
 bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   for (const program::Outline& outline : point.outline.outlines) {
     std::set<program::StreamId> computing, reducing;
@@ -242,7 +248,7 @@ bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   return false;
 }
 
-/// Reads what a run says of how it was played that can remove overlap.
+/// Returns the setting of CUDA_DEVICE_MAX_CONNECTIONS, which can prevent overlap.
 std::string connections_of(const results::RunData& run) {
   for (const auto& [key, value] : run.environment) {
     if (key == "CUDA_DEVICE_MAX_CONNECTIONS") return value;
@@ -364,7 +370,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
   const double exposed =
       communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
   const auto* const curve = curve_for(subject, buckets.op);
-  // Each part is to be no more latency than transfer.
+  // Each part should be large enough that its latency does not exceed its transfer time.
   const double least = curve != nullptr
                            ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
                            : threshold_of(rule, "bucket");

@@ -22,7 +22,8 @@ namespace {
 
 using results::PointData;
 
-/// The rate that the calibration reached at the shape whose FLOP are nearest; absent without any.
+/// Returns the rate that the calibration reached at the shape with the nearest FLOP; absent without
+/// any.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;
@@ -45,7 +46,7 @@ std::string larger_gemms(const PointData& point) {
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
-/// FLOP/s over bytes/s of a GPU by its datasheet; absent where either is not known.
+/// Returns FLOP/s over bytes/s of a GPU by its datasheet; absent where either is not known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
   const Datasheet* const sheet = facts == nullptr ? nullptr : datasheet_of(*facts);
@@ -56,7 +57,8 @@ std::optional<double> flop_per_byte(const PointSubject& subject) {
 
 double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 2; }
 
-/// By how much the GEMMs could be faster, as a share of the step; absent without a ceiling.
+/// Returns the share of the step that GEMMs at the ceiling's rate would save; absent without a
+/// ceiling.
 std::optional<double> lost_in_gemms(const PointSubject& subject) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
@@ -66,7 +68,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Highest SM clock of a rank's GPU that its facts tell.
+/// Returns the highest SM clock of a rank's GPU that its facts state.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;
@@ -75,11 +77,11 @@ std::optional<double> highest_clock(const PointSubject& subject, int rank) {
                                                               : std::optional{found->second};
 }
 
-/// The most frequent reason of all devices.
+/// The most frequent throttle reason over all devices.
 struct Worst {
   const results::DeviceSeries* series = nullptr;
   HeldDown held{};
-  std::size_t devices = 0;  ///< that any was given for
+  std::size_t devices = 0;  ///< number of devices with any reason
 };
 
 Worst worst_of(const PointData& point) {
@@ -99,8 +101,8 @@ Worst worst_of(const PointData& point) {
   return worst;
 }
 
-/// The fewest microbatches whose bubble is no more than `share`: the idle time does not change with
-/// their number, so idle / work goes with 1 / m.
+/// Returns the fewest microbatches whose bubble is no more than `share`. The idle time does not
+/// depend on their number m, so idle / work goes with 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;
@@ -137,7 +139,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   }
   const double reached = speed->rate / ceiling->rate;
   const auto here = rate_at(subject.calibration, *ceiling, speed->flop_of_one);
-  // Where shapes of this size can be fast, size is not what slows them.
+  // If shapes of this size can be fast, their size is not the cause.
   const bool can_be_fast =
       here && *here > threshold_of(rule, "ceiling at this size") * ceiling->rate;
   if (!(reached < threshold_of(rule, "of the ceiling")) || can_be_fast) return std::nullopt;
@@ -149,7 +151,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
     said.sentence += ": they may be too small";
     return said;
   }
-  // A model this small cannot do better than GEMMs of its size: only what is lost beyond counts.
+  // A model this small cannot do better than GEMMs of its size, so only the loss beyond that
+  // counts.
   said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
                                units::format_percent(speed->rate / *here));
@@ -198,7 +201,8 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
                    {.what = "tokens of a microbatch", .unit = Unit::count, .value = tokens}};
   said.next_step =
       fmt::format("larger --set microbatch (now {:.0f}) as far as memory allows", *microbatch);
-  // 2 m n k FLOP over the bytes of a k x n weight, m rows: 2 m / element bytes at the most.
+  // A product of m rows with a k x n weight has 2 m n k FLOP over the weight's bytes: an intensity
+  // of at most 2 m / element bytes.
   const auto machine = flop_per_byte(subject);
   const double intensity = 2 * tokens / bytes_of_element(point.dtype);
   if (machine && intensity < *machine) {
@@ -269,7 +273,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   if (!formula || !microbatches) return std::nullopt;
   const double most = threshold_of(rule, "bubble"), bubble = *formula;
   if (!(bubble > most)) return std::nullopt;
-  // Interleaved takes them in turns of pp.
+  // The interleaved schedule needs a multiple of pp microbatches.
   const double turn = schedule == "interleaved" ? point.mesh.pp : 1;
   const double enough = std::ceil(microbatches_for(bubble, *microbatches, most) / turn) * turn;
   Judgement said{.severity = bubble};

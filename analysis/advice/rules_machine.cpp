@@ -45,7 +45,7 @@ std::string and_more(std::size_t others, std::string_view noun) {
   return fmt::format(" ({} more {})", others, base::plural(others, noun));
 }
 
-/// "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
+/// Returns "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
 std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
   constexpr std::size_t most = 3;
   if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
@@ -62,13 +62,15 @@ Evidence in_full(const NamedCause& cause) {
   return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
-/// The part of the step that what takes `factor` times as long could do without.
+/// Returns the share of the step that would be saved if a part of it (`share`) did not take
+/// `factor` times as long as it should.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
 }
 
-/// Compute of that rank as a share of its step, of an average one where it was not traced.
+/// Returns the compute time of a rank as a share of its step; that of an average rank if this one
+/// was not traced.
 std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
@@ -83,7 +85,7 @@ bool is_slow(const PointReport& point, int rank) {
                              [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-/// Warnings and allowed stops of these checks, in the order of the names.
+/// Returns the warnings and allowed stops of these checks, in the order of the names.
 std::vector<const CheckResult*> warnings_of(const results::RunData& run,
                                             std::span<const std::string_view> names) {
   std::vector<const CheckResult*> found;
@@ -127,7 +129,8 @@ bool has_no_link(const results::RankFacts& facts) {
   return links != facts.number.end() && links->second == 0 && sheet != nullptr && sheet->link;
 }
 
-/// Nodes with several GPUs of a model that has NVLink, and none of its links active; one host each.
+/// Returns one host for each node on which several ranks have a GPU of a model with NVLink but no
+/// active link.
 std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   std::map<int, std::vector<const results::RankFacts*>> of_node;
   for (const results::RankFacts& facts : run.rank_facts) of_node[facts.node].push_back(&facts);
@@ -140,7 +143,7 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// Pairs of the class, and the medians of it and of its NVLink like.
+/// The pairs over PCIe, and the like pairs over NVLink.
 struct Classes {
   const ClassReport* pcie = nullptr;
   const ClassReport* nvlink = nullptr;
@@ -198,7 +201,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
   Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
-  // The cause that names what all slow links share, where there is one.
+  // If all slow links share something, the last cause names it.
   const NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
   said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
@@ -217,7 +220,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   const bool divided = cause != nullptr;
   if (!divided) cause = largest(causes_of(subject.point, "waiting"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
-  // That it is slow says why already.
+  // Another rule already reports that this rank is slow, which explains the waiting.
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom =
       cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
@@ -248,7 +251,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
-  // That launches differ is another rule's.
+  // Another rule reports differences between launches.
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
   }

@@ -30,14 +30,14 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Notes say what the replays of a point's steps could not know.
+/// Notes on the replays of a point's steps: their assumptions, and why they failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks that were given the op times of like ones
-  std::string failure;    ///< why there is none; "" when there is
+  std::string failure;    ///< why there is no replay; "" when there is
 };
 
-/// Says in sentences, for BreakdownResult::missing, what could not be known; "" when all could.
-/// `step` is in seconds.
+/// Returns sentences on what could not be determined, for BreakdownResult::missing; "" when all
+/// could. `step` is in seconds.
 std::string missing_text(const results::PointData& point, const TracedSteps& steps,
                          const ReplayNotes& replay, double step) {
   std::string text;
@@ -70,7 +70,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
-  constexpr double visible = 0.01;  // of a step: what a table of percents can show
+  constexpr double visible = 0.01;  // share of a step: the least that a table of percents shows
   if (steps.clock_error > visible * step) {
     say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
                     units::format(units::Seconds{steps.clock_error})));
@@ -78,13 +78,13 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   return text;
 }
 
-/// Waiting that is not bubble, of ops whose causes are known: how much in all, and how much of it
-/// is noise.
+/// Waiting that is not bubble, in ops whose causes of waiting are known: the total, and the part of
+/// it that is noise.
 struct Waiting {
   double known = 0, noise = 0;
 };
 
-/// One traced step, all ranks.
+/// The sums over all ranks of one traced step.
 struct StepResult {
   explicit StepResult(const Layers& layers) : places(layers) {}
 
@@ -186,11 +186,12 @@ class StepSplit {
   const Layers& layers_;
   std::vector<double> noise_shares_;  ///< by instance; empty = not known
   std::vector<Nanoseconds> idle_;     ///< by rank, on a free network
-  std::vector<OpShare> shares_;       ///< of the rank under way
+  std::vector<OpShare> shares_;       ///< of the rank that is being split
   StepResult result_;
 };
 
-/// `noise_shares`: by instance, see WaitCauses; empty where that is not known.
+/// Splits one traced step over its ranks. `noise_shares` is by instance (see
+/// WaitCauses::noise_shares); empty where these are not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       std::vector<double> noise_shares) {
@@ -225,7 +226,7 @@ LargestUnexplained describe(const results::PointData& point, const TracedStep& s
   return largest;
 }
 
-/// The results of all steps, put together.
+/// Merges the results of all steps.
 class Merge {
  public:
   Merge(const results::PointData& point, const Condensed& condensed, const TracedSteps& steps,
@@ -282,11 +283,13 @@ class Merge {
   }
 
  private:
-  /// Waiting whose causes are not known is divided like the rest.
+  /// Divides the waiting into imbalance and noise. Waiting of unknown cause is divided in the same
+  /// proportion.
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    // Few instances give any share; between 0 and 1 only what is averaged over many is unbiased.
+    // A share from few instances may be anything: it is unbiased only on average over many, before
+    // it is clamped to 0 to 1.
     constexpr std::size_t fewest_instances = 20;
     std::optional<double> share = noise_share(point_.op_sums);
     if (waiting_.known > 0 && causes.instances() >= fewest_instances) {
@@ -297,7 +300,7 @@ class Merge {
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// The time that would be idle were all ranks alike; no more than the bubble that was.
+  /// Returns the time that ranks would be idle if all were alike; at most the measured bubble.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
       const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);
@@ -305,11 +308,11 @@ class Merge {
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
     } catch (const base::Error&) {
-      return std::nullopt;  // the programs do not play, as the other replay has said
+      return std::nullopt;  // the programs do not play to their end, as in the other replay
     }
   }
 
-  /// Without them there is nothing to be bubble.
+  /// True if the point's programs have exchanges between stages; without these there is no bubble.
   [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
       return std::ranges::any_of(

@@ -14,12 +14,13 @@
 #include "results/run_data.hpp"
 #include "units/quantity.hpp"
 
-/// Where the time of a traced step went, by DESIGN: exclusive categories in this priority.
+/// Divides the time of a traced step into exclusive categories, in the order of priority of
+/// docs/numbers.md.
 namespace isoscale::analysis {
 
 struct TracedSteps;
 
-/// Seconds, mean over ranks (and over traced steps); sums to `step`.
+/// Seconds, mean over ranks (and over traced steps). The categories sum to `step`.
 struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
@@ -39,16 +40,16 @@ struct LargestUnexplained {
   std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
 };
 
-/// The reasons why ranks waited: `wait` of the mean, divided.
+/// The wait time of the mean, divided by its cause.
 struct WaitSplit {
-  double imbalance = 0;  ///< seconds; the same ranks come late in every step
-  double noise = 0;      ///< seconds; now one, now another
+  double imbalance = 0;  ///< seconds; the same ranks are late in every step
+  double noise = 0;      ///< seconds; different ranks are late in different steps
 };
 
-/// Whom ranks waited for in collectives.
+/// The waiting in collectives that each rank caused by coming last.
 struct CausedWait {
-  std::vector<double> of_rank;     ///< seconds a step, added up over those that waited; by rank
-  std::vector<int> steps_as_last;  ///< in how many traced steps most of the waiting was for it
+  std::vector<double> of_rank;     ///< seconds per step, summed over the ranks that waited; by rank
+  std::vector<int> steps_as_last;  ///< traced steps in which the rank caused most of the waiting
 };
 
 struct BreakdownResult {
@@ -56,47 +57,52 @@ struct BreakdownResult {
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
   double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
-  std::string missing;     ///< what could not be said, and why; "" when all could
+  std::string missing;     ///< what is not known, and why; "" when all is
 
-  /// The mean once more, by where in the program the time went; `other` is of no place, and `step`
-  /// what the place has of the step.
+  /// The mean divided by place in the program. `other` belongs to no place, and `step` is the time
+  /// of the place in a step.
   std::map<program::Phase, Breakdown> by_phase;
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
-  std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication alone
+  std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication only
   std::optional<LargestUnexplained> largest;   ///< absent where nothing is unexplained
-  /// Absent where waits are not all known, and where there are too few to tell: below two traced
-  /// steps, or twenty collectives and pairs of exchanges whose members waited and six steps of op
-  /// sums.
+  /// Absent where not all waits are known, and where there are too few: fewer than two traced
+  /// steps, or both fewer than twenty collectives and pairs of exchanges whose members waited and
+  /// fewer than six steps of op sums.
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
   std::optional<double> free_network_step;  ///< seconds; the replay's step, mean over steps
   std::size_t steps = 0;                    ///< traced steps that count
-  double slowest_step = 0;                  ///< seconds, of the slowest rank; mean over them
-  /// True if wait (bubble) is all that there was; else it is what is certain, and the rest is part
-  /// of transfer (of wait).
+  double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
+  /// True if `wait` (`bubble`) is complete. Otherwise it holds only what is certain, and the rest
+  /// is counted as transfer (as wait).
   bool wait_known = true, bubble_known = true;
-  /// The part of the bubble that the schedule asks for among ranks that are all alike; mean over
+  /// The part of the bubble that the schedule itself causes when all ranks are alike; mean over
   /// ranks.
   std::optional<double> schedule_bubble;
-  /// Seconds; no wait below it was counted. Absent where some rank's clock is not aligned at all.
+  /// Seconds; shorter waits were not counted. Absent where the clock of some rank is not aligned.
   std::optional<double> clock_error;
 };
 
-/// compute: a compute op runs. copies: a Copy and no compute. transfer, wait, bubble: a
-/// communication op of this rank runs and nothing above. Of a collective, until its last member has
-/// arrived is wait, the rest transfer. Of an exchange, until the partner has arrived is
-/// late-partner time; per rank, min(that, idle time of the free-network replay with this step's
-/// measured op times) is bubble and the rest wait. gap: nothing of this rank runs although an op is
-/// yet to begin. other: what the sum leaves, such as time after the last op, or that spans claim
-/// although they cannot have run (before the previous op of their stream or an op they wait for had
-/// ended); time that spans claim outside of their step is in a category, so other shrinks.
-/// `unaccounted` counts both as positive. Members that were not traced, or whose clocks are not
-/// aligned, are named in `missing`; lateness below the error of the clocks is not counted.
+/// Divides the traced steps of a point by these definitions.
+///   compute: a compute op runs.
+///   copies: a Copy op runs and no compute op.
+///   transfer, wait, bubble: a communication op of this rank runs and neither of the above. In a
+///     collective, the time until its last member has arrived is wait, the rest transfer. In an
+///     exchange, the time until the partner has arrived is late-partner time; per rank,
+///     min(late-partner time, idle time of the free-network replay with this step's measured op
+///     times) is bubble and the rest wait.
+///   gap: nothing of this rank runs although an op is yet to begin.
+///   other: the step less all of the above, such as time after the last op, or time that spans
+///     claim although they cannot have run (before the previous op of their stream or an op they
+///     wait for had ended). Time that spans claim outside of their step is in a category, so it
+///     makes `other` smaller.
+/// `unaccounted` counts both of these as positive. Members that were not traced, or whose clocks
+/// are not aligned, are named in `missing`; lateness below the error of the clocks is not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// The same from steps at hand, which are those of `point`.
+/// Divides traced steps that are already at hand. `traced` holds those of `point`.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
-/// Converts a time of a trace to the seconds that breakdowns have.
+/// Converts a time of a trace to seconds, the unit of breakdowns.
 inline double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
 }  // namespace isoscale::analysis

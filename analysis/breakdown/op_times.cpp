@@ -27,8 +27,8 @@ namespace {
 using program::OpKind;
 using results::CalibrationCurve;
 
-/// Calls visit(outline, trace) for each rank of each traced step that counts and is sound; gives
-/// how many these were.
+/// Calls visit(outline, trace) for each rank of each traced step that counts and has a usable
+/// trace; returns the number of calls.
 template <class Visit>
 std::size_t for_each_trace(const results::PointData& point, Visit&& visit) {
   std::size_t traces = 0;
@@ -61,14 +61,15 @@ bool has_transfer(OpKind op) {
   return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
 }
 
-/// Finds the curve that stands for a group, once for each.
+/// Finds the calibration curve for a group, and searches once for each group.
 class Curves {
  public:
   Curves(const results::RunData& run, const results::PointData& point,
          const results::CalibrationData& calibration)
       : run_(run), point_(point), calibration_(calibration) {}
 
-  /// Null where none does, or several link classes do. Not owned.
+  /// Returns null where there is no such curve, or where there are some of several link classes.
+  /// Not owned.
   const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
     const int colour = mesh::group_colour(point_.mesh, rank, axes);
     const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
@@ -102,7 +103,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
   const program::Outline& outline = point.outline.of(rank);
   const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
   const auto& waits = step.waits[static_cast<std::size_t>(rank)];
-  std::map<mesh::AxisSet, bool> known;  // whether all members of the rank's group are
+  std::map<mesh::AxisSet, bool> known;  // whether all members of the rank's group have known waits
   for (std::size_t at = 0; at < outline.ops.size(); ++at) {
     const program::OutlineOp& op = outline.ops[at];
     if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
@@ -121,7 +122,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
   }
 }
 
-/// A count of what is in a file: 0 where it is no number of at least 1.
+/// Returns an option that is a count; 0 where it is not a number of at least 1.
 int count_of(const results::PointData& point, const std::string& key) {
   const auto found = point.options.find(key);
   if (found == point.options.end()) return 0;
@@ -217,10 +218,10 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
   if (traced.steps.empty() || calibration.curves.empty()) return {};
   Curves curves{run, point, calibration};
   std::map<Kind, Sums> sums;
-  double steps = 0;  // of all ranks
+  double steps = 0;  // traced steps, summed over ranks
   for (const TracedStep& step : traced.steps) {
     for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      // Without waits, when the last partner came is not known.
+      // Without waits, the arrival of the last partner is not known.
       if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
       add_rank(point, step, static_cast<int>(rank), curves, sums);
       ++steps;
@@ -254,7 +255,7 @@ std::optional<double> formula_bubble(const results::PointData& point) {
   if (row->schedule == workloads::stack::Schedule::interleaved) {
     pipeline.chunks = std::max(1, count_of(point, "v"));
   }
-  const double idle = workloads::stack::ideal_bubble(pipeline);  // over the work
+  const double idle = workloads::stack::ideal_bubble(pipeline);  // relative to the work
   return idle / (1 + idle);
 }
 

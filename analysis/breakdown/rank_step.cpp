@@ -18,8 +18,8 @@ using program::OpKind;
 using timeline::Interval;
 using units::Nanoseconds;
 
-/// In order of priority; what comes first has the moment. What contradicts itself comes before all:
-/// no category may cover it up.
+/// The kinds of claims on a moment, in order of priority: the first one gets it. Contradicting
+/// spans come first so that no category hides them.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {
@@ -30,7 +30,7 @@ struct Segment {
 
 constexpr Nanoseconds never{std::numeric_limits<std::int64_t>::max()};
 
-/// The claims of the ops of one stream: one after the other, each once the one before has ended.
+/// The claims of the ops of one stream, in order and without overlap.
 using Lane = std::vector<Segment>;
 
 Claim claim_of(OpKind kind) {
@@ -38,7 +38,7 @@ Claim claim_of(OpKind kind) {
   return kind == OpKind::copy ? Claim::copies : Claim::compute;
 }
 
-/// The lanes of a step: one per stream that has ops, and one of what cannot be.
+/// The lanes of a step: one for each stream that has ops, and one for spans that cannot have run.
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,
@@ -78,7 +78,7 @@ class Lanes {
     if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
-    if (begin == span.end) {  // it takes no time, but what comes before it is a gap
+    if (begin == span.end) {  // it takes no time, but the idle time before it is a gap
       lane.push_back({begin, span.end, number, claim});
       return;
     }
@@ -98,12 +98,12 @@ class Lanes {
   const program::Outline& outline_;
   Streams streams_;
   std::vector<Lane> lanes_;
-  /// Per stream, when its first k + 1 ops had all ended.
+  /// For each stream and k: the time by which its first k + 1 ops had all ended.
   std::array<std::vector<Nanoseconds>, program::max_streams> ended_;
   std::vector<Interval> impossible_;
 };
 
-/// Goes through the lanes side by side, from one change to the next.
+/// Goes through all lanes at once in time order, from one change to the next.
 class Sweep {
  public:
   Sweep(const std::vector<Lane>& lanes, const timeline::StepTrace& trace,
@@ -125,10 +125,10 @@ class Sweep {
   }
 
  private:
-  /// Who has the time from now on, and until when nothing changes.
+  /// The claim that gets the time from now on, and the time of the next change.
   struct Moment {
     const Segment* owner = nullptr;     ///< null: nothing runs
-    const Segment* upcoming = nullptr;  ///< the next to begin, where nothing runs
+    const Segment* upcoming = nullptr;  ///< the next to begin, if nothing runs
     Nanoseconds until = never;
   };
 
@@ -142,7 +142,7 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        if (segment.claim == Claim::impossible) continue;  // it says nothing of what was to begin
+        if (segment.claim == Claim::impossible) continue;  // it does not tell which op was to begin
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
         }
@@ -170,7 +170,7 @@ class Sweep {
     result_.unaccounted += outside(time);
   }
 
-  /// Communication that runs behind the owner of this time.
+  /// Adds the communication that runs during this time, hidden by the time's owner.
   void hide(const Interval& time) {
     bool any = false;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -222,7 +222,7 @@ class Sweep {
   const std::vector<Lane>& lanes_;
   Interval step_;
   std::vector<OpShare>& shares_;
-  std::vector<std::size_t> next_;  ///< by lane, the segment that runs or comes
+  std::vector<std::size_t> next_;  ///< by lane, the segment that runs or is next
   std::uint32_t last_ = 0;
   RankStep result_;
 };
@@ -284,7 +284,7 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
       }
       continue;
     }
-    // Most ops are of this kind, so only what they can add is added.
+    // Most ops are of this kind, so for speed only the parts that they can have are added.
     const auto busy = at.kind == OpKind::copy ? &Breakdown::copies : &Breakdown::compute;
     const double own = seconds(shares[op].own), gap = seconds(shares[op].gap);
     for (Breakdown* const sum : {&phase, &layer}) {

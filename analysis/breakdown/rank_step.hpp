@@ -17,45 +17,46 @@
 /// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
 namespace isoscale::analysis {
 
-/// The exclusive share that one op has of a step on its rank.
+/// The exclusive share of one op in a step on its rank.
 struct OpShare {
   units::Nanoseconds own;      ///< compute, copies or transfer, by the op's kind
-  units::Nanoseconds waiting;  ///< of communication: for its last partner
-  units::Nanoseconds hidden;   ///< of communication: while compute or copies ran
+  units::Nanoseconds waiting;  ///< of communication: time until its last partner arrived
+  units::Nanoseconds hidden;   ///< of communication: time while compute or copies ran
   units::Nanoseconds gap;      ///< nothing ran, and this op was the next to begin
 };
 
 /// A stretch of a step that no category explains.
 struct Unexplained {
   units::Nanoseconds begin, length;
-  std::uint32_t after = 0;  ///< op that ended last before it; of no meaning when nothing had
+  std::uint32_t after = 0;  ///< op that ended last before it; unused if none had
 };
 
-/// The exclusive parts of one step on one rank. `late` is what becomes bubble or wait.
+/// The exclusive parts of one step on one rank. `late` is later divided into bubble and wait.
 struct RankStep {
   units::Nanoseconds compute, copies, transfer;
-  units::Nanoseconds wait;  ///< in collectives, for their last member
-  units::Nanoseconds late;  ///< in exchanges, for their partners, and nothing above
+  units::Nanoseconds wait;  ///< in collectives: time until the last member arrived
+  units::Nanoseconds late;  ///< in exchanges: time until the partner arrived, and nothing above
   units::Nanoseconds gap, step;
   units::Nanoseconds hidden;         ///< communication while compute or copies ran
   units::Nanoseconds hidden_copies;  ///< copies while compute ran
-  units::Nanoseconds unaccounted;    ///< in no category, or in one outside of the step
+  units::Nanoseconds unaccounted;    ///< in no category, or in one but outside of the step
   Unexplained largest;               ///< the longest stretch in no category
 };
 
 enum class Streams : std::uint8_t { as_written, folded };
 
 /// Splits a step so that each moment is counted once, by the priority compute, copies, transfer,
-/// wait, late; of ops of one priority the one on the lowest stream has it. gap: nothing runs, but
-/// an op is yet to begin. Time in which a span cannot have run (before the previous op of its
-/// stream, or an op that it waits for, had ended) and what follows the last op are in none.
-/// `waits[op]`: how long op waited for its last partner. `trace` has passed check_trace. `shares`
-/// gets one entry per op.
+/// wait, late; among ops of one priority the one on the lowest stream gets it. gap: nothing runs,
+/// but an op is yet to begin. Two times are in no category: time in which a span cannot have run
+/// (before the previous op of its stream, or an op that it waits for, had ended), and time after
+/// the last op. `waits[op]` is how long an op waited for its last partner. `trace` has passed
+/// check_trace. `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, Streams streams,
                              std::vector<OpShare>& shares);
 
-/// Layers numbers the layers of the model that the ops of the outlines belong to.
+/// Numbers the layers of the model that the outlines' ops belong to; the number is the layer's
+/// slot.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);
@@ -74,13 +75,13 @@ class PlaceSums {
  public:
   explicit PlaceSums(const Layers& layers);
 
-  /// Adds one rank's step. `bubble_share` is the share of its `late` that is bubble.
+  /// Adds one rank's step. `bubble_share` is the share of `late` that is bubble.
   void add(const program::Outline& outline, std::span<const std::uint32_t> layer_slots,
            std::span<const OpShare> shares, double bubble_share);
   void add(const PlaceSums& more);
 
-  /// Divided by `count`, into the maps of `result`; places without time are left out, and so are
-  /// axes of extent 1 in `mesh`.
+  /// Writes the sums, divided by `count`, to the maps of `result`. Places without time are left
+  /// out, and so are axes of extent 1 in `mesh`.
   void write(double count, const mesh::Shape& mesh, BreakdownResult& result) const;
 
  private:

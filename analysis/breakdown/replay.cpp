@@ -28,7 +28,7 @@ using program::Outline;
 using program::OutlineOp;
 using units::Nanoseconds;
 
-/// Ops that some other op waits for, by program order.
+/// Returns, in program order, which ops some other op waits for.
 std::vector<bool> awaited_ops(const program::Outline& outline) {
   std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
   std::vector<bool> awaited(outline.ops.size());
@@ -42,10 +42,10 @@ std::vector<bool> awaited_ops(const program::Outline& outline) {
   return awaited;
 }
 
-/// Coordinates that are kept of a mesh along one axis.
+/// The coordinates that are kept of one axis of a mesh.
 struct Kept {
-  std::vector<int> coordinates;  ///< the first of those that are alike, ascending
-  std::vector<int> place;        ///< of each coordinate, in `coordinates`
+  std::vector<int> coordinates;  ///< the first of each set of alike ones, ascending
+  std::vector<int> place;        ///< index in `coordinates` for each coordinate
 };
 
 mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
@@ -62,7 +62,7 @@ Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs
                 mesh::AxisSet messages) {
   Kept kept;
   const int extent = set.mesh[axis];
-  // [coordinate]: the programs and costs of its ranks, in the order of the other axes.
+  // Indexed by [coordinate]: the programs and costs of its ranks, in the order of the other axes.
   std::vector<std::vector<std::uint64_t>> played(static_cast<std::size_t>(extent));
   if (extent > 1 && !messages.contains(axis)) {
     const int stride = mesh::stride(set.mesh, axis);
@@ -86,8 +86,8 @@ Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs
 
 using Table = std::vector<Nanoseconds>;
 
-/// Plays until the first step, which all ranks begin together, no longer matters, and the plays
-/// that are then looked at.
+/// The number of plays until the start no longer matters (all ranks begin the first one together),
+/// and the number of plays that are counted after them.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -100,7 +100,7 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
   return table;
 }
 
-/// Mean op times over the traced ranks that play outline number `outline`.
+/// Returns the mean op times over the traced ranks that play outline number `outline`.
 Table mean_times(const program::OutlineSet& set, std::uint32_t outline, const TraceOfRank& traces) {
   std::optional<Table> sum;
   std::int64_t count = 0;
@@ -141,7 +141,7 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
   return costs;
 }
 
-/// True if compute and copy ops run one after the other on every rank, so that their times add up.
+/// True if the compute and copy ops of every rank are on one stream, so that their times add up.
 bool busy_on_one_stream(const program::OutlineSet& set) {
   return std::ranges::all_of(set.outlines, [](const Outline& outline) {
     std::optional<program::StreamId> stream;
@@ -162,8 +162,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Notes when a rank's plays from number `first` on began and ended, and how long messages between
-/// stages took in them: on a free network that is waiting.
+/// Notes when each rank's plays from number `first` on began and ended, and how long messages
+/// between stages took in them. On a free network all of that is waiting.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
@@ -197,8 +197,8 @@ class Policy {
   std::vector<Rank> ranks_;
 };
 
-/// Times over the counted plays. Where the last of the settling ones took all ranks equally long,
-/// those that follow are the same again, only later, and need not be played.
+/// Returns the times over the counted plays. If the last settling play took all ranks equally long,
+/// the following ones only repeat it and need not be played.
 std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
                                         const simulate::Costs& costs, program::Folding folding) {
   Policy settling{set, costs, settling_plays - 1};
@@ -221,7 +221,7 @@ std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
   return counted.ranks();
 }
 
-/// Busy time of each rank over the counted plays.
+/// Returns the busy time of each rank over the counted plays.
 std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
                                     simulate::Streams streams) {
   std::vector<Nanoseconds> busy(set.outline_of_rank.size());
@@ -243,7 +243,8 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
-/// The same of a condensed program. What it throws names ops by their numbers in the whole one.
+/// Returns the times of condensed programs. If these do not play to their end, it plays the whole
+/// ones, so that the error names ops by their numbers there.
 std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
                                           const simulate::Costs& all_costs) {
   const auto folding = point.folded ? program::Folding::folded : program::Folding::as_streamed;
@@ -272,7 +273,7 @@ Replay play(const results::PointData& point, const Condensed& condensed,
   return replay;
 }
 
-/// Mean op times of a rank over the steps that it was traced in; empty where it never was.
+/// Returns a rank's mean op times over the steps that it was traced in; empty if it never was.
 Table mean_over_steps(const program::OutlineSet& set, const std::vector<TracedStep>& steps,
                       std::size_t rank) {
   Table sum;
@@ -288,7 +289,7 @@ Table mean_over_steps(const program::OutlineSet& set, const std::vector<TracedSt
   return sum;
 }
 
-/// Seconds a FLOP of a rank's GEMMs; 0 without any.
+/// Returns the seconds per FLOP of a rank's GEMMs; 0 if it has none.
 double gemm_cost(const Outline& outline, const Table& table) {
   double seconds = 0, flop = 0;
   for (std::size_t op = 0; op < table.size(); ++op) {
@@ -314,11 +315,11 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
   std::vector<std::uint32_t>& place = place_.emplace_back();
   place.reserve(whole.ops.size());
   struct Lane {
-    std::uint32_t last = 0;             ///< the condensed op that is open
+    std::uint32_t last = 0;             ///< the condensed op that may still grow
     bool open = false;                  ///< the next op of the lane may join it
     std::vector<std::uint32_t> counts;  ///< by ops of the whole lane: condensed ones up to there
   };
-  // Folded programs have one lane, but their waits count by stream.
+  // A folded program has a single lane. Its waits, which count by stream, are not copied.
   std::array<Lane, program::max_streams> lanes;
   for (std::uint32_t op = 0; op < whole.ops.size(); ++op) {
     const OutlineOp& at = whole.ops[op];
@@ -331,7 +332,7 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
       if (!folded) {
         for (const program::Wait& wait : whole.waits_of(at)) {
           const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
-          // A wait for what never comes stays one.
+          // A wait for an op that does not exist is kept, so that it still never ends.
           const bool is_there = wait.count > 0 && wait.count <= counts.size();
           outline.waits.push_back(
               {.stream = wait.stream, .count = is_there ? counts[wait.count - 1] : wait.count});

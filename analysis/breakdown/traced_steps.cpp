@@ -27,7 +27,7 @@ using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
 
-/// A wait is for one op at least.
+/// A wait must be for at least one op.
 bool wait_is_sound(const program::Wait& wait) {
   return wait.stream < program::max_streams && wait.count > 0;
 }
@@ -55,7 +55,7 @@ bool outline_is_sound(const program::Outline& outline) {
          });
 }
 
-/// Within these, no sum or difference of two times overflows.
+/// Times within this limit can be added and subtracted without overflow.
 bool time_is_sound(units::Nanoseconds time) {
   constexpr std::int64_t limit = std::int64_t{1} << 61U;
   return -limit <= time.value() && time.value() <= limit;
@@ -68,7 +68,8 @@ constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// The collectives of one communicator, or the messages of one kind, number among themselves.
+/// Ops with the same values here number among themselves: the collectives of one communicator, or
+/// the messages of one kind.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
@@ -88,7 +89,7 @@ struct MessageClass {
   }
 };
 
-/// Op numbers of one outline by class, in program order: position = sequence number.
+/// The op numbers of one outline by class, in program order; the position is the sequence number.
 struct Sequences {
   std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
   std::map<MessageClass, std::vector<std::uint32_t>> messages;
@@ -160,7 +161,7 @@ class Matcher {
   }
 
  private:
-  using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
+  using GroupKey = std::pair<CollectiveClass, int>;  // the class and the group's colour
 
   [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
     return traces_[static_cast<std::size_t>(rank)];
@@ -172,13 +173,13 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// Arrivals that are known of the collectives of one group, by sequence number.
+  /// The known arrivals at the collectives of one group, by sequence number.
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;
   };
 
-  /// Enters when `rank` began each op into the table of its group.
+  /// Enters the times at which `rank` began its ops into the table of its group.
   void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
     auto& [latest, instance] = groups_[group(rank, key)];
     for (std::size_t number = 0; number < ops.size(); ++number) {
@@ -222,7 +223,7 @@ class Matcher {
     }
   }
 
-  /// Two exchanges with each other, and with nobody else, are one instance.
+  /// Gives two exchanges with each other, and with no other rank, one instance number.
   void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
     if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
     auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
@@ -241,7 +242,7 @@ class Matcher {
   [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
     return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
   }
-  /// The ops of `peer` at the other end of messages of the class `key`, in order.
+  /// Returns the ops of `peer` at the other end of messages of the class `key`, in order.
   [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
                                                            const MessageClass& key) const {
     const auto found = of(peer).messages.find(key.partner());
@@ -274,8 +275,8 @@ bool is_traced(const TracedStep& step) {
   return std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
 }
 
-/// Finds the traced ranks whose clocks cannot be compared, and how far those of the others may be
-/// apart: each is off by its own error.
+/// Finds the traced ranks whose clocks cannot be compared, and how far apart the clocks of the
+/// others may be: the sum of the two largest errors.
 void judge_clocks(const results::PointData& point, TracedSteps& result) {
   double worst = 0, second = 0;
   for (int rank = 0; rank < point.ranks; ++rank) {
@@ -294,7 +295,7 @@ void judge_clocks(const results::PointData& point, TracedSteps& result) {
   result.clock_error = worst + second;
 }
 
-/// Fills the waits of a step from the arrivals of those whose clocks can be compared.
+/// Fills in the waits of a step from the arrivals of the ranks whose clocks can be compared.
 Arrivals add_waits(const results::PointData& point, const TracedSteps& all, TracedStep& step) {
   TraceOfRank comparable = step.traces;
   for (const int rank : all.unaligned) comparable[static_cast<std::size_t>(rank)] = nullptr;
@@ -353,7 +354,7 @@ TraceState check_trace(const results::PointData& point, const timeline::StepTrac
   return TraceState::usable;
 }
 
-/// Seconds; a clock that may be off by as much is not aligned.
+/// Seconds; a clock whose error may be this large is not aligned.
 constexpr double useless_error = 1e3;
 
 bool aligned(const results::PointData& point, int rank) {

@@ -15,58 +15,62 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// The traced steps of a point are its traces that count. A run file may come from anywhere, so
-/// that they are checked first. Ops of different ranks that belong together are matched in them,
-/// and each communication op is told how long it waited for the last of its partners.
+/// Finds the traced steps of a point that count. A run file may come from anywhere, so its traces
+/// are checked first. Ops of different ranks that belong together are then matched, which gives
+/// each communication op the time that it waited for its last partner.
 namespace isoscale::analysis {
 
-/// Why the point's outlines cannot be used; "" when they can.
+/// Returns why the point's outlines cannot be used; empty when they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
 
-/// Why there are no traced steps to look at; "" when there are.
+/// Returns why there are no traced steps to analyse; empty when there are some.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
-/// A trace is usable if it has one span per op of its rank's outline, in order, and times that make
-/// sense. The point's outlines have no problem.
+/// Checks a trace. It is usable if it has one span per op of its rank's outline, in order, and
+/// times that make sense. The point's outlines have no problem.
 enum class TraceState : std::uint8_t { usable, broken };
 [[nodiscard]] TraceState check_trace(const results::PointData& point,
                                      const timeline::StepTrace& trace);
 
-/// True if the times of `rank` can be set against those of other ranks.
+/// True if the times of `rank` can be compared with those of other ranks.
 [[nodiscard]] bool aligned(const results::PointData& point, int rank);
 
 /// True if a traced step is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
 
-/// The same of step number `step`.
+/// True if step number `step` is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
+/// Returns "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
-/// One step's traces by rank of the point; null = nothing is known of that rank. Not owned.
+/// One step's traces by rank of the point; null where the rank has no trace. Not owned.
 using TraceOfRank = std::vector<const timeline::StepTrace*>;
 
 inline constexpr std::uint32_t no_instance = UINT32_MAX;
 
 struct Arrivals {
-  /// [rank][op]: when the last known partner of a communication op began it, its own rank included;
-  /// the op's own start for all other ops. Empty for ranks without a trace.
+  /// Indexed by [rank][op]: the time at which the last known partner of a communication op, its own
+  /// rank included, began it; the op's own start for all other ops. Empty for ranks without a
+  /// trace.
   std::vector<std::vector<units::Nanoseconds>> last;
-  /// [rank][op]: number of the collective, or of the pair of exchanges, that a communication op is
-  /// part of; no_instance for other ops, and for exchanges with several partners.
+  /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
+  /// communication op is part of; no_instance for other ops, and for exchanges with several
+  /// partners.
   std::vector<std::vector<std::uint32_t>> instance;
   std::uint32_t instances = 0;
   bool sees_messages = true;  ///< false: a partner of some exchange has no trace
-  std::set<int> unseen;       ///< partners of traced ranks that have no trace themselves
-  std::set<int> unmatched;    ///< ranks with a message that no op of the partner takes
+  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
+  std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
 };
 
-/// Collectives match by sequence number per (axes, stream, group), messages in order per (axis,
-/// offset, direction): linear in the number of spans. `set` and `traces` have passed check_trace.
+/// Matches collectives by sequence number per (axes, stream, group), and messages in order per
+/// (axis, offset, direction). The time is linear in the number of spans. `set` and `traces` have
+/// passed check_trace.
 [[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
 
-/// A message: op numbers of the exchanges that send and receive it, on ranks of the point.
+/// A message: the ranks of the point that send and receive it, and the numbers of their exchange
+/// ops.
 struct Message {
   int sender = 0, receiver = 0;
   std::uint32_t send = 0, receive = 0;
@@ -74,54 +78,55 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// The messages between ranks that both have a trace and that match, by sender and class, in order.
+/// Returns the messages that match between two traced ranks, by sender and class, in order.
 [[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
                                             const TraceOfRank& traces);
 
 /// One traced step that counts.
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  TraceOfRank traces{};    ///< that passed check_trace; not owned
-  /// [rank][op]: how long a communication op waited for its last known partner; 0 for all other
-  /// ops, and where it is no longer than the clocks of the ranks may be apart. Empty for ranks
-  /// without a trace.
+  TraceOfRank traces{};    ///< traces that passed check_trace; not owned
+  /// Indexed by [rank][op]: how long a communication op waited for its last known partner. 0 for
+  /// all other ops, and for waits no longer than the clocks of the ranks may be apart. Empty for
+  /// ranks without a trace.
   std::vector<std::vector<units::Nanoseconds>> waits{};
-  std::vector<std::vector<std::uint32_t>> instance{};  ///< as of Arrivals
+  std::vector<std::vector<std::uint32_t>> instance{};  ///< see Arrivals
   std::uint32_t instances = 0;
 };
 
-/// The traced steps of a point, and what could not be said of them.
+/// The traced steps of a point, and the ranks of which not everything is known.
 struct TracedSteps {
   std::vector<TracedStep> steps;
-  std::set<int> broken;       ///< ranks with a trace that is no use
-  std::set<int> unaligned;    ///< ranks whose clock cannot be set against the others'
-  std::set<int> unseen;       ///< partners of traced ranks that have no trace
-  std::set<int> unmatched;    ///< ranks with a message that no op of the partner takes
-  bool sees_messages = true;  ///< false: some exchange has a partner that is not known
+  std::set<int> broken;       ///< ranks with an unusable trace
+  std::set<int> unaligned;    ///< ranks whose clock cannot be compared with the others'
+  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
+  std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
+  bool sees_messages = true;  ///< false: a partner of some exchange has no trace
   double clock_error = 0;     ///< seconds; aligned ranks' times may be this far apart
 
-  /// True if every wait is known: no partner is missing, none has a clock of its own.
+  /// True if every wait is known: all partners have traces, and all clocks are aligned.
   [[nodiscard]] bool knows_waits() const {
     return unseen.empty() && unaligned.empty() && unmatched.empty();
   }
-  /// The same of exchanges alone.
+  /// True if every wait in an exchange is known.
   [[nodiscard]] bool knows_messages() const {
     return sees_messages && unaligned.empty() && unmatched.empty();
   }
 };
 
-/// `point` has no outline_problem and outlives the result.
+/// Returns the traced steps that count. `point` has no outline_problem and outlives the result.
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
-/// How long a communication op of this span transferred: what is left after it waited for its last
-/// partner. 0 where the partner came after the end, as it may to a message sent eagerly.
+/// Returns how long a communication op of this span transferred: its time after the wait for its
+/// last partner. 0 where the partner came after the end, as is possible with a message sent
+/// eagerly.
 [[nodiscard]] inline units::Nanoseconds transfer_time(const timeline::Span& span,
                                                       units::Nanoseconds wait) {
   return std::max(span.end - span.start - wait, units::Nanoseconds{0});
 }
 
-/// True if it is known of all these ranks when they began their ops: else waiting for the others
-/// cannot be told from transfer.
+/// True if the arrivals of all these ranks are known. Otherwise waiting for the others cannot be
+/// told from transfer.
 [[nodiscard]] inline bool all_known(const TracedStep& step, const std::vector<int>& ranks) {
   return std::ranges::none_of(
       ranks, [&](int rank) { return step.waits[static_cast<std::size_t>(rank)].empty(); });

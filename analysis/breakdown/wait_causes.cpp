@@ -24,7 +24,7 @@ void for_each_member(const TracedStep& step, Visit&& visit) {
   }
 }
 
-/// By rank: seconds that the members of its collectives waited for it in one step.
+/// Returns, by rank, the seconds that members of its collectives waited for it in one step.
 std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet& set) {
   struct Instance {
     std::size_t last = 0;
@@ -48,7 +48,8 @@ std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet&
   return seconds;
 }
 
-/// [step][rank]: what each rank computed and copied; none where a number is missing.
+/// Returns the compute and copy time of each rank, indexed by [step][rank]; empty where a number is
+/// missing.
 std::vector<std::vector<double>> busy_times(std::span<const results::OpSums> sums) {
   std::vector<std::vector<double>> busy;
   for (const results::OpSums& step : sums) {
@@ -82,8 +83,8 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
   struct Instance {
-    Nanoseconds least{std::numeric_limits<std::int64_t>::max()};  ///< in the other steps
-    Nanoseconds of_expected;  ///< what the rank to be expected last waits in this step
+    Nanoseconds least{std::numeric_limits<std::int64_t>::max()};  ///< of members in the other steps
+    Nanoseconds of_expected;  ///< wait of the rank expected last, in this step
     Nanoseconds sum;
     int members = 0;
   };
@@ -144,7 +145,7 @@ std::optional<double> noise_share(std::span<const results::OpSums> sums) {
   for (const auto& row : busy) std::ranges::transform(total, row, total.begin(), std::plus<>{});
   double waits = 0, noise = 0;
   for (const auto& row : busy) {
-    std::size_t expected = 0;  // last in the other steps
+    std::size_t expected = 0;  // the last rank by the other steps
     for (std::size_t rank = 1; rank < row.size(); ++rank) {
       if (total[rank] - row[rank] > total[expected] - row[expected]) expected = rank;
     }

@@ -15,27 +15,28 @@
 /// (noise).
 namespace isoscale::analysis {
 
-/// The causes of each wait, from the waits of all traced steps.
+/// Finds the causes of each wait from the waits of all traced steps.
 class WaitCauses {
  public:
-  /// `steps` outlive this.
+  /// Takes the traced steps, which outlive this object.
   explicit WaitCauses(const TracedSteps& steps);
 
-  /// True if there are the two steps that it takes to tell what stays from what wanders.
+  /// True if there are at least two steps, the fewest that can tell imbalance from noise.
   [[nodiscard]] bool known() const { return steps_.steps.size() >= 2; }
 
-  /// By instance: the part of the waiting for its last member in step number `at` that is noise.
-  /// The rank that comes last in the other steps, by their mean, is the one to be expected last;
-  /// what it waits itself in this step, over what the members wait on average, is noise. It exceeds
-  /// 1 where the rank to be expected last came early; over many instances it averages to 1 for pure
-  /// noise and to 0 for pure imbalance, since the step itself has no say in who is expected. NaN
-  /// where nobody waited.
+  /// Returns for each instance in step number `at` the share of its waiting that is noise. The rank
+  /// that comes last in the other steps, by their mean, is the expected last one; its own wait in
+  /// this step, over the mean wait of all members, is the noise. The share exceeds 1 where the
+  /// expected last rank came early. Over many instances it averages to 1 for pure noise and to 0
+  /// for pure imbalance, since the step itself does not influence which rank is expected. NaN where
+  /// no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
-  /// How many instances had members that waited, over all steps.
+  /// Returns the number of instances over all steps in which some member waited.
   [[nodiscard]] std::size_t instances() const;
 
-  /// Exchanges are left out: who is late there may be so by schedule.
+  /// Returns the waiting in collectives that each rank caused. Exchanges are left out, since the
+  /// schedule may make a partner late there.
   [[nodiscard]] CausedWait caused(const program::OutlineSet& set) const;
 
  private:
@@ -43,8 +44,9 @@ class WaitCauses {
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], over steps
 };
 
-/// The share of waiting that is noise, from what ranks computed in steps whose spans were not kept:
-/// as if each step had one collective, at its end. Absent below six steps, and where nobody waits.
+/// Returns the share of waiting that is noise, from the compute and copy times of steps whose spans
+/// were not kept, as if each step had a single collective at its end. Absent for fewer than six
+/// steps, and where no rank waits.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis

@@ -27,8 +27,8 @@ namespace {
 
 using results::PointStatus;
 
-/// The labels that are known without traces, so that an index says the same of a file however deep
-/// it was read.
+/// Returns the labels that do not depend on traces, so that a fully read file and its summary give
+/// the same index entry.
 std::vector<std::string> labels_of(const PointReport& point) {
   std::vector<std::string> labels = point.data->labels;
   if (results::has_label(point.labels, results::few_steps)) labels.emplace_back(results::few_steps);
@@ -41,7 +41,7 @@ void count(const results::PointData& point, IndexExperiment& into) {
   into.skipped += point.status == PointStatus::skipped ? 1 : 0;
 }
 
-/// The verdict on points that were played; absent as well where there are none.
+/// Tells whether all points that were played are verified; absent also where none was played.
 class Verdict {
  public:
   void add(const results::PointData& point) {
@@ -59,7 +59,7 @@ class Verdict {
   bool any_ = false, wrong_ = false, unknown_ = false;
 };
 
-/// All that the points of an experiment have in common.
+/// Returns what the points of an experiment have in common.
 IndexExperiment common(std::span<const PointReport* const> points) {
   IndexExperiment result;
   Verdict verdict;
@@ -95,7 +95,7 @@ IndexExperiment of_curve(const Curve& curve, const std::string& device) {
   return result;
 }
 
-/// Micro-benchmarks of one workload, model, dtype, scaling and placement.
+/// Makes the entry for micro-benchmarks of one workload, model, dtype, scaling and placement.
 IndexExperiment of_benches(std::span<const PointReport* const> points, const std::string& device) {
   IndexExperiment result = common(points);
   result.is_bench = true;
@@ -139,7 +139,7 @@ void add_machine(const results::RunData& run, IndexRun& into) {
   into.hosts.assign(hosts.begin(), hosts.end());
   into.cpu = joined(cpus);
   into.gpu = joined(gpus);
-  constexpr double most_cores = 1e6;  // a file may say anything
+  constexpr double most_cores = 1e6;  // files may hold any number
   if (cores.size() == 1 && *cores.begin() >= 1 && *cores.begin() <= most_cores) {
     into.cores = static_cast<int>(*cores.begin());
   }
@@ -149,7 +149,7 @@ void add_machine(const results::RunData& run, IndexRun& into) {
   into.most_per_node = most;
 }
 
-/// A host's name up to its numbers; the names that containers are given say nothing.
+/// Returns a host's name up to its first number; "" for the names of containers, which are random.
 std::string stem(const std::string& host) {
   constexpr std::string_view hexadecimal = "0123456789abcdef";
   constexpr std::size_t container_id = 12;
@@ -172,7 +172,7 @@ std::string machine_name(const IndexRun& run) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// The part of one run in a trend.
+/// One run's contribution to a trend.
 struct TrendSample {
   std::size_t run = 0;
   const IndexExperiment* experiment = nullptr;
@@ -202,7 +202,7 @@ IndexTrend trend_of(const std::vector<TrendSample>& samples) {
   return trend;
 }
 
-/// Gives the trends of the runs of a machine, which are in order.
+/// Returns the trends of a machine's runs. `of_machine` is in order of date.
 std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
                                   const std::vector<std::size_t>& of_machine) {
   std::map<std::tuple<std::string, int, std::string, int>, std::vector<TrendSample>> samples;
@@ -211,7 +211,7 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
       if (!experiment.throughput || !experiment.ranks || !experiment.counts) continue;
       auto& into = samples[{experiment.fingerprint, *experiment.ranks, experiment.unit,
                             experiment.nodes.value_or(0)}];
-      // A run may have measured the same twice, as two curves; it counts once, with its last.
+      // A run may have measured the same experiment twice, as two curves; only the last one counts.
       if (!into.empty() && into.back().run == at) into.pop_back();
       into.push_back({.run = at, .experiment = &experiment});
     }
@@ -229,7 +229,7 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
   return trends;
 }
 
-/// Names that differ in the number at their end only, of as many digits.
+/// Host names that differ only in the number at their end, with the same number of digits.
 struct Family {
   std::string prefix;
   std::size_t digits = 0;  ///< 0 = a name without a number
@@ -246,7 +246,7 @@ std::pair<Family, std::uint64_t> split(const std::string& host) {
           std::stoull(number)};
 }
 
-/// A name, or all numbers of a family, as far as there is room for ranges.
+/// Returns the name, or the numbers of a family as ranges, at most the first few.
 std::string text_of(const Family& family, const std::set<std::uint64_t>& numbers) {
   if (family.digits == 0) return family.prefix;
   if (numbers.size() == 1) {
@@ -291,7 +291,7 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  // Points of one family need not follow each other.
+  // Points of one family need not be adjacent.
   std::vector<std::vector<const PointReport*>> families;
   for (const PointReport& point : report.benches) {
     const auto known = std::ranges::find_if(

@@ -12,29 +12,29 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Many runs over machines, dates and versions: what each is, and the little that fits on a line.
-/// It owns what it says, so that a run can be let go as soon as it was looked at.
+/// Lists many runs by machine, date and version, with the few figures that fit on a line. An index
+/// owns its texts and numbers, so that each run can be freed as soon as it was read.
 namespace isoscale::analysis {
 
-/// The part of a run that is of one experiment. Throughput and efficiency are those at `ranks`, the
-/// largest count whose throughput is known.
+/// The part of a run that belongs to one experiment. Throughput and efficiency are those at
+/// `ranks`, the largest count whose throughput is known.
 struct IndexExperiment {
   Experiment experiment;
   std::string fingerprint;              ///< of the experiment and the kind of device
-  bool is_bench = false;                ///< a micro-benchmark: it has rows, and no throughput
+  bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< points
-  std::optional<int> ranks, nodes;      ///< of a micro-benchmark the largest point that is ok
+  std::optional<int> ranks, nodes;      ///< for a micro-benchmark those of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
-  std::optional<int> baseline;  ///< rank count that efficiency is against
+  std::optional<int> baseline;  ///< rank count that efficiency is relative to
   /// True if all points that were played are verified; absent where some were not checked.
   std::optional<bool> verified;
-  std::vector<std::string> labels;  ///< of any point that is ok, each once
-  /// False where a label says that the throughput is not the machine's.
+  std::vector<std::string> labels;  ///< of all ok points, each once
+  /// False where a label says that the throughput is not representative of the machine.
   bool counts = true;
 };
 
-/// One run.
+/// The index entry of one run.
 struct IndexRun {
   std::string id, file, created, ended, isoscale_version, git_hash, device;
   bool complete = false;
@@ -47,27 +47,27 @@ struct IndexRun {
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine. It
-/// says what was measured and claims nothing.
+/// The throughput of one experiment at one rank count over the runs of a machine. It shows measured
+/// values without judging them.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;
   int ranks = 0;
-  std::vector<std::size_t> runs{};  ///< of Index::runs, by date
+  std::vector<std::size_t> runs{};  ///< indices in Index::runs, by date
   double first = 0, last = 0, median = 0, minimum = 0, maximum = 0;
   std::optional<double> spread{};  ///< (maximum - minimum) / median; absent below 2 runs
 };
 
-/// Runs on like machines: kinds of device, CPU and GPU, cores, nodes, and names of hosts up to
-/// their numbers, however many ranks were started.
+/// Runs on like machines: machines are alike in device, CPU, GPU, cores, number of nodes, and host
+/// names up to their numbers. The number of ranks started does not matter.
 struct IndexMachine {
   std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending
-  std::vector<std::size_t> runs;   ///< of Index::runs, by date
+  std::vector<std::size_t> runs;   ///< indices in Index::runs, by date
   std::vector<IndexTrend> trends;  ///< by title, then ranks
 };
 
-/// A file that gave no run.
+/// A file from which no run could be read.
 struct Unreadable {
   std::string file, reason;
 };
@@ -78,27 +78,28 @@ struct Index {
   std::vector<Unreadable> unreadable{};
 };
 
-/// Makes the entry of a report, or of what summarise() made of a summary: both give the same.
+/// Makes the entry of a report, or of a summary by summarise(): both give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// The distinct runs (see distinct); adds a sentence for each that was left out.
+/// Keeps the distinct runs (see distinct), and adds a sentence for each one left out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
-/// Groups runs by machine, these by name.
+/// Groups runs by machine, ordered by name.
 [[nodiscard]] Index make_index(std::vector<IndexRun> runs);
 
-/// "node[0001-0003,0007], login": names without their domains, those with numbers at their ends
-/// together; of many ranges the first and how many hosts more.
+/// Returns "node[0001-0003,0007], login": names without their domains, where names that differ in
+/// the number at their end are joined. If there are many ranges, it lists the first ones and the
+/// number of other hosts.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
 
-/// The answer of a process that read a file to the one that asked it to: the run, or why there is
-/// none.
+/// The answer of a process that was asked to read a file: the run, or why there is none.
 using IndexAnswer = std::variant<IndexRun, Unreadable>;
 
-/// As bytes (CBOR, RFC 8949) for a process of the same program; no format of files.
+/// Encodes an answer as bytes (CBOR, RFC 8949) for a process of the same program; this is not a
+/// file format.
 [[nodiscard]] std::string to_wire(const IndexAnswer& answer);
-/// Throws base::Error where the bytes are not what to_wire() gave.
+/// Decodes the bytes of to_wire(). Throws base::Error where they are anything else.
 [[nodiscard]] IndexAnswer from_wire(std::string_view bytes);
 
 }  // namespace isoscale::analysis

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Fields are told by their place, and visited once for writing and for reading. Whoever adds one
-/// to a structure is told here by the compiler.
+/// Visits the fields of a structure in a fixed order, the same for writing and for reading. A field
+/// that is added to a structure without being listed here is a compile error.
 template <class Visit, class... Fields>
 void visit_each(Visit& visit, Fields&... fields) {
   (visit(fields), ...);

@@ -19,7 +19,7 @@ std::string list_cell(const std::vector<std::string>& texts) {
   return text_cell(fmt::format("{}", fmt::join(texts, ";")));
 }
 
-/// A point of a side; empty cells where `side` is null.
+/// A point of a side. `side` counts from 0, the first side.
 struct SidePoint {
   const Comparison* of = nullptr;
   std::size_t curve = 0, side = 0, index = 0;
@@ -77,8 +77,8 @@ Cells point_cells(const SidePoint& at) {
   return cells;
 }
 
-/// The cells of a point's difference; empty for the first side, and where only one side has the
-/// point.
+/// Returns the cells of a point's difference; empty for the first side, and where only one side has
+/// the point.
 Cells difference_cells(const SidePoint& at, int ranks) {
   const Difference none;
   const Difference* const found = difference_of(*at.of, at.curve, at.side, ranks);

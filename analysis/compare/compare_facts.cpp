@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_of_file = 60;
 
-/// Calls visit(side number, its curve, place of the point) for each point of each side.
+/// Calls visit(side number, its curve, index of the point) for each point of each side.
 template <class Visit>
 void for_each_point(const ComparedCurve& curve, const Visit& visit) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
@@ -32,7 +32,8 @@ void for_each_point(const ComparedCurve& curve, const Visit& visit) {
   }
 }
 
-/// Sentences of points of several sides, those that say the same in one: "A, B: ... (1, 2 ranks)".
+/// Collects sentences about points of several sides, and joins equal ones: "A, B: ... (1, 2
+/// ranks)".
 class SaidOfSides {
  public:
   void add(const std::string& side, int ranks, const std::string& sentence) {
@@ -53,7 +54,7 @@ class SaidOfSides {
   std::map<std::string, std::map<std::string, std::set<int>>> said_;
 };
 
-/// One of the rates over what a machine has.
+/// One of the rates per unit of what a machine has.
 struct Rate {
   std::string_view key, name;
   std::vector<Normalised> SideCurve::*all;
@@ -62,7 +63,7 @@ constexpr std::array rates{Rate{"peak", "FLOP/s of peak", &SideCurve::of_peak},
                            Rate{"link", "throughput per link", &SideCurve::per_link},
                            Rate{"watt", "throughput per watt", &SideCurve::per_watt}};
 
-/// Without a value because one rank has no link, which goes without saying.
+/// True if the value is absent because one rank has no link. This needs no explanation in a report.
 bool has_no_link(const Rate& rate, const SideCurve& side, std::size_t i) {
   return rate.all == &SideCurve::per_link && side.curve.points[i].data->ranks == 1;
 }
@@ -75,7 +76,8 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds, for each rate that the curve has, its divisor, and why some points have none.
+/// Adds, for each rate that the curve has, the figure it is divided by and why some points have
+/// none.
 void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;
@@ -90,7 +92,8 @@ void add_references(const Comparison& of, const ComparedCurve& curve, Facts& fac
   }
 }
 
-/// One line for the rates that no point of any curve has: "FLOP/s of peak: no datasheet ...; ...".
+/// Adds one line for the rates that no point of any curve has: "FLOP/s of peak: no datasheet ...;
+/// ...".
 void add_unknown_rates(const Comparison& of, Facts& facts) {
   std::vector<std::string> parts;
   for (const Rate& rate : rates) {
@@ -120,7 +123,8 @@ void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
   caveats.append_to(facts, "causes");
 }
 
-/// One line for each set of labels over all curves: "A, B: oversubscribed at 4 of 12 points: ...".
+/// Adds one line for each set of labels over all curves: "A, B: oversubscribed at 4 of 12 points:
+/// ...".
 void add_labels(const Comparison& of, Facts& facts) {
   std::map<std::string, std::pair<std::set<std::size_t>, std::size_t>> found;
   std::size_t points = 0;
@@ -144,7 +148,7 @@ void add_labels(const Comparison& of, Facts& facts) {
   }
 }
 
-/// Launches that do not count, those with one reason together.
+/// Adds the launches that do not count; those with the same reason share a line.
 void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;

@@ -21,7 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The version of this format. Keys are only ever added; a change of meaning raises the major.
+/// The version of this format. New keys raise the minor version; a change of meaning raises the
+/// major.
 constexpr std::string_view schema_version = "1.0";
 
 Json normalised_json(const Normalised& at) {
@@ -278,7 +279,8 @@ Json compare_json(const Comparison& of) {
 }
 
 std::string render_json(const Comparison& comparison) {
-  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  // The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
+  // are replaced.
   return compare_json(comparison).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 

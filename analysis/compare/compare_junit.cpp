@@ -12,9 +12,9 @@
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
 
-/// JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with failure,
-/// error or skipped inside. XML 1.0 has no control characters at all, not even as references: all
-/// text here was made visible by escape().
+/// Writes JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with
+/// failure, error or skipped inside. XML 1.0 forbids control characters, even as references;
+/// escape() has made all text here visible.
 namespace isoscale::analysis {
 namespace {
 
@@ -45,7 +45,7 @@ struct Count {
   std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
 };
 
-/// Opens a test case. Readers tell cases apart by their names, so that each is there once.
+/// Opens test cases. Readers distinguish cases by their names, so each name occurs once.
 class Cases {
  public:
   std::string open(const std::string& curve, const std::string& name) {
@@ -64,7 +64,7 @@ std::string inside(std::string_view element, std::string_view message) {
   return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
 }
 
-/// The element that a verdict becomes: "failure", "skipped" or, where it passed, "".
+/// Returns the element for a verdict: "failure", "skipped" or, where it passed, "".
 std::string_view element_of(const Comparison& of, Verdict verdict) {
   const bool strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
   if (verdict == Verdict::regression) return "failure";
@@ -90,8 +90,8 @@ std::string case_text(const Comparison& of, const Difference& at, Cases& cases) 
   return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
 }
 
-/// Points that the first side has and another has not: with a gate they are tests that could not be
-/// made.
+/// Returns the points that the first side has and another side has not: with a gate they are tests
+/// that could not be run.
 std::string absent_text(const Comparison& of, Cases& cases) {
   if (!of.gate) return "";
   const bool strict = of.gate->untold == CompareOptions::Untold::fail;

@@ -43,7 +43,8 @@ std::string count_text(std::size_t count, std::string_view side) {
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// " in one launch of A and two launches of B"; with enough of them, what else leaves no interval.
+/// Returns why there is no interval: " in one launch of A and two launches of B"; or too few
+/// launches of the baseline, if the point has enough.
 std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) {
     return fmt::format("; fewer than {} launches of its baseline", least_launches);
@@ -52,15 +53,15 @@ std::string few_launches(const Comparison& of, const Difference& at) {
                      count_text(at.launches, of.sides[at.side].name));
 }
 
-/// The causes that a difference goes to, and how they are shown.
+/// The causes of a difference, and how they are shown.
 struct Causes {
   const std::vector<CausePart>& parts;
-  double scale = 1;  ///< from a part to what is shown
+  double scale = 1;  ///< from the unit of a part to that shown
   std::string_view unit;
-  double whole = 0;  ///< of the difference, as the parts are
+  double whole = 0;  ///< the whole difference, in the unit of the parts
 };
 
-/// "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
+/// Returns "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
 std::string causes_text(const Causes& of) {
   std::vector<std::string> parts;
   bool uncertain = false;
@@ -77,7 +78,7 @@ std::string causes_text(const Causes& of) {
   return text;
 }
 
-/// Behind a sentence: its causes, or what they would be.
+/// Appends the causes to a sentence; marks them as uncertain if the difference is not established.
 std::string with_causes(const std::string& said, const std::string& causes, bool established) {
   if (causes.empty()) return said;
   return fmt::format("{}{}{}", said, established ? ": " : "; uncertain causes: ", causes);
@@ -87,7 +88,8 @@ constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
 
-/// A sentence on an efficiency whose interval leaves out its value: they are not of one estimate.
+/// Returns a sentence on an efficiency whose interval does not hold its value, which is possible
+/// because the two come from different estimates.
 std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
       "{} points between medians over launches, outside the interval {} to {} of "
@@ -96,13 +98,13 @@ std::string apart_from_interval(const statistics::Located& at) {
       one_decimal(hundred * *at.upper));
 }
 
-/// "12%", below 10% with one decimal.
+/// Returns "12%", below 10% with one decimal.
 std::string share_text(double share) {
   constexpr double few = 0.0995;
   return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
 }
 
-/// A ratio in words: "12% slower", "3.1% faster", "2.4x as fast".
+/// Returns a ratio in words: "12% slower", "3.1% faster", "2.4x as fast".
 std::string speed_text(double ratio) {
   constexpr double twice = 2;
   if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
@@ -110,7 +112,8 @@ std::string speed_text(double ratio) {
   return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
 }
 
-/// "between 9% and 15%"; with words where the ends are not of one kind.
+/// Returns "between 9% and 15%"; with words where one end is slower and the other faster, or where
+/// one is more than twice as fast.
 std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;

@@ -31,7 +31,7 @@ std::set<int> ranks_of(const ComparedCurve& curve) {
   return all;
 }
 
-/// Calls visit(side number, its curve, place of the point) for each side that has the point.
+/// Calls visit(side number, its curve, index of the point) for each side that has the point.
 template <class Visit>
 void for_each_side(const ComparedCurve& curve, int ranks, const Visit& visit) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
@@ -43,12 +43,13 @@ void for_each_side(const ComparedCurve& curve, int ranks, const Visit& visit) {
   }
 }
 
-/// The title of the curve says in what points are unlike; a row says that its point is.
+/// Returns the mark of a row whose point is unlike; the title of the curve names the settings.
 std::string mark(const Comparison& of, const Difference& at) {
   return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }
 
-/// Launches that count, "2 of 3" where some do not: the lines below the tables say why.
+/// Returns the number of launches that count, "2 of 3" where some do not; the lines below the
+/// tables say why.
 std::string launches_cell(const SideCurve& side, std::size_t i) {
   const int ranks = side.curve.points[i].data->ranks;
   const std::size_t counted = side.joined->launches[i].size();

@@ -38,7 +38,7 @@ struct Reference {
   std::string name;
 };
 
-/// A point of a side, and its launch whose calibration stands for it: the typical one.
+/// A point of a side; the calibration of its typical launch is used for it.
 struct Place {
   SideCurve* side = nullptr;
   std::size_t index = 0;
@@ -59,7 +59,7 @@ std::optional<Place> place_of(SideCurve* side, int ranks) {
   return std::nullopt;
 }
 
-/// The datasheet of all GPUs of a point; null unless they are of one kind that is known.
+/// Returns the datasheet of all GPUs of a point; null unless all are of one known kind.
 const Datasheet* datasheet_of(const Place& at) {
   const Datasheet* common = nullptr;
   for (int rank = 0; rank < at.point().data->ranks; ++rank) {
@@ -138,7 +138,8 @@ Normalised over(std::optional<double> rate, const std::optional<Reference>& refe
 
 using Find = std::optional<Reference> (*)(const Place&);
 
-/// Each place's reference: of the first kind that all have, else the first of its own.
+/// Returns each place's reference: of the first kind that all places have, else the first kind that
+/// the place itself has.
 std::vector<std::optional<Reference>> references(const std::vector<Place>& places, Find best,
                                                  Find other) {
   for (const Find find : {best, other}) {
@@ -172,14 +173,13 @@ Normalised per_watt(const Place& at) {
               "");
 }
 
-/// Fills of_peak, per_link and per_watt of the points of as many ranks. All sides are divided by
-/// the same kind of figure wherever all have it:
-///   peak   the GPU's datasheet for the element type, else the best multiplication of the run
-///   link   of points on one node the GPU's datasheet (NVLink, one direction), else bandwidth that
-///          the run's calibration measured between ranks: of several nodes for points that span
-///          nodes, else of one; of pairs where there are any, else busbw of collectives; the
-///          slowest
-///   watt   the median over launches of what the computing devices took
+/// Fills in of_peak, per_link and per_watt of the points with this rank count. All sides are
+/// divided by the same kind of figure wherever all have it:
+///   peak: the GPU's datasheet for the element type, else the best multiplication of the run
+///   link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
+///     bandwidth that the run's calibration measured between ranks: on several nodes for points
+///     that span nodes, else on one; of pairs where there are any, else busbw of collectives
+///   watt: the median over launches of the power of the computing devices
 /// `sides` may hold null for a side without a curve.
 void normalise(std::span<SideCurve* const> sides, int ranks) {
   std::vector<Place> places;
@@ -207,7 +207,7 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// For each side, all values that its curves have, by name.
+/// All values that the curves of each side have, by name.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
 class Gatherer {
@@ -242,9 +242,10 @@ void add_points(const SideCurve& curve, std::size_t side, Gatherer& into) {
 
 std::string absent(const std::string& name) { return bears_on_times(name) ? "unset" : "unknown"; }
 
-/// The differences between the machines that the compared curves were measured on: their entries
-/// (see machine.hpp), and of points of as many ranks how these lie on nodes and whether streams
-/// were played as one. It is what is compared, and so never refused.
+/// Returns the differences between the machines that the compared curves were measured on: their
+/// entries (see machine.hpp), and for points with the same rank count their ranks per node and
+/// whether streams were folded into one. Machines are the subject of a comparison, so these
+/// differences never refuse it.
 std::vector<MachineDifference> machine_differences(const std::vector<ComparedCurve>& curves,
                                                    const std::vector<Side>& sides) {
   Gatherer machines{sides.size()}, points{sides.size()};
@@ -313,7 +314,8 @@ void add_differences(Comparison& comparison) {
   }
 }
 
-/// A run that was killed or ran out of time may lack its last and largest points.
+/// Warns of partial runs: a run that was killed or ran out of time may lack its last and largest
+/// points.
 void add_partial_runs(Comparison& comparison) {
   for (const Side& side : comparison.sides) {
     const auto partial =

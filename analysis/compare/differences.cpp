@@ -30,7 +30,7 @@ std::vector<double> log_throughputs(std::span<const LaunchPoint> launches) {
   return logs;
 }
 
-/// The efficiency in each launch that holds the point and its baseline.
+/// Returns the efficiency in each launch that has both the point and its baseline.
 std::vector<double> paired_efficiencies(const PointLaunches& of) {
   std::vector<double> efficiencies;
   for (const LaunchPoint& at : of.launches) {
@@ -42,15 +42,16 @@ std::vector<double> paired_efficiencies(const PointLaunches& of) {
   return efficiencies;
 }
 
-/// The mean logarithm of the launches' throughputs; absent below 3 launches.
+/// Returns the mean logarithm of the launches' throughputs; absent below 3 launches.
 std::optional<statistics::Mean> log_throughput(std::span<const LaunchPoint> launches) {
   if (launches.size() < least_launches) return std::nullopt;
   return statistics::mean_of(log_throughputs(launches));
 }
 
-/// Efficiency of a point from its launches: where 3 launches or more hold the point and its
-/// baseline, the mean of each one's own, so that what a launch has in both cancels; else that of
-/// the mean logarithms of all, as if the baseline's launches were others. Absent with fewer.
+/// Returns the efficiency of a point over its launches. If 3 launches or more have both the point
+/// and its baseline, it is the mean of their efficiencies, so that effects of a launch on both
+/// cancel. Otherwise it comes from the mean logarithms of all launches, as if the baseline's
+/// launches were independent. Absent with fewer launches.
 std::optional<statistics::Mean> efficiency_of(const PointLaunches& at) {
   const std::vector<double> paired = paired_efficiencies(at);
   if (paired.size() >= least_launches) return statistics::mean_of(paired);
@@ -83,7 +84,7 @@ Verdict without_gate(const statistics::Located& throughput) {
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
 }
 
-/// Below half a point a cause is not worth a word.
+/// Smaller causes, below half a point, are not shown by name.
 constexpr double least_shown = 0.005;
 
 bool has_cause(const Waterfall& of, std::string_view cause) {
@@ -99,7 +100,7 @@ bool is_communication(std::string_view cause) {
          is_waiting(cause);
 }
 
-/// The causes as finely as both waterfalls separate them.
+/// Merges causes until both waterfalls separate the same ones.
 class Partition {
  public:
   Partition(const Waterfall& a, const Waterfall& b)
@@ -164,8 +165,8 @@ void explain_step(const PointReport& first, const PointReport& here, Why& result
   add_notes(between, result.notes);
 }
 
-/// Explains a joined point `here` by the first side's of as many ranks. `baseline` = they are the
-/// baselines.
+/// Explains a joined point `here` by the first side's point with the same rank count. `baseline`
+/// tells whether these are the baselines.
 enum class AtBaseline : std::uint8_t { no, yes };
 Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) {
   Why result;
@@ -180,8 +181,7 @@ Verdict verdict_of(const Difference& at) {
   return *at.p_passed <= statistics::beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
-/// The distances of each launch of one side from the side's own mean, point by point, as
-/// logarithms.
+/// The distances of each launch of one side from the side's own mean, one per point, as logarithms.
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {
@@ -190,7 +190,8 @@ double mean(const std::vector<double>& of) {
   return sum / static_cast<double>(of.size());
 }
 
-/// The mean logarithm of a point's throughputs; adds each launch's distance from it to `residuals`.
+/// Returns the mean logarithm of a point's throughputs; adds each launch's distance from it to
+/// `residuals`.
 double mean_log(std::span<const LaunchPoint> launches, Residuals& residuals) {
   std::vector<double> logs;
   for (const LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
@@ -201,7 +202,8 @@ double mean_log(std::span<const LaunchPoint> launches, Residuals& residuals) {
   return middle;
 }
 
-/// The side's mean over points with the scatter of its launches, each of which counts once.
+/// Returns a side's mean over points, with its error from the scatter of the launches, which have
+/// equal weight.
 std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;
@@ -211,7 +213,7 @@ std::optional<statistics::Mean> over_launches(double value, const Residuals& res
   return result;
 }
 
-/// The cause that explains most of the change of the steps, weighing points alike.
+/// Finds the cause that explains most of the change of the steps; all points have equal weight.
 void find_cause(const std::vector<const Difference*>& points, Overall& result) {
   double change = 0;
   std::map<std::string, double> causes;

@@ -11,11 +11,11 @@
 
 #include "analysis/compare/comparison.hpp"
 
-/// The difference of two points from what each launch measured, the causes that it goes to, and
-/// what all points together say: the gate, and each side as a whole.
+/// Compares two points by the values of their launches, divides the difference by cause, and sums
+/// up all points: the gate, and each side as a whole.
 namespace isoscale::analysis {
 
-/// A point of a curve over its launches, and the baseline it is set against. Not owned.
+/// A point of a curve over its launches, with its baseline. Not owned.
 struct PointLaunches {
   const PointReport* point = nullptr;  ///< over launches
   std::span<const LaunchPoint> launches;
@@ -25,38 +25,40 @@ struct PointLaunches {
 [[nodiscard]] PointLaunches point_launches(const SideCurve& of, int ranks,
                                            std::optional<int> baseline);
 
-/// From this many launches on there is an interval.
+/// The number of launches from which there is an interval.
 inline constexpr std::size_t least_launches = 3;
 
-/// True without an interval, and if the interval holds its value: the two are not of one estimate
-/// (see Difference), so that one may lie off the other.
+/// True if the interval holds its value, or if there is none. The value and the interval come from
+/// different estimates (see Difference), so the value may lie outside.
 [[nodiscard]] bool holds_value(const statistics::Located& at);
-/// True if the 95% interval leaves out `none`, which is no difference, and holds the value.
+/// True if the 95% interval excludes `none` (the value that means no difference) and holds its own
+/// value.
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Everything but curve and side, and what a gate says. Without one, of 3 launches and more on both
-/// sides, "slower" and "faster" are those whose difference is established.
+/// Returns the difference of two points, without the fields `curve` and `side` and those of the
+/// gate. Without a gate and with at least 3 launches on both sides, the verdicts "slower" and
+/// "faster" mean that the difference is established.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
-/// Losses of efficiency by cause of two points against their baselines, `there` less `here`. Where
-/// one waterfall separates less than the other, both are as coarse.
+/// Returns the efficiency that each cause makes two points lose against their baselines, `there`
+/// less `here`. Causes that only one of the waterfalls separates are merged.
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const Waterfall& here,
                                                        const Waterfall& there);
 
-/// Parts of an absolute size of `limit` and more, largest first, and "other causes", what is left;
-/// behind it untraced_part.
+/// Returns the parts with an absolute size of at least `limit`, the largest first, then "other
+/// causes" with the sum of the rest, then untraced_part.
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
-/// Puts each difference to two one-sided Welch tests on the logarithms of the launches' throughput:
-/// that the loss is larger than `loss` (against: at most), and that it is smaller (against: at
-/// least). The probabilities of either are adjusted for the number of points by Holm, over all
-/// curves and sides, and the verdicts are given at 2.5%, the level of either end of the 95%
-/// interval: a point whose verdict is `regression` has an interval below the gate. Points of fewer
-/// than 3 launches on a side are not tested.
+/// Applies two one-sided Welch tests to the logarithms of the launches' throughput for each
+/// difference: that the loss is larger than `loss` (null hypothesis: at most), and that it is
+/// smaller (null hypothesis: at least). The p-values of each test are adjusted for the number of
+/// points by Holm, over all curves and sides. The level is 2.5%, that of either end of the 95%
+/// interval, so a point with the verdict `regression` has an interval below the gate. Points with
+/// fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss,
                                      CompareOptions::Untold untold);
 
-/// Each side but the first over all points that were compared with the first; see Overall.
+/// Compares each side but the first with the first over all points; see Overall.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
 }  // namespace isoscale::analysis

@@ -14,11 +14,11 @@ namespace {
 
 using Runs = std::span<const RunReport>;
 
-/// Characters that every output shows as they are.
+/// The characters that every output shows unchanged.
 constexpr std::string_view plain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
 
-/// True if a sentence can hold the name.
+/// True if the name is short and plain enough for a sentence.
 bool is_handy(const std::string& name) {
   constexpr std::size_t longest = 24;
   return !name.empty() && name.size() <= longest &&
@@ -34,7 +34,7 @@ std::string common_beginning(const std::vector<std::string>& texts) {
   return common;
 }
 
-/// Removes the number that tells several names apart: "node-03" becomes "node".
+/// Removes the number at the end, in which several names differ: "node-03" becomes "node".
 std::string without_number(std::string text) {
   const std::size_t last = text.find_last_not_of("0123456789-_. ");
   return text.substr(0, last == std::string::npos ? 0 : last + 1);
@@ -47,7 +47,7 @@ std::string of_files(Runs runs) {
   return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
 }
 
-/// The name of the folder that holds all files; "" where they lie in several.
+/// Returns the name of the folder that holds all files; "" where there are several.
 std::string of_folders(Runs runs) {
   std::set<std::string> folders;
   for (const RunReport& run : runs) {

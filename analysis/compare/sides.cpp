@@ -26,13 +26,13 @@ namespace isoscale::analysis {
 
 namespace {
 
-/// Two curves, by their places among those of either side.
+/// Two curves, by their indices among the curves of either side.
 struct Pair {
   std::size_t first = 0, other = 0;
-  std::vector<Unlike> unlike;  ///< empty where they did the same
+  std::vector<Unlike> unlike;  ///< empty where the settings are equal
 };
 
-/// Rank counts that both curves have points of, ascending.
+/// Returns the rank counts that both curves have points of, ascending.
 std::vector<int> common_ranks(const Curve& a, const Curve& b) {
   std::vector<int> ranks;
   for (const PointReport& point : a.points) {
@@ -41,13 +41,13 @@ std::vector<int> common_ranks(const Curve& a, const Curve& b) {
   return ranks;
 }
 
-/// A pair that could be, and how good it would be.
+/// A possible pair of curves, and the numbers that rank it.
 struct CurvePair {
   Pair pair;
   std::size_t common = 0;    ///< points
-  std::size_t launches = 0;  ///< of these points, on both sides
+  std::size_t launches = 0;  ///< launches of these points, on both sides
 
-  /// Orders the best first.
+  /// Returns a key that orders the best pair first.
   [[nodiscard]] auto rank() const {
     return std::tuple{pair.unlike.size(), -static_cast<std::ptrdiff_t>(common),
                       -static_cast<std::ptrdiff_t>(launches), pair.first, pair.other};
@@ -82,9 +82,10 @@ std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
   return all;
 }
 
-/// Pairs curves that have points of as many ranks: those that did the same before all others, those
-/// with more points in common before those with fewer, and of the rest, of one workload, those that
-/// differ in least. Each is in one pair at most; pairs in the order of `first`.
+/// Pairs curves that have points with the same rank count. Curves with equal settings are paired
+/// first, those with more points in common before those with fewer; the others, of one workload,
+/// are paired by how few settings differ. Each curve is in one pair at most. The pairs are in the
+/// order of `first`.
 std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
                               std::span<const JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
@@ -131,7 +132,7 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
 
 bool has_points(const JoinedCurve& curve) { return !curve.curve.points.empty(); }
 
-/// The side's other curve beside those in a pair.
+/// Adds differences between two sides, with the names of the sides and the compared curve.
 void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here, std::size_t there,
               std::optional<std::size_t> curve, std::vector<Unlike>& all) {
   for (Unlike& at : found) {
@@ -143,7 +144,7 @@ void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here,
   }
 }
 
-/// The compared curve that one of a side is part of.
+/// Returns the index of the compared curve that a side's joined curve is part of.
 std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
                                           const JoinedCurve* joined) {
   for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
@@ -170,7 +171,7 @@ void add_within(Comparison& comparison, std::size_t side) {
   }
 }
 
-/// All curves of the first side that another one has, with their counterparts.
+/// Adds all curves of the first side that another side has, with their counterparts.
 void pair_sides(Comparison& comparison) {
   const auto& first = comparison.sides.front().joined.curves;
   std::vector<std::vector<Pair>> pairs(comparison.sides.size());
@@ -197,8 +198,7 @@ void pair_sides(Comparison& comparison) {
   }
 }
 
-/// Curves and points of `side` that are not on the side it is set against: the first, or, of the
-/// first, each other one.
+/// Adds curves and points of side `here` that side `there` does not have.
 void add_only(Comparison& comparison, std::size_t here, std::size_t there) {
   for (const JoinedCurve& joined : comparison.sides[here].joined.curves) {
     if (!has_points(joined)) continue;
@@ -276,7 +276,8 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// Sets the points against another baseline than their own side's.
+/// Replaces the baseline of a curve, so that its points are relative to another one than their own
+/// side's.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

@@ -11,22 +11,23 @@
 
 namespace isoscale::analysis {
 
-/// Names for sides that were given none: that of the file, or what its files' names begin with;
-/// else of their folders; else of the GPU, the CPU or the hosts. Whichever is short and tells all
-/// sides apart; else empty, which join_sides() takes for letters.
+/// Returns names for sides without given names, from the first source whose names are short and all
+/// different: file names or what a side's file names begin with, folders, GPUs, CPUs, hosts. Empty
+/// where there is none; join_sides() then uses letters.
 [[nodiscard]] std::vector<std::string> default_names(
     const std::vector<std::span<const RunReport>>& sides);
 
-/// The kinds of machines that launches ran on, as an index of runs names them.
+/// Returns the kinds of machines that the launches ran on, with their names in an index of runs.
 [[nodiscard]] std::vector<std::string> machine_names(const Side& side);
 
-/// Joins the launches of each side; without `names` they are "A", "B", ... Throws base::UsageError
-/// where a run, by its id or file, is on two sides.
+/// Joins the launches of each side; without `names` the sides are "A", "B", ... Throws
+/// base::UsageError where a run, by its id or file, is on two sides.
 [[nodiscard]] std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides,
                                            const std::vector<std::string>& names);
 
-/// Fills curves, what is unlike, and what only one side has. Throws base::UsageError where a side
-/// has no curve in common with the first, or no curve the baseline asked for.
+/// Fills in the compared curves, unlike settings, and what only one side has. Throws
+/// base::UsageError where a side has no curve in common with the first, or where no curve has the
+/// baseline that was asked for.
 void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 
 }  // namespace isoscale::analysis

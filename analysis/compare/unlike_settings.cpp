@@ -26,7 +26,7 @@ bool is_of_batch(const std::string& option) {
   return option == "batch" || option == "microbatch" || option == "microbatches";
 }
 
-/// Collects what differs between two curves.
+/// Collects the differences between two curves.
 class Collector {
  public:
   Collector(const JoinedCurve& here, const JoinedCurve& there) : here_(here), there_(there) {}
@@ -42,7 +42,7 @@ class Collector {
          .title = here_.curve.title});
   }
 
-  /// Every entry that is not the same; one that is absent says "not set".
+  /// Adds every entry that differs; an absent one has the value "not set".
   void add_texts(const std::string& kind, const Texts& here, const Texts& there,
                  std::optional<int> ranks = std::nullopt) {
     Texts all = here;
@@ -64,7 +64,7 @@ class Collector {
 
   const JoinedCurve& here_;
   const JoinedCurve& there_;
-  std::set<std::string> named_;  ///< of the whole curve, and not again of each point
+  std::set<std::string> named_;  ///< differences of the whole curve, not repeated for each point
   std::vector<Unlike> found_;
 };
 
@@ -72,7 +72,7 @@ std::string device_of(const JoinedCurve& curve) {
   return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
 }
 
-/// A batch that only one end knows says nothing (see are_alike).
+/// Removes a batch that only one side knows, since it is no difference (see are_alike).
 void drop_unknown_batches(Texts& here, Texts& there) {
   std::erase_if(here,
                 [&](const auto& at) { return is_of_batch(at.first) && !there.contains(at.first); });
@@ -111,7 +111,7 @@ void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
   into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
 }
 
-/// The work that throughput counts: "65536 tokens/s x s a step".
+/// Returns the work that throughput counts: "65536 tokens/s x s a step".
 std::string work_text(const results::PointData& point) {
   std::string_view unit = point.throughput_unit;
   if (unit.ends_with("/s")) unit.remove_suffix(2);
@@ -155,9 +155,9 @@ void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
   }
 }
 
-/// Differences that read alike, of one curve or of all.
+/// Differences with the same text, of one curve or of all.
 struct Group {
-  Unlike unlike;  ///< the first, with the files of all
+  Unlike unlike;  ///< the first one, with the files of all
   std::set<int> ranks{};
 };
 
@@ -167,13 +167,13 @@ void add(const Unlike& at, Group& into) {
   if (at.ranks) into.ranks.insert(*at.ranks);
 }
 
-/// Compared curves that both ends of a difference have.
+/// Returns the number of compared curves that both sides of a difference have.
 std::size_t curves_of(const Comparison& of, const Unlike& at) {
   return static_cast<std::size_t>(std::ranges::count_if(
       of.curves, [&](const ComparedCurve& curve) { return curve.sides[at.side].has_value(); }));
 }
 
-/// True if every curve differs in this as a whole.
+/// True if every curve differs in this setting as a whole.
 bool is_of_all(const Comparison& of, const Unlike& at) {
   std::set<std::size_t> curves;
   for (const Unlike& other : of.unlike) {
@@ -196,7 +196,7 @@ bool is_of_one_curve(const Unlike& a, const Unlike& b) {
          a.ranks.has_value() == b.ranks.has_value();
 }
 
-/// Joins what reads the same of several curves at the same ranks, and names them all.
+/// Joins groups of several curves that have the same text and ranks, and names all of their curves.
 std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   std::vector<Group> joined;
   for (const Group& at : groups) {
@@ -215,12 +215,12 @@ std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   return joined;
 }
 
-/// "injected (slow-rank=1:1.5)": a label with what was injected.
+/// Appends the injected faults to a label: "injected (slow-rank=1:1.5)".
 void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
   if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
 }
 
-/// The differences with labels and injections of a point as one, where it has both.
+/// Merges the differences in labels and in injected faults of a point, where it has both.
 std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
   std::vector<Unlike> result;
   for (const Unlike& at : all) {
@@ -313,7 +313,7 @@ std::vector<std::string> unlike_lines(const Comparison& of) {
       gather(at, left, is_of_one_curve);
     }
   }
-  // Curve by curve, also where several sides differ from the first.
+  // Sorts by curve, even where several sides differ from the first.
   std::ranges::stable_sort(left, {}, [](const Group& at) {
     return std::pair{!at.unlike.curve, at.unlike.curve.value_or(0)};
   });

@@ -28,10 +28,11 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
-/// No device has counted so far nor run so long; sums and products of such numbers are finite.
+/// Limits that no device has reached yet; below them sums and products are finite.
 constexpr double largest_value = 1e24, largest_time = 1e12;
 constexpr double shortest_interval = 1e-9;  // s
-/// Ticks of a kernel that counts hundredths of seconds, and their rounding.
+/// The tolerance, relative and in seconds, for a kernel that counts time in rounded ticks of 0.01
+/// s.
 constexpr double busy_slack = 0.1;
 
 struct Known {
@@ -63,11 +64,12 @@ constexpr std::array<Known, 21> known_quantities{{
 }};
 
 bool are_within(std::span<const double> numbers, double largest) {
-  // NaN is within nothing.
+  // The comparison is false for NaN, as it should be.
   return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
 }
 
-/// Says what a number of this quantity cannot be, given that it is one.
+/// Returns why the values of a series, all finite, are impossible for its quantity; "" if they are
+/// possible.
 std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
   const std::vector<double>& values = series.value;
   if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {
@@ -88,17 +90,17 @@ constexpr double shortest_loop = 1;  // s
 
 using Usable = std::vector<const DeviceSeries*>;
 
-/// Seconds from the first sample to the last.
+/// Returns the seconds from the first sample to the last.
 double period_of(const DeviceSeries& series) { return series.time.back() - series.time.front(); }
 
-/// W of a counter in joules.
+/// Returns the mean power (W) from a counter of joules.
 std::optional<double> power_of_counter(const DeviceSeries& series) {
   const double period = period_of(series);
   if (period <= 0) return std::nullopt;
   return (series.value.back() - series.value.front()) / period;
 }
 
-/// W, mean of samples of power: each pair of neighbours' mean for as long as they lie apart.
+/// Returns the mean power (W) from samples of power, by the trapezoidal rule.
 std::optional<double> power_of_samples(const DeviceSeries& series) {
   const double period = period_of(series);
   if (period <= 0) return std::nullopt;
@@ -109,7 +111,7 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Power of each rank's GPU that gave one.
+/// Returns the power of each rank's GPU that has it.
 std::map<int, double> gpu_powers(const Usable& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {
@@ -124,7 +126,7 @@ std::map<int, double> gpu_powers(const Usable& usable) {
   return powers;
 }
 
-/// Power of the packages of each rank's node, and how many there are.
+/// The power of the packages of each rank's node, and their number.
 struct NodePower {
   double power = 0;
   int packages = 0;
@@ -179,7 +181,8 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
   energy.power = sum;
 }
 
-/// How long the loop took; by the samples where it is not said, or is no time.
+/// Returns how long the loop took. Where the point does not have a valid time, it is the longest
+/// time between samples.
 double loop_seconds(const PointData& point, const Usable& usable) {
   constexpr double longest_loop = 1e12;
   const double said = point.measured_seconds.value_or(-1);
@@ -215,7 +218,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
 
 enum class Computing : std::uint8_t { gpus, cpus };
 
-/// Adds the state of the devices that compute, out of the summaries.
+/// Adds the state of the computing devices, from the summaries of their series.
 void add_state(DeviceState& state, const UsableSeries& usable, Computing computing) {
   const bool gpus = computing == Computing::gpus;
   const std::string_view clock = gpus ? "sm_clock" : "clock";

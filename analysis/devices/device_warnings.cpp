@@ -28,9 +28,10 @@ constexpr double reason_share = 0.1;
 struct Reason {
   std::uint64_t bit;
   std::string_view name;
-  double least_share;  ///< of the samples, from which it is worth a word
+  double least_share;  ///< share of the samples from which it is reported
 };
-/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
+/// The bits of nvmlClocksEventReasons, without idleness (1), settings of clocks (2) and of displays
+/// (0x100).
 constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
                                          {0x08, "hardware slowdown", 0},
                                          {0x10, "sync boost", reason_share},
@@ -44,15 +45,15 @@ constexpr double dip = 0.9;  // of the median
 constexpr double dip_share = 0.1;
 constexpr std::size_t fewest_for_dips = 10;
 constexpr double busy_enough = 0.8;
-/// bits of nvmlClocksEventReasons
+/// The bit of nvmlClocksEventReasons for an idle GPU.
 constexpr std::uint64_t idle_bit = 0x01;
 
-/// "rank 3, gpu 1"
+/// Returns "rank 3, gpu 1".
 std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// Tells whether a device worked when a sample was taken.
+/// Tells whether a device was busy when a sample was taken.
 class Working {
  public:
   Working(const UsableSeries& usable, const DeviceSeries& clock)
@@ -79,7 +80,7 @@ struct ClockSamples {
   std::vector<double> time, value;
 };
 
-/// Those that count: after warm-up, of a device that works.
+/// Returns the samples that count: after warm-up, while the device was busy.
 ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
   const Working working{usable, clock};
   ClockSamples samples;
@@ -91,7 +92,7 @@ ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, dou
   return samples;
 }
 
-/// Compares the first and the last third of the time.
+/// Returns a sentence if the medians of the first and the last third of the time differ; else "".
 std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;
@@ -141,7 +142,7 @@ std::string throttle_sentence(const PointData& point, const DeviceSeries& series
                      fmt::join(said, ", "));
 }
 
-/// Tells of what is counted and should not be.
+/// Returns a sentence on errors that the series counted; "" if there are none.
 std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;

@@ -23,7 +23,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// One sample of y = k_0 u_0 + k_1 u_1 + ..., all divided by what its error grows with.
+/// One sample of y = k_0 u_0 + k_1 u_1 + ..., divided by the quantity that its error is
+/// proportional to.
 template <std::size_t n>
 struct LinearSample {
   std::array<double, n> u{};
@@ -37,14 +38,14 @@ template <std::size_t n>
 struct LinearFit {
   std::array<double, n> k{};
   SquareMatrix<n> covariance{};  ///< of k
-  std::size_t freedom = 0;       ///< degrees of freedom that the residuals have
+  std::size_t freedom = 0;       ///< degrees of freedom of the residuals
 };
 
-/// The inverse of a symmetric positive definite matrix by Gauss and Jordan; absent where some
-/// column tells nothing that the others do not.
+/// Returns the inverse of a symmetric positive definite matrix by Gauss-Jordan elimination; absent
+/// where a column depends on the others.
 template <std::size_t n>
 [[nodiscard]] std::optional<SquareMatrix<n>> inverse(SquareMatrix<n> matrix) {
-  constexpr double independent = 1e-12;  // what is left of a column, over the column
+  constexpr double independent = 1e-12;  // rest of a column over the column: less is dependent
   const auto whole = matrix;
   SquareMatrix<n> result{};
   for (std::size_t i = 0; i < n; ++i) result[i][i] = 1;
@@ -66,8 +67,8 @@ template <std::size_t n>
   return result;
 }
 
-/// Ordinary least squares with the residuals' variance; absent without more samples than
-/// coefficients, and where the samples do not tell all coefficients apart.
+/// Returns an ordinary least-squares fit with the variance of its residuals. Absent unless there
+/// are more samples than coefficients, and where the samples do not determine all coefficients.
 template <std::size_t n>
 [[nodiscard]] std::optional<LinearFit<n>> least_squares(std::span<const LinearSample<n>> samples) {
   if (samples.size() <= n) return std::nullopt;
@@ -98,11 +99,11 @@ template <std::size_t n>
 }
 
 constexpr std::size_t least_for_line = 3;  ///< points beyond the baseline
-constexpr std::size_t least_for_usl = 5;   ///< likewise
+constexpr std::size_t least_for_usl = 5;   ///< points beyond the baseline
 
 bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
 
-/// k_i / k_0 with its interval, errors propagated to first order.
+/// Returns k_i / k_0 with its interval; errors are propagated to first order.
 template <std::size_t n>
 statistics::Located over_first(const LinearFit<n>& fit, std::size_t i) {
   const double ratio = fit.k[i] / fit.k[0];
@@ -113,8 +114,8 @@ statistics::Located over_first(const LinearFit<n>& fit, std::size_t i) {
   return {.value = ratio, .lower = ratio - half, .upper = ratio + half};
 }
 
-/// The points that a law is fitted to, each as a sample: the baseline and what is beyond it. Empty
-/// where fewer than `least` are beyond.
+/// Returns the points that a law is fitted to as samples: the baseline and the points beyond it.
+/// Empty where fewer than `least` are beyond it.
 template <std::size_t n, class ToSample>
 std::vector<LinearSample<n>> samples_of(std::span<const ScalingPoint> points, std::size_t least,
                                         const ToSample& to_sample) {
@@ -133,7 +134,8 @@ std::optional<statistics::Located> serial_fraction(std::span<const LinearSample<
   const auto line = least_squares<2>(samples);
   if (!line || !(line->k[0] > 0)) return std::nullopt;
   const statistics::Located fraction = over_first(*line, 1);
-  // A fraction above 1 is slower than the baseline, and an interval as wide as that says nothing.
+  // A fraction above 1 means slower than the baseline, and an interval of width 1 or more carries
+  // no information.
   constexpr double rounding = 1e-9;
   const bool explains = fraction.value <= 1 + rounding && *fraction.upper - *fraction.lower < 1;
   return explains ? std::optional{fraction} : std::nullopt;
@@ -178,7 +180,8 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
   Usl result{
       .contention = over_first(*law, 1), .coherency = over_first(*law, 2), .peak = std::nullopt};
   const double a = result.contention.value;
-  // A coherency that may be 0 promises no peak, nor does contention that speeds up.
+  // There is no peak if the coherency may be 0, nor if the contention is certainly negative (it
+  // speeds up).
   if (*result.coherency.lower > 0 && a < 1 && *result.contention.upper >= 0) {
     result.peak = std::sqrt((1 - a) / result.coherency.value);
   }
@@ -187,11 +190,11 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
 
 namespace {
 
-constexpr double visible = 0.01;           ///< of the step: waiting that is worth a word
-constexpr double one_to_blame = 0.5;       ///< of the waiting that all ranks cause
-constexpr double noticeably_more = 0.005;  ///< of the step: what makes a rank late
+constexpr double visible = 0.01;           ///< share of the step: less waiting is not reported
+constexpr double one_to_blame = 0.5;       ///< share of the waiting that ranks cause
+constexpr double noticeably_more = 0.005;  ///< share of the step that makes a rank late
 
-/// "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
+/// Returns "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   const std::string name = fmt::format("rank {}", world_rank(point, rank));
@@ -248,8 +251,8 @@ void add_links(const results::RunData& run, const results::PointData& point,
   }
 }
 
-/// Says what a rank has more of than those with the same program, "gaps before its ops"; "" for
-/// nothing, and where there are none to compare it with.
+/// Returns the category in which a rank exceeds other ranks with the same program most, "gaps
+/// before its ops"; "" if there is none, or if no other rank has its program.
 std::string reason_of(const results::PointData& point, const BreakdownResult& breakdown, int rank) {
   struct Part {
     double Breakdown::*seconds;
@@ -283,7 +286,7 @@ std::string reason_of(const results::PointData& point, const BreakdownResult& br
   return reason;
 }
 
-/// The rank that most of the waiting is for, if there is one.
+/// Returns the rank that causes most of the waiting, if there is one.
 std::optional<int> most_awaited(const BreakdownResult& breakdown) {
   const auto& caused = breakdown.caused.of_rank;
   if (caused.size() < 2) return std::nullopt;
@@ -293,7 +296,7 @@ std::optional<int> most_awaited(const BreakdownResult& breakdown) {
   return static_cast<int>(most - caused.begin());
 }
 
-/// "mostly for rank 3 (node1), last in 4 of 4 traced steps"; "" where nobody stands out.
+/// Returns "mostly for rank 3 (node1), last in 4 of 4 traced steps"; "" where no rank stands out.
 std::string awaited_text(const results::RunData& run, const results::PointData& point,
                          const BreakdownResult& breakdown) {
   const auto late = most_awaited(breakdown);
@@ -320,7 +323,7 @@ NamedCause imbalance_of(const results::RunData& run, const results::PointData& p
   return cause;
 }
 
-/// Waiting of which too little was traced to tell imbalance from noise.
+/// Adds the waiting as one cause if too few steps were traced to tell imbalance from noise.
 void add_undivided(const results::RunData& run, const results::PointData& point,
                    const BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   const double share = breakdown.mean->wait / breakdown.mean->step;
@@ -356,7 +359,7 @@ void add_waits(const results::RunData& run, const results::PointData& point,
 std::vector<NamedCause> named_causes(const results::RunData& run, const results::PointData& point,
                                      const TracedSteps& traced, const BreakdownResult& breakdown) {
   std::vector<NamedCause> result;
-  // Who shares a core is slow for that reason.
+  // A rank that shares a core is slow for that reason, so no other cause is named.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
     for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
     add_links(run, point, traced, result);

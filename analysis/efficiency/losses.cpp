@@ -23,7 +23,8 @@ using program::OpKind;
 
 double useful_time(const Breakdown& parts) { return parts.compute + parts.copies; }
 
-/// Useful seconds a step by rank of the point; empty where that of some rank is not known.
+/// Returns the useful seconds per step by rank of the point; empty where a rank's value is not
+/// known.
 std::vector<double> useful_times(const results::PointData& point,
                                  const BreakdownResult& breakdown) {
   std::vector<double> times;
@@ -55,7 +56,7 @@ void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
   pop.speed_scalability = *pop.computation_scalability / *pop.work_scalability;
 }
 
-/// Op times of one rank added up over the ops of a step; seconds.
+/// The op times of one rank, summed over the ops of a step; seconds.
 struct ComputeSums {
   double gemm = 0, other = 0;
   [[nodiscard]] double all() const { return gemm + other; }
@@ -66,7 +67,7 @@ void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sum
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 
-/// ComputeSums of one rank over its traced steps: of each op's median, and of its mean.
+/// The sums of one rank over its traced steps: of each op's median, and of each op's mean.
 struct TracedSums {
   ComputeSums median, mean;
 };
@@ -114,7 +115,8 @@ std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
   return of_rank;
 }
 
-/// Each rank's value replaced by that of the typical rank with the same program; their mean.
+/// Returns the mean over ranks after each rank's value is replaced by that of the typical rank with
+/// the same program.
 template <class Part, class Value>
 double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
                const Value& value) {
@@ -125,7 +127,8 @@ double typical(const results::PointData& point, const std::map<int, Part>& of_ra
   }
   double sum = 0;
   for (const auto& [program, values] : of_program) {
-    // Half of a straggler's excess would pass for typical of two.
+    // For two ranks the median would include half of a straggler's excess, so the faster one is
+    // typical.
     const double middle = values.size() == 2 ? std::min(values[0], values[1])
                                              : statistics::median(values).value_or(0);
     sum += middle * static_cast<double>(values.size());
@@ -156,7 +159,7 @@ double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {
   return found == costs.transfer.end() ? 0 : found->second;
 }
 
-/// Transfers, bubble and waiting in one.
+/// Returns the sum of transfers, bubble and waiting.
 double together(const StepCosts& costs) {
   if (costs.communication) return *costs.communication + costs.waiting;
   double sum = costs.bubble + costs.waiting;
@@ -164,7 +167,7 @@ double together(const StepCosts& costs) {
   return sum;
 }
 
-/// Waiting that is neither known to be imbalance nor noise.
+/// Returns the waiting that is not divided into imbalance and noise.
 double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
 
 /// Adds causes as differences from the scaled baseline.
@@ -179,7 +182,7 @@ class Differences {
   void add(std::string cause, double StepCosts::*part) {
     add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
   }
-  /// True if both have the part.
+  /// Adds a cause if both points have this part, and returns whether they do.
   bool add(std::string cause, std::optional<double> StepCosts::*part) {
     if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
     add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
@@ -196,7 +199,7 @@ class Differences {
     say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
         "ends");
   }
-  /// True if transfers and waiting are known apart at both ends.
+  /// Returns true if both points separate transfers from waiting; otherwise adds both as one cause.
   bool communication() {
     if (!point_.costs.communication && !baseline_.costs.communication) return true;
     add("communication", together(point_.costs), together(baseline_.costs));
@@ -292,7 +295,7 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
   const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
   costs.uneven = medians - costs.gemm - other;
   costs.hiccups = means - medians;
-  // Less what ops on two streams take at once.
+  // The time in which ops on two streams overlap is counted once.
   costs.other_compute = other + mean.compute - means;
 
   for (const auto& [axes, parts] : breakdown.by_axes) costs.transfer[axes] = parts.transfer;

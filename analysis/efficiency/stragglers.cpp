@@ -20,19 +20,20 @@ namespace {
 
 using program::OpKind;
 
-/// How much longer counts as slow.
+/// Limits on the factor by which a slow rank takes longer.
 struct Limits {
   double least, certain, without_interval;
 };
 constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
 constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
-constexpr double smallest_change = 0.03;  ///< relative: what a rank becomes slower by
+constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that counts
 constexpr std::size_t fewest_judged = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
-constexpr double normal_scale = 1.4826;  ///< median deviation to standard deviation
+constexpr double normal_scale = 1.4826;  ///< from median absolute to standard deviation
 
-/// Ranks that are compared with each other, and what each one's GEMM time is divided by first.
+/// Ranks that are compared with each other, and the unit by which each one's GEMM time is divided
+/// first.
 struct Peers {
   std::vector<int> ranks;
   std::vector<double> unit;
@@ -63,13 +64,14 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   return all;
 }
 
-/// The time that a rank is compared with: the median of all, of two the other one.
+/// Returns the time that a rank is compared with: the median of all, or the other one's time if
+/// there are two.
 double reference(const std::vector<double>& times, std::size_t at) {
   if (times.size() == 2) return times[1 - at];
   return statistics::median(times).value_or(0);
 }
 
-/// GEMM times over the reference, in the steps in which all peers have one.
+/// GEMM times over the reference, for the steps in which all peers have a time.
 struct Ratios {
   std::vector<std::uint32_t> step;           ///< number among all steps of the point
   std::vector<std::vector<double>> of_peer;  ///< [peer][step]
@@ -95,9 +97,9 @@ Ratios ratios_of(const results::PointData& point, const Peers& peers) {
   return ratios;
 }
 
-/// How much a peer takes longer, since it last became slower.
+/// The factor by which a peer takes longer, since it last became slower.
 struct Slowness {
-  std::size_t first = 0;  ///< of its ratios; 0 = all along
+  std::size_t first = 0;  ///< index of its first ratio; 0 = from the beginning
   statistics::Estimate factor;
 };
 
@@ -111,7 +113,7 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
   return Slowness{.first = first, .factor = *factor};
 }
 
-/// The factor that a rank must exceed to stand out from the spread of its peers.
+/// Returns the factor that a rank must exceed to stand out from the spread of its peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
   const double middle = statistics::median(factors).value_or(1);
@@ -123,7 +125,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // Ratios that depend on those before have no interval: then all of them must be certain.
+  // Ratios that depend on previous ones have no interval; instead, all of them must exceed the
+  // certain limit.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 
@@ -152,7 +155,7 @@ void add_slow(const results::PointData& point, const Peers& peers, std::vector<S
   }
 }
 
-constexpr std::size_t fewest_traced = 3;  ///< traced; fewer may all have been disturbed
+constexpr std::size_t fewest_traced = 3;  ///< traced steps; fewer may all have been disturbed
 
 struct TransferKind {
   OpKind op = OpKind::all_reduce;
@@ -161,15 +164,16 @@ struct TransferKind {
 };
 using Members = std::vector<int>;
 
-/// The time that the members of a group spent on its ops, added up over members and ops.
+/// The time that the members of a group spent on its ops, summed over members and ops.
 struct Moved {
-  double least = 0;    ///< seconds; of each op in the traced step where it took least
-  double typical = 0;  ///< seconds; of each op, median over traced steps
+  double least = 0;    ///< seconds; sum over ops of the least time in any traced step
+  double typical = 0;  ///< seconds; sum over ops of the median over traced steps
   double bytes = 0;
 };
 using Transfers = std::map<TransferKind, std::map<Members, Moved>>;
 
-/// The rank and the one that it exchanges with; empty where those are several, or itself.
+/// Returns the rank and its partner in an exchange; empty where there are several partners, or
+/// where it is its own.
 Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {
   std::optional<int> partner;
   for (const auto& transfer : point.outline.of(rank).transfers_of(exchange)) {
@@ -181,7 +185,7 @@ Members pair_of(const results::PointData& point, int rank, const program::Outlin
   return {std::min(rank, *partner), std::max(rank, *partner)};
 }
 
-/// Who takes part in the ops of one rank.
+/// Finds the ranks that take part in an op of one rank.
 class MembersOf {
  public:
   MembersOf(const results::PointData& point, int rank) : point_(point), rank_(rank) {}
@@ -199,8 +203,8 @@ class MembersOf {
   std::map<mesh::AxisSet, Members> groups_;
 };
 
-/// Seconds by traced step that an op of a rank transferred; steps in which not all members are
-/// known are left out.
+/// Returns the seconds that an op of a rank transferred in each traced step; steps in which not all
+/// members are known are left out.
 std::vector<double> transfer_times(const TracedSteps& steps, const Members& members,
                                    std::size_t rank, std::size_t op) {
   std::vector<double> times;
@@ -236,8 +240,8 @@ Transfers transfers_of(const results::PointData& point, const TracedSteps& steps
   return transfers;
 }
 
-/// How much longer each group takes a byte, by these seconds, than the median of all; of two, than
-/// the other.
+/// Returns how much longer each group takes for a byte than the median of all groups, or than the
+/// other group if there are two.
 std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
                                      double Moved::*seconds) {
   std::map<Members, double> cost;

@@ -27,20 +27,22 @@ namespace {
 
 using results::PointData;
 
-/// How many ranks a point has on its nodes, as far as that is known.
+/// True if two points have the same number of nodes and of ranks on each, as far as these are
+/// known.
 bool lie_alike(const PointReport& a, const PointReport& b) {
   if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
   return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
-/// True if what says that times are not the machine's is the same.
+/// True if both points have the same injected faults and the same labels that say that times are
+/// not the machine's.
 bool is_labelled_alike(const PointReport& a, const PointReport& b) {
   return results::unsound(a.data->labels) == results::unsound(b.data->labels) &&
          a.data->injections == b.data->injections;
 }
 
-/// Says what keeps two curves on one machine apart, "" where nothing but their meshes.
+/// Returns why two curves of one machine were not joined; "" if only their meshes differ.
 std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   for (const PointReport& a : here.curve.points) {
     for (const PointReport& b : there.curve.points) {
@@ -66,8 +68,8 @@ bool are_alike_but_for_settings(const JoinedCurve& here, const JoinedCurve& ther
   return are_alike(as_there, there.experiment);
 }
 
-/// "CPU Intel Xeon 8480, MPI MPICH 4.1": of the first few entries in which machines of `curves`
-/// that have the same base name differ, those of `curves[at]`.
+/// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": the values in `curves[at]` of the first few
+/// entries in which the machines of curves with the same base name differ.
 std::string machine_text(const std::vector<JoinedCurve>& curves,
                          const std::vector<std::string>& bases, std::size_t at) {
   constexpr std::size_t most = 2;
@@ -87,19 +89,19 @@ std::string machine_text(const std::vector<JoinedCurve>& curves,
     }
     if (seen.size() < 2 || differing.size() == most) continue;
     std::string text = name + " " + value_of(curves[at], name);
-    // A title's parts have commas between them.
+    // Commas separate the parts of a title, so the text must have none.
     std::erase(text, ',');
     differing.push_back(std::move(text));
   }
   return fmt::format("{}", fmt::join(differing, ", "));
 }
 
-/// "2 nodes".
+/// Returns "2 nodes".
 std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// "injected slow-rank=3:1.2".
+/// Returns "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -108,21 +110,22 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// In what two launches were told or ran on something else, "" where in nothing.
+/// Returns the settings and the machine entries in which two launches differ; "" if there are none.
 std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
   const std::string told = differences(here.experiment.settings, there.experiment.settings);
   const std::string machines = differences(here.machine, there.machine);
   return told + (told.empty() || machines.empty() ? "" : "; ") + machines;
 }
 
-/// True if two points of as many ranks are launches of the same: mesh, options, nodes, and what
-/// says that their times are not the machine's (labels, and what was put in on purpose).
+/// True if two points with the same number of ranks measured the same: mesh, options, nodes, and
+/// the labels and injected faults that say that their times are not the machine's.
 bool is_same_point(const PointReport& a, const PointReport& b) {
   return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b) &&
          is_labelled_alike(a, b);
 }
 
-/// "launch 2", "launches 1, 3": numbers, from 1, of those that a curve has points of.
+/// Returns "launch 2", "launches 1, 3": the numbers, from 1, of the launches that have points on a
+/// curve.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
   std::set<std::size_t> numbers;
   const auto add = [&](const LaunchPoint& at) {
@@ -133,8 +136,8 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Says of each curve why it was not joined with others of like experiments, and adds to titles
-/// that would else be the same what differs: mesh, machine, nodes, labels and launches.
+/// Says for each curve why it was not joined with others of like experiments, and appends the
+/// differences to titles that would otherwise be equal: mesh, machine, nodes, labels and launches.
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -162,10 +165,10 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
 }
 
-/// "" when it counts.
+/// Returns why a launch's point does not count; "" when it counts.
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
-  // A point that does not verify has rates only where such points are to be shown.
+  // A point that fails verification has rates only if such points are to be shown.
   const bool shown = counted == Counted::all && data.verified == false && point.throughput;
   if (shown) return "";
   if (data.status != results::PointStatus::ok) {
@@ -183,7 +186,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
 struct Gathered {
   Experiment experiment;
   Machine machine;
-  std::vector<std::vector<LaunchPoint>> points;  ///< one entry a rank count
+  std::vector<std::vector<LaunchPoint>> points;  ///< one entry for each rank count
   std::vector<LeftOut> left_out;
 };
 
@@ -194,11 +197,11 @@ std::vector<LaunchPoint>* find_ranks(Gathered& into, int ranks) {
   return found == into.points.end() ? nullptr : &*found;
 }
 
-/// How well the points of a curve go with those gathered.
+/// Tells how well the points of a curve fit a gathered one.
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes = std::numeric_limits<int>::max();  ///< that differ to the nearest point
+  int axes = std::numeric_limits<int>::max();  ///< axes that differ from the nearest point
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;
@@ -218,7 +221,7 @@ Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
       const LaunchPoint& known = launches.front();
       fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
       if (known.point->data->ranks != point.point->data->ranks) continue;
-      // The same launch may have measured the same twice, in two experiments.
+      // One launch may have measured the same point twice, in two experiments.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
       if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
@@ -260,7 +263,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
                  .left_out = {}};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
-  // The first curve of an experiment may have been skipped, and not know the model's numbers.
+  // The first curve of an experiment may have been skipped, so that it has no numbers of the model.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
   for (const LaunchPoint& point : counted) {
     if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {
@@ -272,7 +275,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
-/// Launches of few steps do not count beside those of enough when a curve is shown.
+/// Leaves out launches of few steps at rank counts where others have enough steps.
 void leave_out_few_steps(Gathered& from) {
   const auto is_few = [](const LaunchPoint& at) {
     return results::has_label(at.point->labels, results::few_steps);
@@ -289,7 +292,8 @@ void leave_out_few_steps(Gathered& from) {
   }
 }
 
-/// A point over its launches: all that can be is the typical launch's.
+/// Makes a point over its launches. All that is not computed over launches is that of the typical
+/// launch.
 PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
                        std::span<const RunReport> reports) {
   std::vector<double> medians;
@@ -312,14 +316,14 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These its own launch's baseline told of it.
+  // These are relative to the baseline of the point's own launch.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();
   joined.causes.pop = pop(*joined.data, joined.breakdown, std::nullopt);
   joined.causes.waterfall.reset();
   joined.causes.serial_fraction.reset();
-  // A launch of fewer ranks than others had on a node fills none.
+  // A launch with fewer ranks per node than another launch had does not fill its nodes.
   if (joined.nodes) {
     joined.nodes->fills_node = joined.nodes->fills_node && joined.nodes->most == most_of_launch;
   }

@@ -16,7 +16,7 @@
 /// Joins the reports of several launches to one curve for each experiment.
 namespace isoscale::analysis {
 
-/// A point as one launch measured it. Neither is owned.
+/// A point as one launch measured it. Nothing is owned.
 struct LaunchPoint {
   const RunReport* run = nullptr;
   const PointReport* point = nullptr;
@@ -33,53 +33,53 @@ struct JoinedCurve {
   Experiment experiment;
   std::string fingerprint;  ///< of the experiment and the kind of device
   Machine machine;
-  /// A point is that of its typical launch, the one nearest to the median. Its step time is over
-  /// launches (see over_launches: the samples are launches), and what follows from it is as well:
-  /// throughput, FLOP/s, speed-up, efficiency, laws.
+  /// Each point is that of its typical launch, the one nearest to the median. Its step time is over
+  /// launches (see over_launches: the samples are launches), and so are the figures that follow
+  /// from it: throughput, FLOP/s, speed-up, efficiency, laws.
   Curve curve;
   std::vector<std::vector<LaunchPoint>> launches;  ///< of each point
   std::vector<LeftOut> left_out;
   std::vector<std::string> apart;  ///< why other curves of like points were not joined to it
 };
 
-/// Absent below 2 launches.
+/// Returns the relative spread between launches; absent below 2 launches.
 [[nodiscard]] std::optional<double> spread_of(const PointReport& joined);
 
 struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Says which points of a launch count. Sound ones alone: others' times are not the machine's. Or
-/// all that have times, to set like beside like; labels are then part of what makes points the
-/// same.
+/// Says which points of a launch count. `sound` takes only points whose times are the machine's.
+/// `all` takes every point that has times, to compare like with like; two points are then only the
+/// same if their labels are.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
-/// same ranks with another mesh, other options or on another number of nodes are of curves of their
-/// own. Counted are points that are ok, not known to be wrong, and, but for Counted::all, whose
-/// label does not say that their times are not the machine's; a launch labelled few-steps only
-/// where all of a point are. Counted::all keeps it: where launches are compared, what few steps
-/// add to the scatter of launches is in the interval. A curve may be left without any. `reports`
-/// outlives the result and stays where it is.
+/// same rank count with another mesh, with other options or on another number of nodes go to
+/// separate curves. A point counts if it is ok and not known to be wrong; with Counted::sound its
+/// labels must not say that its times are not the machine's, and a launch labelled few-steps only
+/// counts where all launches of the point have that label. Counted::all keeps such launches: in a
+/// comparison the interval includes the scatter that few steps add. A curve may be left without
+/// points. `reports` outlives the result and stays where it is.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// The place of a launch's point among the joined ones.
+/// The place of a launch's point among the joined points.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
-  const PointReport* joined = nullptr;  ///< null where it was left out
+  const PointReport* joined = nullptr;  ///< null where the point was left out
   std::size_t launches = 0;             ///< of the joined point
-  std::string left_out;                 ///< why; "" where it was not
+  std::string left_out;                 ///< why it was left out; "" where it was not
 };
-/// Absent for what is on no curve.
+/// Returns the place of a launch's point; absent if it is on no curve.
 [[nodiscard]] std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point);
 
-/// The launches that a report is made from. Neither runs nor joined curves are owned.
+/// The launches that a report is made from. The runs are not owned, and `joined` points to them.
 struct Report {
   std::span<const RunReport> runs;
   Joined joined{};
   std::vector<std::string> warnings{};
-  Index index{};  ///< of the runs, in their order, and of the files that gave none
+  Index index{};  ///< of the runs, in their order, and of the unreadable files
 };
 
 }  // namespace isoscale::analysis

@@ -39,7 +39,7 @@ std::optional<double> latency_of(const RowReport& row) {
   return row.time->median;
 }
 
-/// The values that pairs have of one quantity.
+/// Returns the values of one quantity over pairs.
 std::vector<double> values_of(std::span<const PairReport* const> pairs,
                               std::optional<double> PairReport::*quantity) {
   std::vector<double> values;
@@ -55,12 +55,12 @@ std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const P
   return classes;
 }
 
-/// The speed that the pairs of a class are compared with, and the one below which they are slow.
+/// The speed that the pairs of a class are compared with, and the speed below which they are slow.
 struct SpeedLimit {
   double typical = 0, slow_below = 0;
 };
 
-/// The least that counts as slow, as a part of the typical speed.
+/// The least shortfall that counts as slow, as a share of the typical speed.
 struct Margin {
   double of_many = 0, of_few = 0;
 };
@@ -70,7 +70,7 @@ constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 ti
 std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const Margin& margin) {
   constexpr std::size_t fewest_for_spread = 4;
   constexpr double deviations = 3.5, mad_of_normal = 1.4826;
-  constexpr double always_slow = 4;  ///< times below the typical speed
+  constexpr double always_slow = 4;  ///< factor below the typical speed
   if (values.size() < 2) return std::nullopt;
   if (values.size() < fewest_for_spread) {
     const double best = std::ranges::max(values);
@@ -80,7 +80,7 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
   const double middle = *statistics::median(logs);
   for (double& log : logs) log = std::abs(log - middle);
-  // However widely a class spreads: its slow pairs widen the spread that is to tell them.
+  // The spread is capped, because slow pairs widen the very spread that is to detect them.
   const double spread =
       std::min(deviations * mad_of_normal * *statistics::median(logs), std::log(always_slow));
   return SpeedLimit{
@@ -89,14 +89,14 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
 }
 
 constexpr std::size_t fewest_plays = 6;  ///< fewer give no interval
-constexpr double widest_of_a_share = 1;  ///< an interval wider than 0 to 100% leaves nothing out
+constexpr double widest_of_a_share = 1;  ///< a wider interval covers all of 0 to 100%
 
-/// The three parts that were timed without tracing.
+/// The times of the three parts that were timed without tracing.
 struct Alone {
   std::optional<statistics::Estimate> gemm, communication, together;
 };
 
-/// A pair while its rows are read.
+/// A pair whose rows are being read.
 struct GatheredOverlap {
   OverlapReport report;
   Alone times;
@@ -130,7 +130,7 @@ void add_part(GatheredOverlap& into, const RowReport& row) {
   if (part == "gemm") into.times.gemm = row.time;
   if (part == "collective") into.times.communication = row.time;
   if (part == "together") into.times.together = row.time;
-  // Held as times until both are known.
+  // The slowdowns hold times until the traced times are known too.
   if (part == "gemm together") report.gemm_slowdown = time;
   if (part == "collective together") report.communication_slowdown = time;
   if (part == "gemm traced") report.gemm_traced = time;
@@ -141,8 +141,9 @@ double hidden_share(double gemm, double communication, double together) {
   return (gemm + communication - together) / std::min(gemm, communication);
 }
 
-/// The share at the three medians. Each side of its interval is how far the share moves when one of
-/// the times goes to an end of its own interval, in quadrature over the three.
+/// Returns the hidden share at the three medians. In each direction the interval's half-width is
+/// the quadrature over the three times of how far the share moves when one time goes to an end of
+/// its interval.
 std::optional<statistics::Located> hidden_of(const Alone& times) {
   if (!times.gemm || !times.communication || !times.together) return std::nullopt;
   const std::array all{&*times.gemm, &*times.communication, &*times.together};
@@ -195,7 +196,8 @@ void conclude(GatheredOverlap& gathered) {
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
-  // Like against like: what a stream does beside another is known from traced plays.
+  // The slowdowns compare times of traced plays with each other, since the times of one stream
+  // beside another are only known from these.
   report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
   report.communication_slowdown =
       against(report.communication_slowdown, report.communication_traced);
@@ -205,7 +207,7 @@ void conclude(GatheredOverlap& gathered) {
   report.why_unknown = why_unknown(report, gathered.few_plays);
 }
 
-/// A row's datasheet is that of its ranks' GPUs, if these are all of one kind.
+/// Finds a row's datasheet: that of its ranks' GPUs, if these are all of one kind.
 class Datasheets {
  public:
   Datasheets(const results::RunData& run, const results::PointData& point) {
@@ -311,10 +313,10 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
   for (const auto& [name, members] : by_class(pairs)) {
     for (const auto& [quantity, value] : quantities) {
       std::vector<const PairReport*> counted = members;
-      if (quantity != "bandwidth") {  // both directions at once: a pair counts once
+      if (quantity != "bandwidth") {  // bidirectional: both ends have the value, a pair counts once
         std::erase_if(counted, [](const PairReport* pair) { return pair->src > pair->dst; });
       }
-      // Latencies count as messages a second: less is slow, as with bandwidth.
+      // Latencies are converted to messages per second, so that less is slower, as with bandwidth.
       const bool inverts = quantity == "latency";
       std::vector<double> speeds = values_of(counted, value);
       if (inverts) std::ranges::transform(speeds, speeds.begin(), [](double t) { return 1 / t; });

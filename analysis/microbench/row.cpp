@@ -20,8 +20,8 @@ constexpr std::string_view open_book =
     "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
 constexpr double tera = 1e12, giga = 1e9;
 
-/// Longer names stand before those that they contain. A name without figures is one whose model is
-/// known to differ from the entry that it would else meet.
+/// The table of datasheets. Longer names precede the names that they contain. An entry without
+/// figures is for a model that is known to differ from the entry that would match it otherwise.
 constexpr std::array<Datasheet, 13> all_datasheets{{
     {.gpu = "GB200",
      .peak_16bit = 2500 * tera,
@@ -42,7 +42,8 @@ constexpr std::array<Datasheet, 13> all_datasheets{{
      .memory = 8.0 * tera,
      .link = 900 * giga,
      .source = open_book},
-    // Its memory depends on the variant (4.0 or 4.8 TB/s), which the name does not tell.
+    // The bandwidth of its memory depends on the variant (4.0 or 4.8 TB/s), which the name does not
+    // tell.
     {.gpu = "GH200",
      .peak_16bit = 989 * tera,
      .peak_8bit = 1979 * tera,
@@ -77,7 +78,7 @@ constexpr std::array<Datasheet, 13> all_datasheets{{
     {.gpu = "A100", .peak_16bit = 312 * tera, .source = open_book},
 }};
 
-/// amount / time, where both are there and above 0.
+/// Returns amount / time if both are present and above 0.
 std::optional<double> rate(std::optional<double> amount,
                            const std::optional<statistics::Estimate>& time) {
   if (!amount || !(*amount > 0) || !time || !(time->median > 0)) return std::nullopt;
@@ -89,7 +90,7 @@ std::optional<double> share(std::optional<double> value, std::optional<double> w
   return *value / *whole;
 }
 
-/// True if both ends of a memory row are the device's own memory.
+/// True if both ends of a memory row are in the device's own memory.
 bool within_device(const std::string& kind) {
   return kind == "d2d" || kind == "copy" || kind == "triad";
 }

@@ -25,7 +25,7 @@ using results::DeviceSeries;
 
 constexpr int digits = 5;
 
-/// The place of a quantity among all; those that are not named follow.
+/// Returns the position of a quantity among all; quantities that are not listed come last.
 std::size_t place_of(const std::string& quantity) {
   constexpr std::array<std::string_view, 8> order{"sm_clock",    "clock",       "clock_min",
                                                   "power",       "temperature", "throttle_reasons",
@@ -42,7 +42,7 @@ double mean_of(const std::vector<double>& values) {
 
 using Device = std::pair<int, std::string>;  ///< rank and name
 
-/// The series of each quantity.
+/// The series of each quantity, by its position and name.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
 ByQuantity drawable(const results::PointData& point) {
@@ -54,8 +54,8 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// The distance of each device from the middle one, in units of how far the devices are apart, for
-/// the quantity where it differs most.
+/// Returns the distance of each device from the median device, relative to the range over devices,
+/// for the quantity in which it differs most.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -73,7 +73,7 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// The series from `begin` to `end` as one value.
+/// The samples of a stretch of a series, reduced to one value.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };
@@ -87,7 +87,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
     bucket.value += series.value[i];
     bucket.low = std::min(bucket.low, series.value[i]);
     bucket.high = std::max(bucket.high, series.value[i]);
-    // Bits beyond what a double counts exactly are none that anybody set.
+    // A double holds integers exactly only below 2^53, so larger samples are not sets of bits.
     if (series.value[i] >= 0 && series.value[i] < 0x1p53) {
       bits |= static_cast<std::uint64_t>(series.value[i]);
     }
@@ -98,7 +98,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
   return bucket;
 }
 
-/// True if a value between two others tells no more than the line between them.
+/// True if a value lies on the line between its two neighbours, because all three are equal.
 bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
   const auto is_same = [&](double Bucket::*part) {
     return before.*part == at.*part && at.*part == after.*part;

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# cmake -DPAGE=page.html -DOUTPUT=asset.cpp -P embed.cmake: the page as a C++ text.
+# cmake -DPAGE=page.html -DOUTPUT=asset.cpp -P embed.cmake writes the page as a C++ string.
 file(READ ${PAGE} page)
 string(FIND "${page}" ")isoscale\"" ends)
 if(NOT ends EQUAL -1)

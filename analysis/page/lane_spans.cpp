@@ -33,7 +33,7 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
   return steps;
 }
 
-/// The traced rank for which `value` (of its index in the breakdown) is largest.
+/// Returns the traced rank with the largest `value`, a function of the index in the breakdown.
 template <class Value>
 std::optional<int> largest(const BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
@@ -67,7 +67,7 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
 }
 
-/// The uses of a rank's step over time, each moment in one of these at most.
+/// The uses of a rank's step over time; each moment is in at most one of them.
 struct Uses {
   IntervalSet compute, copies, exposed, gap;
 };
@@ -110,7 +110,7 @@ std::optional<LaneStep> typical_traced_step(const results::PointData& point) {
   const std::size_t most = std::ranges::max(steps, {}, &LaneStep::traced).traced();
   std::erase_if(steps, [most](const LaneStep& step) { return step.traced() < most; });
   std::ranges::stable_sort(steps, {}, &LaneStep::length);
-  // An even number has two in the middle, which are as near: the faster one is taken.
+  // An even number of steps has two middle ones, equally near the median: the faster one is taken.
   return std::move(steps[(steps.size() - 1) / 2]);
 }
 
@@ -140,7 +140,7 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                 return rank < caused.size() ? caused[rank] : 0.0;
               }),
       most);
-  // The rest from all over the point.
+  // The remaining lanes are spread evenly over the ranks of the point.
   const int others = static_cast<int>(most);
   for (int i = 0; i < others; ++i) add(i * data.ranks / others, most);
   for (int rank = 0; rank < data.ranks && ranks.size() < most; ++rank) add(rank, most);
@@ -172,7 +172,7 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
                              Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
-    // Spans that overlap have damaged times: they stay as they are, for sums of times to hold.
+    // Spans that overlap have damaged times. They are not merged, so that sums of times stay right.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
                        span.start - result.back().end <= tolerance &&

@@ -24,25 +24,25 @@ using Json = nlohmann::ordered_json;
 using timeline::Interval;
 using units::Nanoseconds;
 
-constexpr std::int64_t pixels = 2000;  ///< of a wide timeline; less than one cannot be seen
+constexpr std::int64_t pixels = 2000;  ///< of a wide timeline; shorter times are not visible
 
-/// The drawing of one rank.
+/// The lane of one rank.
 struct Lane {
   int rank = 0;
-  Nanoseconds zero;  ///< what is drawn as 0
+  Nanoseconds zero;  ///< the time drawn as 0
   std::vector<LaneSpan> spans{};
   std::vector<LaneIdle> idle{};
-  LaneTotals totals{};  ///< of all spans, before any is left out
+  LaneTotals totals{};  ///< of all spans, including those left out later
 };
 
-/// All lanes of a step, on one clock as far as there is one.
+/// All lanes of a step, on one clock where clocks are aligned.
 struct LaneSet {
   Nanoseconds begin, length;
   std::vector<Lane> lanes;
   std::size_t spans_left_out = 0;
 };
 
-/// A rank whose clock cannot be compared begins with the others.
+/// Makes the lanes of a step. A rank whose clock cannot be compared starts at 0 like the others.
 LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
@@ -50,7 +50,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
     if (aligned(point, rank)) begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
-  // Aligned or not, ranks of one step are not further apart than two of its lengths.
+  // The clocks of ranks in one step should not be more than two step lengths apart, even if they
+  // count as aligned.
   const auto is_near = [&](Nanoseconds begin) {
     const Nanoseconds off = begin - begins[begins.size() / 2];
     return off <= step.length * 2 && off >= step.length * -2;
@@ -75,7 +76,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// The stage of a pipeline that a rank stands for, whose other coordinates are 0.
+/// Returns the pipeline stage that a rank represents, which is the rank whose other coordinates are
+/// 0.
 std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
   const int stage = mesh::coordinates(shape, rank).pp;
   if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
@@ -88,7 +90,7 @@ std::size_t count_spans(const std::vector<Lane>& lanes) {
   return count;
 }
 
-/// The `most` longest of what has begin and end by `time_of`, in the order of time.
+/// Keeps the `most` longest items, in the order of time. `time_of` gives an item's begin and end.
 template <class Item, class TimeOf>
 void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time_of) {
   if (items.size() <= most) return;
@@ -101,8 +103,8 @@ void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time
   std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
 }
 
-/// Puts spans of all lanes together until there are at most `most`, first those that cannot be
-/// seen, last those of `widest` pixels.
+/// Merges spans of all lanes until there are at most `most`: first those that are too short to see,
+/// at last those up to `widest` pixels.
 void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   const Nanoseconds pixel = set.length / pixels;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
@@ -112,13 +114,14 @@ void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   }
 }
 
-/// Leaves the last lanes out, down to `fewest`.
+/// Leaves out the last lanes, down to `fewest`.
 void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
   while (set.lanes.size() > fewest && count_spans(set.lanes) > most) set.lanes.pop_back();
 }
 
-/// Puts spans together, leaves lanes out, then the shortest spans, until there are at most `most`.
-/// All stages of a pipeline matter; of ranks that do the same, their ops matter.
+/// Merges spans, leaves out lanes, then the shortest spans, until there are at most `most`. All
+/// stages of a pipeline are kept as long as possible; of ranks that do the same, detail of the ops
+/// matters more than the number of lanes.
 void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   constexpr std::int64_t narrow = 8, wide = 64;
   for (Lane& lane : set.lanes) {
@@ -145,7 +148,7 @@ void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   set.spans_left_out = before - count_spans(set.lanes);
 }
 
-/// Names in the order in which they are first asked for.
+/// Numbers names in the order in which they are first used.
 class Names {
  public:
   int of(std::string name) {
@@ -201,7 +204,7 @@ Json lane_json(std::span<const results::RankFacts> facts, const results::PointDa
           {"streams", names}};
 }
 
-/// Columns of the same length, by name.
+/// Returns an object with an empty array for each of these names.
 Json columns(std::initializer_list<const char*> names) {
   Json object = Json::object();
   for (const char* const name : names) object[name] = Json::array();
@@ -247,7 +250,8 @@ Json totals_json(const LaneSet& set) {
   return totals;
 }
 
-/// Means over the lanes and all traced steps that count; null where no lane has a breakdown.
+/// Returns the breakdown's means over the lanes and all traced steps that count; null where no lane
+/// has a breakdown.
 Json breakdown_json(const LaneSet& set, const BreakdownResult& of) {
   Breakdown sum;
   int count = 0;

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# Makes the page while Isoscale is built, so that its packages may arrive beside the compiler: npm
-# fetches what WEB/package-lock.json names into BUILD, node bundles BUILD/page.html, and OUTPUT embeds
-# it. Without npm or a network OUTPUT is ABSENT, which has no page, and BUILD/missing says why;
-# REQUIRED makes that an error. Without OUTPUT it fetches and does nothing else.
+# Makes the page while Isoscale is built, so that its packages can be fetched while sources compile:
+# npm fetches the packages of WEB/package-lock.json into BUILD, node bundles BUILD/page.html, and
+# OUTPUT embeds it. Without npm or a network, OUTPUT is a copy of ABSENT, which has no page, and
+# BUILD/missing says why; REQUIRED makes that an error. Without OUTPUT it only fetches.
 #
 # cmake -DWEB=web -DBUILD=folder [-DOUTPUT=asset.cpp -DABSENT=asset_absent.cpp -DREQUIRED=ON|OFF]
 #       -P make_page.cmake
 
-# Sets `missing` to why the packages are not there; empty if they are.
+# Sets `missing` to the reason why the packages are not there; empty if they are.
 macro(fetch_packages)
   file(SHA256 ${WEB}/package-lock.json wanted)
   set(stamp ${BUILD}/fetched)

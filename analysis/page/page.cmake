@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# isoscale_page_source: what embeds the page that report --html fills. The build bundles it from web/
-# with npm; a release's tarball brings it along, and any other build's can be given. Without one the
-# program says so when it is asked for a page, and all else works.
+# Sets isoscale_page_source, the source file that embeds the page of report --html. The build makes
+# the page from web/ with npm; a release's tarball contains it, and the page of another build can be
+# given. Without a page the program works, except that report --html reports that there is none.
 set(ISOSCALE_PAGE AUTO CACHE STRING
   "The page of report --html: AUTO bundles it where npm is, ON insists, OFF leaves it out, or a page.html of another build")
 
 set(page_web ${CMAKE_CURRENT_LIST_DIR}/web)
 set(page_build ${PROJECT_BINARY_DIR}/page)
-set(page_bundled ${CMAKE_CURRENT_LIST_DIR}/page.html)  # of a tarball
+set(page_bundled ${CMAKE_CURRENT_LIST_DIR}/page.html)  # in a tarball
 set(page_html "")
 
 set(isoscale_page_source ${page_build}/asset.cpp)
@@ -39,7 +39,7 @@ else()
     set(page_required ON)
   endif()
   if(EXISTS ${page_build}/missing)
-    file(REMOVE ${isoscale_page_source})  # another attempt
+    file(REMOVE ${isoscale_page_source})  # so that the build tries again
   endif()
   file(GLOB page_sources CONFIGURE_DEPENDS ${page_web}/*.mjs ${page_web}/src/* ${page_web}/src/sections/*)
   add_custom_command(OUTPUT ${isoscale_page_source}

@@ -26,10 +26,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The place of the data, which the page's own text has once.
+/// The text that the data replaces; the page contains it once.
 constexpr std::string_view place = "{\"isoscale\":\"data\"}";
 
-/// At most `most` of `points`, evenly over them, both ends among them.
+/// Keeps at most `most` of `points`, evenly spread, including the first and the last.
 void thin(Json& points, std::size_t most) {
   const std::size_t count = points.size();
   if (count <= most) return;
@@ -40,11 +40,11 @@ void thin(Json& points, std::size_t most) {
   points = std::move(kept);
 }
 
-/// Base and what-ifs have the same rank counts, and keep the same.
+/// Thins the curves of the base and of the what-ifs alike, so that all keep the same rank counts.
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];
-  constexpr std::size_t fewest = 2;  // both ends
+  constexpr std::size_t fewest = 2;  // the first and the last
   constexpr std::size_t most_curves = most_page_forecasts / fewest;
   if (what_if.size() + 1 > most_curves) {
     notes.push_back(fmt::format("{} of {} what-ifs are shown", most_curves - 1, what_if.size()));

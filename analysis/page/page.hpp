@@ -15,24 +15,24 @@
 #include "analysis/render/render.hpp"
 #include "config/run_config.hpp"
 
-/// The report as one page for a browser, which needs nothing else: what it shows stands in it as
-/// JSON, and the script that draws it was embedded when the program was built (analysis/page/web).
+/// Writes reports as one self-contained HTML page: it contains its data as JSON, and the script
+/// that draws it was embedded when the program was built (analysis/page/web).
 namespace isoscale::analysis {
 
-/// Throws base::UsageError, which says how to get one, where this build has no page to fill.
+/// Throws base::UsageError, which says how to get a build with a page, where this build has none.
 void require_page();
 
-/// The page with its data. Text of run files stands in it as data only: nothing of it is markup.
+/// Returns the page with its data. Text of run files is in it as data only, never as markup.
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
 
-/// Bytes of a page's JSON: with its script, the page stays under 8 MB.
+/// The limit on the bytes of a page's JSON: with its script, the page stays under 8 MB.
 inline constexpr std::size_t most_page_bytes = 6'500'000;
 
-/// The data for the page's script (analysis/page/web/src/data.js says what it reads): the report as
-/// render_json has it, without what fills pages (facts of every rank), and with what only pictures
-/// can show (series of steps, ranks, ops and devices), thinned out where there is much of it;
-/// `notes` says what was thinned out. As JSON it takes `most_bytes` at most, unless what cannot be
-/// left out of the report is more.
+/// Returns the data for the page's script (analysis/page/web/src/data.js says what it reads): the
+/// report as render_json has it, without its bulky parts (facts of every rank), and with the series
+/// that only pictures show (steps, ranks, ops and devices). Large series are thinned out, and
+/// `notes` says which. The JSON takes at most `most_bytes`, unless the required parts of the report
+/// alone exceed this.
 [[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
@@ -40,7 +40,7 @@ inline constexpr std::size_t most_page_bytes = 6'500'000;
 void write_page_file(const Report& report, const std::filesystem::path& path,
                      config::IfExists if_exists);
 
-/// The data of the page of a comparison: kind "compare", and `compare`, the JSON of compare
+/// Returns the data of a comparison's page: kind "compare", and `compare`, the JSON of compare
 /// --format json. Texts too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json compare_page_data(const Comparison& comparison);
 
@@ -48,7 +48,7 @@ void write_page_file(const Report& report, const std::filesystem::path& path,
 void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
                              config::IfExists if_exists);
 
-/// The data of the page of an index: kind "index", and `report`, the JSON of report --index
+/// Returns the data of an index's page: kind "index", and `report`, the JSON of report --index
 /// --format json. Texts too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json index_page_data(const IndexReport& report);
 
@@ -56,30 +56,30 @@ void write_compare_page_file(const Comparison& comparison, const std::filesystem
 void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
                            config::IfExists if_exists);
 
-/// Rank counts of a page, over all its curves; of more each curve keeps its first, its last and
-/// some between. With breakdown and waterfall a point takes some 2 kB.
+/// The limit on the rank counts of a page, over all its curves; if there are more, each curve keeps
+/// its first, its last and some between. With breakdown and waterfall a point takes some 2 kB.
 inline constexpr std::size_t most_page_forecasts = 1500;
 
-/// The data of the page of a prediction: kind "predict", and `prediction`, the JSON of predict
-/// --format json. What is too long or too much for a page is cut, and `notes` says so.
+/// Returns the data of a prediction's page: kind "predict", and `prediction`, the JSON of predict
+/// --format json. Texts and curves too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json prediction_page_data(const Prediction& prediction);
 
 /// Writes the prediction's page; see write_output_file for what it throws, and require_page.
 void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
                                 config::IfExists if_exists);
 
-// The parts that these are made of.
+// The parts of which the functions above are made.
 
-/// Bytes that a page needs for a part of its data.
+/// Returns the bytes that a part of the data takes on a page.
 [[nodiscard]] std::size_t page_bytes(const nlohmann::ordered_json& part);
 
-/// The details of points, in at most `most` bytes: coarser where need be, and where even that does
-/// not do without the points of the fewest ranks. Says so in `notes`.
+/// Returns the details of points in at most `most` bytes: at a coarser level if need be, and if
+/// that is not enough, without the points with the fewest ranks. Says so in `notes`.
 [[nodiscard]] nlohmann::ordered_json fitting_details(std::vector<DetailedPoint> points,
                                                      std::size_t most, PageNotes& notes);
 
-/// JSON in ASCII that begins and ends no element of HTML, whatever text is in it; bytes that are no
-/// UTF-8 become U+FFFD.
+/// Returns JSON in ASCII that neither starts nor ends an HTML element, whatever texts it has; bytes
+/// that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
 }  // namespace isoscale::analysis

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The levels of detail, from all that a screen can show to what still tells something.
+/// The levels of detail, from all that a screen can show to the least that is still useful.
 constexpr std::array levels{
     DetailLimits{},
     DetailLimits{.steps = 800, .spans = 3200, .columns = 120, .samples = 100, .devices = 8},
@@ -36,7 +36,7 @@ constexpr std::array levels{
         .steps = 120, .spans = 300, .columns = 20, .samples = 16, .rows = 64, .devices = 4},
 };
 
-/// Bytes of a point's details by what limits them.
+/// Bytes of a point's details, by the limit that applies to them.
 struct Parts {
   std::size_t steps = 0, spans = 0, cells = 0, devices = 0, rest = 0;
 
@@ -63,8 +63,8 @@ Parts parts_of(const Json& details) {
   return parts;
 }
 
-/// Guesses the bytes of the parts at another level as if all of each followed its limit. They are
-/// more where a part is below its limit already.
+/// Estimates the bytes at another level as if each part were proportional to its limit. A part that
+/// is already below its limit takes more than that.
 double guessed(const Parts& parts, const DetailLimits& limits) {
   const auto scaled = [](std::size_t bytes, std::size_t limit, std::size_t full) {
     return static_cast<double>(bytes) * static_cast<double>(limit) / static_cast<double>(full);
@@ -92,7 +92,7 @@ Parts total(const std::vector<Parts>& parts) {
                          [](Parts sum, const Parts& more) { return sum += more; });
 }
 
-/// Leaves the points of fewest ranks out until the rest fits.
+/// Leaves out the points with the fewest ranks until the rest fits.
 void drop_points(std::vector<DetailedPoint>& points, const std::vector<Parts>& parts,
                  std::size_t most, Json& details, PageNotes& notes) {
   std::vector<std::size_t> order(points.size());
@@ -150,7 +150,7 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Takes `bytes` of rows away, if there are so many.
+/// Removes rows that take `bytes`, or all if there are fewer.
 void shrink_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t all = 0;
   for (const Json& run : report["runs"]) {
@@ -174,7 +174,7 @@ void shrink_rows(Json& report, std::size_t bytes, PageNotes& notes) {
                   left_out, points));
 }
 
-/// Takes a key out of all points; how many bytes that saved.
+/// Removes a key from all points; returns the bytes saved.
 std::size_t erase_everywhere(Json& report, std::string_view key) {
   std::size_t saved = 0;
   for (Json& run : report["runs"]) {
@@ -188,7 +188,7 @@ std::size_t erase_everywhere(Json& report, std::string_view key) {
   return saved;
 }
 
-/// Indices of the points of most ranks, one a curve.
+/// Returns the indices of the points with the most ranks, one for each curve.
 std::set<int> largest_points(const Json& run) {
   std::set<int> largest;
   for (const Json& curve : run["curves"]) {
@@ -197,9 +197,9 @@ std::set<int> largest_points(const Json& run) {
   return largest;
 }
 
-/// Takes the parts that are looked at least out of a report of more than `most` bytes: the
-/// breakdown by layer, but for the largest point of each curve, then summaries of devices, whose
-/// lines are drawn.
+/// Removes the least used parts from a report of more than `most` bytes: first the breakdown by
+/// layer, except for the largest point of each curve, then summaries of devices, since their lines
+/// are drawn.
 void ease_report(Json& report, std::size_t most, PageNotes& notes) {
   std::size_t bytes = page_bytes(report);
   if (bytes <= most) return;
@@ -235,10 +235,10 @@ void ease_report(Json& report, std::size_t most, PageNotes& notes) {
       "summaries of all {} series of devices are left out; report --format json has them", series));
 }
 
-/// Shrinks a report until it takes at most `most` bytes. First go rows
-/// of micro-benchmarks (evenly, but for those that failed and those of slow pairs; the point has
-/// rows_left_out then), then what points have by place, of devices and links, then all that the
-/// last of several runs have of their points. Says so in `notes`.
+/// Shrinks a report until it takes at most `most` bytes. It removes, in this order: rows of
+/// micro-benchmarks (evenly, except for failed rows and those of slow pairs; the point then has
+/// rows_left_out); what points have by place, of devices, of links, of communicators and of op
+/// times; and all points of the last runs, if there are several. Says so in `notes`.
 void shrink_report(Json& report, std::size_t most, PageNotes& notes) {
   std::size_t bytes = page_bytes(report);
   if (bytes <= most) return;
@@ -306,9 +306,9 @@ Json page_data(const Report& report, std::size_t most_bytes) {
   Json pruned = report_json(report);
   prune_report(pruned, DetailLimits{}.devices, notes);
   cut_texts(pruned, notes);
-  // Pictures get what the report leaves: two thirds, if what few look at can go, and a third at
-  // least.
-  constexpr std::size_t reserved = 20'000;  // for notes, and what stands around all
+  // The pictures get the room that the report leaves: two thirds if it is enough to remove the
+  // least used parts, and at least a third.
+  constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   ease_report(pruned, room / 3, notes);
   shrink_report(pruned, room - room / 3, notes);

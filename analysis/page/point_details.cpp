@@ -19,13 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Rounds to so many significant decimal digits, which JSON then has of the value.
+/// Rounds to this number of significant decimal digits, which JSON then prints.
 double rounded(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return value;
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
   const int places = digits - 1 - exponent;
-  // Dividing by a power of ten gives the number nearest to the decimal; multiplying by one below 1,
-  // which has no exact form, does not.
+  // Dividing by a power of ten gives the double nearest to the decimal number. Multiplying by a
+  // negative power does not, since such a power has no exact representation.
   const double power = std::pow(10.0, std::abs(places));
   if (!std::isfinite(power)) return value;
   return places >= 0 ? std::round(value * power) / power : std::round(value / power) * power;
@@ -33,7 +33,7 @@ double rounded(double value, int digits) {
 
 constexpr std::size_t kinds = 4;
 
-/// Steps of one kind out of `every` that follow each other.
+/// The steps of one kind among `every` consecutive ones.
 struct Entry {
   std::size_t first = 0;
   StepKind kind{};
@@ -62,7 +62,7 @@ std::vector<Entry> entries(const results::PointData& point, std::size_t every) {
   return result;
 }
 
-/// The number of entries that there would be.
+/// Returns the number of entries for this value of `every`.
 std::size_t count_entries(const results::PointData& point, std::size_t every) {
   std::size_t count = 0;
   const std::size_t steps = point.step_times.size();
@@ -96,12 +96,12 @@ Json quantiles(const results::PointData& point) {
   return result;
 }
 
-/// Counts of what was thinned out, over all points.
+/// Counts of what was thinned out or left out, over all points.
 struct Thinned {
-  std::size_t series = 0;                             ///< of steps
-  std::size_t merged = 0, spans = 0, lanes = 0;       ///< ops put together, left out; ranks
-  std::size_t maps = 0, cells = 0;                    ///< rank maps with ranks, and steps, together
-  std::size_t lines = 0, averaged = 0, counters = 0;  ///< of devices
+  std::size_t series = 0;                        ///< series of steps
+  std::size_t merged = 0, spans = 0, lanes = 0;  ///< ops merged, ops left out; ranks left out
+  std::size_t maps = 0, cells = 0;  ///< rank maps with merged ranks, and with merged steps
+  std::size_t lines = 0, averaged = 0, counters = 0;  ///< of devices; counters are left out
 };
 
 Thinned thinned_of(const std::vector<DetailedPoint>& points, const Json& details,

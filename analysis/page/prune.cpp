@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
 
-/// "0-3,8,10-12", with at most so many ranges.
+/// Returns "0-3,8,10-12", with a limited number of ranges.
 std::string ranges_text(const std::vector<int>& ranks) {
   constexpr std::size_t most_ranges = 16;
   std::string text;
@@ -39,14 +39,14 @@ std::string ranges_text(const std::vector<int>& ranks) {
   return text;
 }
 
-/// Keys whose values are each rank's own.
+/// Returns the keys whose values are specific to a rank.
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
   struct Seen {
     std::set<std::string> values{};
     std::size_t ranks = 0;
   };
-  std::map<std::string, std::map<std::string, Seen>> by_key;  // then by host
+  std::map<std::string, std::map<std::string, Seen>> by_key;  // by key, then by host
   for (const Json& rank : ranks) {
     const std::string host = rank.at("host").get<std::string>();
     for (const auto& [key, value] : rank.at(part).items()) {
@@ -85,7 +85,7 @@ Json kind_json(const Json& text, const Json& number, const std::vector<int>& ran
           {"number", number}};
 }
 
-/// Columns of what is each rank's own.
+/// Returns the rank-specific values in columns.
 Json places_of(const Json& ranks) {
   Json places{{"rank", Json::array()},
               {"host", Json::array()},
@@ -119,7 +119,7 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// The lines of a point's devices above so many of a quantity; how many went.
+/// Removes a point's device series above this number for a quantity; returns how many it removed.
 std::size_t prune_devices(Json& point, std::size_t devices) {
   Json& state = point["device_state"];
   if (!state.is_object() || !state.contains("series")) return 0;
@@ -135,7 +135,7 @@ std::size_t prune_devices(Json& point, std::size_t devices) {
   return gone;
 }
 
-/// The begin of a text in UTF-8; empty optional where it is short enough.
+/// Returns the beginning of a text in UTF-8; absent if the text is short enough.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
@@ -176,7 +176,7 @@ std::size_t cut_all(Json& data) {
   return count;
 }
 
-/// More than anyone reads.
+/// Cuts a run's warnings to a number that a reader can take in.
 void prune_warnings(Json& run, PageNotes& notes) {
   constexpr std::size_t most = 200;
   Json& warnings = run["warnings"];

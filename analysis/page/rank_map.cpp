@@ -44,7 +44,7 @@ std::vector<NodeRow> rows_of_ranks(std::span<const results::RankFacts> facts,
   return rows;
 }
 
-/// Rows of one host put together where they are too many, then those of neighbouring hosts.
+/// Merges the rows of each host if there are too many, and then those of neighbouring hosts.
 std::vector<NodeRow> together(std::vector<NodeRow> rows, std::size_t most) {
   if (rows.size() <= most) return rows;
   std::vector<NodeRow> of_host;
@@ -78,7 +78,7 @@ std::vector<std::size_t> measured_steps(const PointData& point) {
   return steps;
 }
 
-/// Median step times by rank; empty where nothing was measured.
+/// Returns the median step times by rank; empty where nothing was measured.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
   if (steps.empty()) return medians;
@@ -90,7 +90,7 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
   return medians;
 }
 
-/// The mean over those ranks of a row that have a value; absent without any.
+/// Returns the mean over those ranks of a row that have a value; absent without any.
 template <class ValueOf>
 std::optional<double> mean_over(const NodeRow& row, const ValueOf& value_of) {
   double sum = 0;
@@ -128,7 +128,8 @@ Json cells(const PointData& point, const std::vector<NodeRow>& rows,
   for (const std::vector<double>& of_row : furthest) {
     Json line = Json::array();
     for (const double off : of_row) {
-      // Half a step may be hundreds of times the median: rounded by digits there.
+      // A large deviation may be hundreds of times the median, so it is rounded to significant
+      // digits.
       line.push_back(drawn(std::abs(off) < 1 ? std::round(off * cell_digits) / cell_digits : off));
     }
     time.push_back(std::move(line));
@@ -136,8 +137,8 @@ Json cells(const PointData& point, const std::vector<NodeRow>& rows,
   return {{"first", first}, {"every", every}, {"time", time}};
 }
 
-/// Adds the times of ranks that traces tell: seconds of each category, and what others waited for
-/// them.
+/// Adds the times that come from traces: the seconds of each category, and how long others waited
+/// for each rank.
 void add_traced(const PointReport& point, const std::vector<NodeRow>& rows, Json& map) {
   const BreakdownResult& breakdown = point.breakdown;
   std::map<int, const Breakdown*> of_rank;

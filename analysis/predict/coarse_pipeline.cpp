@@ -30,7 +30,7 @@ units::Nanoseconds nanoseconds(double seconds) {
   return units::Nanoseconds{static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * 1e9))};
 }
 
-/// Streams of a stage, as real programs have them.
+/// The streams of a stage, the same as in real programs.
 enum Stream : program::StreamId { compute, next_stage, stage_before };
 
 program::OutlineOp op_of(program::OpKind kind, program::StreamId stream) {
@@ -40,7 +40,7 @@ program::OutlineOp op_of(program::OpKind kind, program::StreamId stream) {
   return op;
 }
 
-/// Writes the outline of one stage and what its ops take.
+/// Writes the outline of one stage and the times of its ops.
 class StageOutline {
  public:
   StageOutline(const CoarsePipeline& coarse, int stage) : coarse_(coarse), stage_(stage) {
@@ -124,7 +124,7 @@ class StageOutline {
   std::map<Key, program::Wait> made_, arrived_;
 };
 
-/// Time from step to step, once the first has passed.
+/// Returns the time from one step to the next in the steady state.
 double period(const std::vector<timeline::Timeline>& plays) {
   const auto end = [](const timeline::Timeline& play) {
     std::int64_t latest = 0;
@@ -135,16 +135,17 @@ double period(const std::vector<timeline::Timeline>& plays) {
   return static_cast<double>(end(plays.back()) - end(plays[plays.size() - 2])) * 1e-9;
 }
 
-/// The microbatches of two steps, both long enough for a steady state. A step of many microbatches
-/// is a beginning, the same again and again, and an end: two shorter steps tell how long it is.
+/// The microbatches of two steps that are both long enough for a steady state. A step of many
+/// microbatches consists of a beginning, a repeated part and an end, so its length follows from two
+/// shorter steps.
 struct StepLengths {
   int few = 0, more = 0;
 };
 
-/// The lengths for a pipeline: turns of as many microbatches as there are stages, so that
-/// interleaved ones divide; 2 and 3 turns, in which all stages have had as many microbatches in
-/// flight as they ever have, and at least 4 and 6 microbatches. nullopt when the step itself is no
-/// longer than that.
+/// Returns the lengths of two shorter steps for a pipeline. A turn has as many microbatches as
+/// there are stages (rounded up for fewer than 2 stages), so that interleaved ones divide. The
+/// steps have 2 and 3 turns, at least 4 and 6 microbatches, in which all stages reach their largest
+/// number of microbatches in flight. nullopt when the step itself is no longer than that.
 std::optional<StepLengths> shorter_steps(const Pipeline& pipeline) {
   constexpr int least_turn = 2;
   const int p = pipeline.stages;
@@ -157,8 +158,8 @@ std::optional<StepLengths> shorter_steps(const Pipeline& pipeline) {
   return lengths;
 }
 
-/// The time of a step of `wanted` microbatches where the two shorter ones take `few` and `more`: a
-/// straight line.
+/// Returns the time of a step of `wanted` microbatches by a straight line through the times `few`
+/// and `more` of the two shorter steps.
 double extended(double few, double more, const StepLengths& lengths, int wanted) {
   const double each = (more - few) / (lengths.more - lengths.few);
   return more + each * (wanted - lengths.more);

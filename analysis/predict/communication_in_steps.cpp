@@ -17,7 +17,7 @@ namespace {
 
 using results::PointData;
 
-/// Seconds of transfers and of the same alone.
+/// Seconds of transfers in steps, and of the same calls alone.
 struct Times {
   double taken = 0, alone = 0;
 };
@@ -40,7 +40,7 @@ timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// The times in which the rank communicates on any stream but this one.
+/// Returns the times in which the rank communicates on any stream but this one.
 timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
                                            const program::Outline& outline,
                                            program::StreamId stream) {
@@ -53,7 +53,7 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// The end of the last member, by instance: a root of a tree may leave long before.
+/// Returns the end of the last member by instance, since the root of a tree may leave much earlier.
 std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -66,8 +66,9 @@ std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   return ends;
 }
 
-/// Adds one rank's step: a transfer counts as beside compute when most of it is, as apart when
-/// hardly any is. One beside other communication shares its wire with it, and tells nothing.
+/// Adds one rank's step. A transfer counts as `beside` when most of it overlaps with compute, and
+/// as `apart` when hardly any does. One that overlaps with other communication shares its link, so
+/// it does not count.
 void add_rank(const PointData& point, const TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {
@@ -106,7 +107,8 @@ void add_rank(const PointData& point, const TracedStep& step,
   }
 }
 
-/// Beyond this a call did not do what the curve was measured of.
+/// A call that is slower or faster by more than this factor did something else than the curve's
+/// calls.
 constexpr double most = 10;
 
 CommunicationInSteps factors_of(const Sums& sums) {

@@ -23,8 +23,8 @@ Forecast refused(int ranks, const Question& question, std::string why) {
   return {.ranks = ranks, .nodes = nodes_of(ranks, question.node_ranks), .refused = std::move(why)};
 }
 
-/// Simulated steps of a search as the forecasts have them: multiplied by what measured ones were of
-/// theirs.
+/// Multiplies the simulated times of a search by the correction (measured over simulated), as in
+/// forecasts.
 void correct(double correction, std::vector<Candidate>& candidates) {
   for (Candidate& at : candidates) {
     at.step_time *= correction;
@@ -33,7 +33,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The requests of a curve, by rank count; with a search the fastest that it finds.
+/// The requests of a curve, by rank count; with a search, the fastest that it finds.
 class Requests {
  public:
   Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
@@ -42,7 +42,8 @@ class Requests {
     if (!any) throw_all();
   }
 
-  /// Rank counts that cannot be predicted are refused one by one; throws where none can.
+  /// Predicts a curve. Rank counts that cannot be predicted are refused one by one; throws if none
+  /// can be.
   [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
     ForecastCurve result{.title = std::move(title), .points = {}};
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -84,7 +85,7 @@ class Requests {
       SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
                                   question_.machine, question_.node_ranks, question_.fixed);
       into_.searched = found.looked_at;
-      into_.best = std::move(found.best);  // of the largest count, in the end
+      into_.best = std::move(found.best);  // in the end those of the largest count
       if (question_.fit) correct(question_.fit->correction, into_.best);
       requests_.emplace_back(into_.best.front().request);
       if (!found.complete) {
@@ -105,7 +106,7 @@ class Requests {
   std::vector<std::string> reasons_;
 };
 
-/// The measured point that is the baseline; nullptr when it is a forecast.
+/// Returns the measured point that is the baseline; nullptr when the baseline is a forecast.
 const MeasuredPoint* measured_baseline(const Question& question) {
   const auto& measured = question.measured;
   if (measured.empty()) return nullptr;
@@ -114,7 +115,8 @@ const MeasuredPoint* measured_baseline(const Question& question) {
   return found == measured.end() ? nullptr : &*found;
 }
 
-/// The smallest, or that of the rank count named; nullptr when there is none.
+/// Returns the forecast of the smallest rank count, or of the count that --baseline names; nullptr
+/// when there is none.
 const Forecast* forecast_baseline(const Question& question, const ForecastCurve& curve) {
   const auto found = std::ranges::find_if(curve.points, [&](const Forecast& at) {
     return at.refused.empty() && (!question.baseline || at.ranks == *question.baseline);
@@ -137,8 +139,8 @@ int ranks_of_a_node(const MeasuredPoint& point) {
   return (point.ranks + nodes - 1) / nodes;
 }
 
-/// The measured baseline on `machine`, simulated like all others; on another machine than the
-/// measured one its time changes as much as the simulated one.
+/// Returns the measured baseline on `machine`, simulated like all other points. On a machine other
+/// than the measured one, its time changes by the same factor as the simulated time.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
                                     const MeasuredPoint& point, double of_measured) {
   workloads::Request request =
@@ -154,7 +156,7 @@ ForecastBaseline simulated_baseline(const Question& question, const simulate::Ma
   return baseline;
 }
 
-/// Sets the curves against their baselines: the same rank count, each on its machine.
+/// Compares the curves with their baselines: the same rank count for all, each on its own machine.
 class Against {
  public:
   explicit Against(const Question& question)
@@ -165,7 +167,8 @@ class Against {
     of_measured_ = as_modelled.throughput / measured_->throughput;
   }
 
-  /// The baseline's rank count; absent where there is none.
+  /// Compares a curve with its baseline and returns the baseline's rank count. Throws
+  /// base::UsageError if there is no baseline.
   int set(const simulate::Machine& machine, ForecastCurve& curve) const {
     const ForecastBaseline baseline =
         measured_ == nullptr ? of_curve(curve)
@@ -190,7 +193,7 @@ class Against {
   double of_measured_ = 1;  ///< measured step time over that of the model, at the baseline
 };
 
-/// At the largest rank count, where the interval is widest.
+/// Returns the best next measurement for the largest rank count, where the interval is widest.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
@@ -206,7 +209,7 @@ std::optional<double> option_number(const workloads::Request& request, const std
   return std::stod(found->second);
 }
 
-/// The batch that all points share, and what --set said.
+/// Describes the batch that all points share, and the options that --set named.
 void describe_work(const Question& question, Prediction& prediction) {
   for (const std::string& key : question.fixed) {
     prediction.options += fmt::format("{}{}={}", prediction.options.empty() ? "" : " ", key,
@@ -253,11 +256,11 @@ void warn(const Question& question, Prediction& prediction) {
   }
 }
 
-/// Successive points of a curve with one limit.
+/// Consecutive points of a curve with the same limit.
 struct Stretch {
   std::string limit;
-  int from = 0, to = 0;  ///< ranks
-  double share = 0;      ///< of the step, at `to`
+  int from = 0, to = 0;  ///< first and last rank count
+  double share = 0;      ///< share of the step, at `to`
 };
 
 double share_of(const Forecast& forecast) {

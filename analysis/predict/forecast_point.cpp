@@ -36,7 +36,7 @@ std::optional<double> peak_rate(const simulate::Machine& machine, workloads::Pre
 
 namespace {
 
-/// Whatever the step costs, by cause, made longer by `factor`.
+/// Multiplies all costs of the step by `factor`.
 void stretch(StepCosts& costs, double factor) {
   for (double* const part :
        {&costs.gemm, &costs.other_compute, &costs.copies, &costs.bubble, &costs.waiting,
@@ -50,8 +50,8 @@ void stretch(StepCosts& costs, double factor) {
   for (auto& [axes, seconds] : costs.transfer) seconds *= factor;
 }
 
-/// Simulated ranks of a class are all alike in every step: who waits does so for the schedule or
-/// for stages that have more to do, and all noise is what `delay` adds.
+/// All simulated ranks of a class are alike in every step. Their waiting therefore comes from the
+/// schedule or from stages with more work, which is imbalance; all noise is in `delay`.
 void add_noise(StepCosts& costs, double delay) {
   costs.imbalance = costs.waiting;
   costs.noise = delay;
@@ -59,7 +59,7 @@ void add_noise(StepCosts& costs, double delay) {
   costs.waiting += delay;
 }
 
-/// Fills what the trace of the simulated step tells.
+/// Fills in the costs and the breakdown from the trace of the simulated step.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
   if (!estimate.point) return;
   const BreakdownResult parts = breakdown(*estimate.point);
@@ -80,7 +80,7 @@ std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machi
   const std::optional<double> flop =
       estimate.point ? model_flop_per_step(*estimate.point) : std::nullopt;
   if (!peak || !flop) return std::nullopt;
-  // The point is of one rank a class.
+  // The point has one rank for each class.
   const double of_all = *flop * forecast.ranks / estimate.point->ranks;
   return of_all / forecast.step_time.value / forecast.ranks / *peak;
 }
@@ -95,24 +95,26 @@ bool is_extrapolated(const Question& question, int ranks) {
   return question.fit && ranks > most_trusted_growth * question.fit->most_ranks;
 }
 
-/// A cause below this share of the step limits nothing.
+/// A cause below this share of the step is not named as the limit.
 constexpr double least_limit = 0.001;
 
-/// Between prediction and measurement at the baseline there is what the model misses there.
+/// At the baseline, the difference between prediction and measurement is what the model does not
+/// explain.
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 
 Waterfall lost_time(const StepLoss& of_point, const ForecastBaseline& baseline) {
   Waterfall result = waterfall(of_point, baseline.loss);
-  // A simulated step has no other steps to differ from: traced and untraced are one.
+  // Steps of a simulation are all equal, so there is no difference between traced and untraced
+  // ones.
   std::erase_if(result.lost, [](const LostTime& lost) { return lost.cause == "uneven steps"; });
   const auto last = std::ranges::find(result.lost, untraced, &LostTime::cause);
   if (last != result.lost.end()) last->cause = beyond_model;
   return result;
 }
 
-/// The cause that costs most. Time that the model misses is no property of the machine, and limits
-/// nothing.
+/// Returns the cause that costs most. Time that the model does not explain is not a property of the
+/// machine, so it is never the limit.
 std::string limit_of(const Waterfall& waterfall) {
   std::string limit;
   double most = least_limit * waterfall.measured;

@@ -17,28 +17,32 @@ namespace {
 
 using results::PointData;
 
-/// log2 of ranks, log of measured over simulated, and the standard error of the measured.
+/// log2 of the ranks, the logarithm of measured over simulated time, and the standard error of the
+/// measured time.
 struct Ratio {
   double doublings = 0, log = 0, error = 0;
 };
 
-/// The error expected of a prediction for twice the ranks before anything is known, and the number
-/// of points that it counts as.
+/// The prior for the error of a prediction for twice the ranks, and the number of points that it
+/// counts as.
 constexpr double expected_error = 0.04, expected_weight = 2;
-/// The interval of forecasts: 90%, as a normal distribution has it.
+/// The 90% interval of forecasts: the quantile of a normal distribution and the probability of each
+/// tail.
 constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
 
-/// Communication grows with ranks, and so does the part of it that the model misses: points close
-/// to the largest speak for those beyond.
+/// Returns the weight of a point by its distance in doublings. Communication grows with ranks, and
+/// so does the part of it that the model misses; so points close to the largest are the best guide
+/// for those beyond it.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
-/// A point that is known worse than predictions are counts less.
+/// Returns the weight of a point by its precision: less if its own error is large compared with
+/// that of predictions.
 double precision_of(const Ratio& ratio) {
   const double relative = ratio.error / expected_error;
   return 1 / (1 + relative * relative);
 }
 
-/// The weighted mean of the first `count` points, as seen from the next one.
+/// Returns the mean of the first `count` points, weighted by their distance from the next one.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -49,8 +53,8 @@ double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doub
   return sum / weights;
 }
 
-/// Slope of the logs over doublings by weighted least squares, drawn to 0 by its own error; 0 below
-/// three points, of which two would always be on a line.
+/// Returns the slope of the logarithms over doublings by weighted least squares, shrunk towards 0
+/// by its own error. 0 for fewer than three points, since two are always on a line.
 double drift_of(const std::vector<Ratio>& ratios) {
   if (ratios.size() < 3) return 0;
   const double last = ratios.back().doublings;
@@ -82,7 +86,7 @@ double drift_of(const std::vector<Ratio>& ratios) {
   return slope * std::max(0.0, 1 - of_slope / std::max(slope * slope, 1e-30));
 }
 
-/// Relative standard deviation of a prediction one doubling on.
+/// Returns the relative standard deviation of a prediction for twice the ranks.
 double one_doubling(const std::vector<Ratio>& ratios) {
   double squares = expected_weight * expected_error * expected_error, count = expected_weight;
   for (std::size_t i = 1; i < ratios.size(); ++i) {
@@ -95,8 +99,8 @@ double one_doubling(const std::vector<Ratio>& ratios) {
   return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / normal_90;
 }
 
-/// Standard error of the median step over the median. Without an interval, as of normal steps:
-/// sqrt(pi / 2) of that of a mean.
+/// Returns the standard error of the median step over the median. Without an interval it is that of
+/// normally distributed steps: sqrt(pi / 2) times that of a mean.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   std::vector<double> times;
@@ -124,7 +128,8 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .simulated = estimate.simulated + estimate.delay};
 }
 
-/// The machine in which communication that does not tell by which law it grows follows `law`.
+/// Returns the machine with `law` for communication whose law of growth is not known from
+/// measurements.
 simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw law) {
   simulate::Machine result = machine;
   for (simulate::TimedCommunication& curve : result.measured.communication) {
@@ -133,15 +138,15 @@ simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw
   return result;
 }
 
-/// The machine in which messages whose groups do not tell how they are moved are moved so.
+/// Returns the machine with this kind of movement for messages whose groups do not determine it.
 simulate::Machine with_moved(const simulate::Machine& machine, simulate::Moved untold) {
   simulate::Machine result = machine;
   result.measured.untold = untold;
   return result;
 }
 
-/// Half of the logarithm of the step under one law over that under the other: of latency, and of
-/// what is moved, where the run does not tell them.
+/// Returns half of the logarithm of the ratio of the step's times under two laws, for the law of
+/// latency and for that of moved bytes, where the run does not determine them.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
   if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;

@@ -34,7 +34,8 @@ simulate::GroupPlace place_of_curve(const TimedCommunication& curve) {
   return {.members = curve.members, .nodes = curve.nodes, .node_members = ranks_on_node(curve)};
 }
 
-/// A group of twice the size as it would be measured, if the truth is between both laws.
+/// Returns the times that a group of twice the size would have, if the truth lies midway between
+/// both laws.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
   TimedCommunication curve = *family.groups.back().curve;
   const double size = 2 * family.groups.back().size;
@@ -50,7 +51,8 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
   return curve;
 }
 
-/// The machine with collectives measured on twice the ranks: three sizes of groups tell the law.
+/// Returns the machine as if collectives had also been measured on twice the ranks: three sizes of
+/// groups determine the law.
 simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   constexpr std::size_t telling = 3;
   simulate::Machine result = machine;
@@ -84,8 +86,9 @@ Uncertainty uncertainty_of(const ModelFit& fit, const FitParts& parts) {
   return result;
 }
 
-/// How the fit's part shrinks by one more point that comes out as was expected: the quantile of
-/// Student's distribution. Two of its freedoms are what is expected before any point.
+/// Returns the factor by which one more point, if it comes out as expected, reduces the fit's part:
+/// the ratio of two quantiles of Student's distribution. Two of its degrees of freedom come from
+/// the prior.
 double with_one_more(const ModelFit& fit) {
   constexpr double tail = 0.05, before_any = 2;
   const double freedom = before_any + fit.predicted;
@@ -93,7 +96,7 @@ double with_one_more(const ModelFit& fit) {
          statistics::student_quantile(tail, freedom);
 }
 
-/// The files between commas after --model on the run's command line.
+/// Returns the comma-separated files after --model on the run's command line.
 std::vector<std::string> model_files(const results::RunData& run) {
   constexpr std::string_view flag = "--model", joined = "--model=";
   const std::vector<std::string> words = config::shell_words(run.command_line);
@@ -114,7 +117,8 @@ bool is_built_in(const std::string& model) {
   return std::ranges::find(names, model) != names.end();
 }
 
-/// The file of that model which the run's command line names: the only one, or the one of its name.
+/// Returns the file that the run's command line names for this model: the only file, or the one
+/// with the model's name.
 std::optional<std::string> model_file(const results::RunData& run, const std::string& model) {
   const std::vector<std::string> files = model_files(run);
   if (files.size() == 1) return files.front();
@@ -123,15 +127,16 @@ std::optional<std::string> model_file(const results::RunData& run, const std::st
   return found == files.end() ? std::nullopt : std::optional{*found};
 }
 
-/// The argument of --model for the model of a run, quoted for a shell: a built-in name, the file
-/// that its command line named, or the file that model_to_write() asks for.
+/// Returns the argument of --model for the model of a run, quoted for a shell: a built-in name, the
+/// file that the run's command line named, or the file that model_to_write() asks for.
 std::string model_argument(const results::RunData& run, const std::string& model) {
   if (is_built_in(model)) return model;
   const std::vector<std::string> words{model_file(run, model).value_or(model + ".toml")};
   return config::shell_quoted(words);
 }
 
-/// The options that `isoscale run` needs to measure the same again, but for ranks and workload.
+/// Returns the options with which `isoscale run` measures the same again, without those for ranks
+/// and workload.
 std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;
@@ -141,7 +146,8 @@ std::string settings_of(const results::RunData& run, const PointData& point) {
   mesh::Shape others = point.mesh;
   others.dp = 1;
   if (others.size() > 1) text += " --mesh " + mesh::to_string(others);
-  // Two of batch, microbatch and microbatches say all: those that the curve has in common.
+  // Two of batch, microbatch and microbatches determine the third, so only the two that the curve's
+  // points have in common are given.
   const std::string_view follows = point.scaling == "weak" ? "batch" : "microbatches";
   for (const workloads::OptionSpec& spec : workload.options) {
     const auto given = point.options.find(std::string{spec.key});
@@ -158,7 +164,7 @@ struct Plan {
 };
 
 std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  // A calibration alone knows nothing of the steps' settings.
+  // A calibration alone does not use the steps' settings.
   const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
@@ -174,7 +180,7 @@ std::string counts_of(const ModelFit& fit) {
   return counts;
 }
 
-/// Measurements on twice the ranks, where those are not beyond what is asked for.
+/// Returns the measurements on twice the ranks, unless these are more than the prediction asks for.
 std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
     const results::RunData& run, const PointData& point, const ModelFit& fit,
     const simulate::Machine& machine, const Forecast& forecast, const FitParts& parts) {
@@ -183,12 +189,12 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // without the law: it stays
+  FitParts after_point = fit_parts(larger, machine, forecast);  // but the law, which stays the same
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
-  // A point that the run has but that was left out (its ranks shared cores) would be left out
-  // again.
+  // If the run has such a point although it was left out (its ranks shared cores), a new one would
+  // be left out again.
   const auto has = [&](std::string_view workload) {
     return std::ranges::any_of(run.points, [&](const PointData& at) {
       return at.ranks == twice && at.workload == workload && at.status == results::PointStatus::ok;
@@ -248,7 +254,7 @@ std::string command_of(const Question& question, const workloads::Request& reque
   for (const workloads::OptionSpec& spec : workload.options) {
     const auto given = request.options.find(std::string{spec.key});
     const bool is_default = given == request.options.end() || given->second == spec.default_value;
-    // Two of batch, microbatch and microbatches say all.
+    // Two of batch, microbatch and microbatches determine the third.
     if (is_default || spec.key == "microbatches") continue;
     text += fmt::format(" --set {}={}", spec.key, given->second);
   }
@@ -282,7 +288,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   found.push_back(
       {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
 
-  constexpr double quarter = 0.25;  // of a variance, in four times the time
+  constexpr double quarter = 0.25;  // of the variance, with four times the time
   const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
   FitParts longer = parts;
   longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));

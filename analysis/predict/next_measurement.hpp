@@ -14,33 +14,37 @@
 
 namespace isoscale::analysis {
 
-/// Half of the 90% interval in standard deviations of a normal distribution.
+/// The half-width of a 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
 
-/// The command that measures `request`.
+/// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// A sentence that says which model file to write before the commands for the question's run can be
-/// run, with its keys; "" where each names a built-in model or a file that the run was given.
+/// Returns a sentence that names the model file, with its keys, that must be written before the
+/// commands for the question's run can be used; "" if each names a built-in model or a file that
+/// the run was given.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
-/// All parts as one relative standard deviation.
+/// Returns all parts combined as one relative standard deviation.
 [[nodiscard]] double total(const Uncertainty& uncertainty);
-/// The width of the 90% interval of an efficiency, on a logarithmic scale: its error is relative.
+/// Returns the width of an efficiency's 90% interval. It is symmetric on a logarithmic scale, since
+/// the error is relative.
 [[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
 
-/// The measurements that could be made next, each with the interval that the efficiency of
-/// `forecast` would then have, narrowest first:
-///   the curve on twice its ranks  one more point that was predicted, and less far to go
-///   collectives on twice the ranks  the law of their latency is known, or goes on from further up
-///   the same for four times as long  medians of the points are known twice as well
-///   another launch                launches are known apart; both together, their mean
-/// `points` are those that `fit` is of.
+/// Returns possible next measurements, each with the interval that the efficiency of `forecast`
+/// would then have, narrowest first:
+///   the curve on twice its ranks: one more point that tests the prediction, and a shorter
+///     extrapolation
+///   collectives on twice the ranks: the law of their latency is known, or is extrapolated from
+///     larger groups
+///   the same for four times as long: the medians of the points have half the error
+///   another launch: the deviation between launches is known, and the mean of both is used
+/// `points` are those that `fit` was made from.
 [[nodiscard]] std::vector<NextMeasurement> next_measurements(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
 
-/// The best of them; absent where none narrows the interval by a fiftieth.
+/// Returns the best of these measurements; absent where none narrows the interval by a fiftieth.
 [[nodiscard]] std::optional<NextMeasurement> next_measurement(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);

@@ -13,7 +13,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Predictions of steps on ranks that nobody has, on the machine of a run or of a data sheet.
+/// Predicts steps on more ranks than were measured, on the machine of a run or of a data sheet.
 namespace isoscale::analysis {
 
 /// A value and its 90% interval.
@@ -21,19 +21,19 @@ struct Expected {
   double value = 0, lower = 0, upper = 0;
 };
 
-/// The same in another unit.
+/// Converts a value and its interval to another unit.
 [[nodiscard]] inline Expected scaled(const Expected& at, double factor) {
   return {.value = at.value * factor, .lower = at.lower * factor, .upper = at.upper * factor};
 }
 
-/// The sources of an interval: relative standard deviations, independent of each other.
+/// The sources of an interval, as relative standard deviations that are independent of each other.
 struct Uncertainty {
-  double noise = 0;   ///< of the step time from step to step
-  double launch = 0;  ///< of the median step from launch to launch
-  double fit = 0;     ///< of the model: what it misses of points it knows, and of its extrapolation
+  double noise = 0;   ///< deviation of the step time from step to step
+  double launch = 0;  ///< deviation of the median step from launch to launch
+  double fit = 0;     ///< of the model: its error at the fitted points, and of its extrapolation
 };
 
-/// A point that was measured, beside its prediction.
+/// A point that was measured, for comparison with its prediction.
 struct MeasuredPoint {
   int ranks = 0, nodes = 0;
   mesh::Shape mesh{};
@@ -42,32 +42,32 @@ struct MeasuredPoint {
   double simulated = 0;  ///< seconds, by the model without correction
 };
 
-/// One rank count.
+/// The forecast for one rank count.
 struct Forecast {
   int ranks = 0, nodes = 0;
   workloads::Request request{};  ///< the point: mesh, options, model at this scale
-  std::string refused{};         ///< why there is nothing below; "" when there is
+  std::string refused{};         ///< why the fields below are empty; "" when they are not
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< in the machine's memory; absent where that is not known
-  bool extrapolated = false;   ///< beyond 32 times the ranks that were measured
+  std::optional<bool> fits{};  ///< in the machine's memory; absent where this is unknown
+  bool extrapolated = false;   ///< beyond 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<Breakdown> breakdown{};
   std::optional<StepCosts> costs{};
   std::optional<Waterfall> waterfall{};
-  /// Work per second of one rank, and the share of the peak, with the interval of the throughput.
+  /// Returns the work per second of one rank, and the MFU, with the throughput's relative interval.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;
     return scaled(throughput, *mfu / throughput.value);
   }
-  std::string limit{};  ///< what costs most against the first point: "dp transfer"; "" = nothing
+  std::string limit{};  ///< largest loss against the baseline: "dp transfer"; "" = none
 };
 
-/// A curve of forecasts, on the machine as it is or as it might be.
+/// A curve of forecasts, on the measured machine or on a changed one.
 struct ForecastCurve {
   std::string title{};  ///< "as measured", "link.inter=2x"
   std::vector<Forecast> points{};
@@ -77,7 +77,7 @@ struct ForecastCurve {
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};
-  double width_now = 0, width_then = 0;  ///< of the efficiency's interval
+  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval
 };
 
 /// A mesh and options that a search tried.
@@ -85,33 +85,33 @@ struct Candidate {
   workloads::Request request{};
   double step_time = 0, throughput = 0, memory_per_rank = 0;
   std::optional<Breakdown> breakdown{};
-  std::string why_not{};  ///< why it loses to the first; "" of the first
+  std::string why_not{};  ///< why it is slower than the first; "" = first
 };
 
 struct Prediction {
-  std::string source{};  ///< file
+  std::string source{};  ///< file name
   std::string machine{};
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
   int node_ranks = 1;                     ///< ranks on a node, as predicted
   std::optional<double> correction{};     ///< measured over simulated step times; of a run
-  std::optional<int> baseline{};          ///< ranks that efficiency is against
+  std::optional<int> baseline{};          ///< rank count that efficiency is relative to
   std::vector<MeasuredPoint> measured{};  ///< of the run
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
-  std::vector<std::string> limits{};  ///< where the limit moves, one sentence each
+  std::vector<std::string> limits{};  ///< one sentence for each change of the limit
   std::optional<NextMeasurement> next{};
-  std::vector<Candidate> best{};  ///< of a search, best first
-  int searched = 0;               ///< candidates looked at
-  std::string command{};          ///< that measures the best
-  /// Samples and tokens of a step, under strong scaling; absent where the work has none.
+  std::vector<Candidate> best{};  ///< found by a search, best first
+  int searched = 0;               ///< number of candidates examined
+  std::string command{};          ///< the command that measures the best
+  /// The samples and tokens of a step under strong scaling; absent where the work has none.
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that --set named, "batch=256 zero=1"
-  std::string network{};  ///< which numbers are from another machine; "" = none
-  std::string assumed{};  ///< options that nobody named, as a whole training step has them
+  std::string network{};  ///< a sentence on another machine's numbers; "" = none
+  std::string assumed{};  ///< options that were not given, chosen as for a whole training step
   std::vector<std::string> warnings{};
 
-  /// False of one rank count alone, which would be its own baseline.
+  /// False if there is only one rank count, since it would be its own baseline.
   [[nodiscard]] bool has_efficiency() const {
     const auto predicted =
         std::ranges::count_if(base.points, [](const Forecast& at) { return at.refused.empty(); });
@@ -120,10 +120,10 @@ struct Prediction {
 };
 
 [[nodiscard]] std::string render_text(const Prediction& prediction);
-/// docs/predicting.md has the keys.
+/// Returns the prediction as JSON; docs/predicting.md describes the keys.
 [[nodiscard]] std::string render_json(const Prediction& prediction);
 [[nodiscard]] nlohmann::ordered_json prediction_json(const Prediction& prediction);
-/// A row for each rank count of each curve.
+/// Returns the prediction as CSV with a row for each rank count of each curve.
 [[nodiscard]] std::string render_csv(const Prediction& prediction);
 
 }  // namespace isoscale::analysis

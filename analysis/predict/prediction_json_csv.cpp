@@ -17,7 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The version of this format. Keys are only ever added; a change of meaning raises the major.
+/// The version of this format. New keys raise the minor version; a change of meaning raises the
+/// major.
 constexpr std::string_view schema_version = "1.0";
 
 Json mesh_json(const mesh::Shape& mesh) {
@@ -45,7 +46,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// The keys of a rank count; a refused one has its ranks, nodes and reason only.
+/// Returns the keys of a rank count; a refused one has only its ranks, nodes and reason.
 Json point_json(const Forecast& at) {
   if (!at.refused.empty()) {
     return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};
@@ -123,7 +124,7 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// The cells of a rank count; those of numbers are empty where nothing could be predicted.
+/// Writes the cells of a rank count; cells of numbers are empty where nothing could be predicted.
 class Cells {
  public:
   explicit Cells(const Forecast& at) : known_(at.refused.empty()) {}
@@ -221,7 +222,8 @@ Json prediction_json(const Prediction& prediction) {
           {"warnings", Json(prediction.warnings)}};
 }
 
-/// ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+/// The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
+/// are replaced.
 std::string render_json(const Prediction& prediction) {
   return prediction_json(prediction).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

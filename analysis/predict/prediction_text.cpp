@@ -35,13 +35,13 @@ std::string bytes(double amount) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(std::max(0.0, amount))});
 }
 
-/// "61.2% to 75.3%".
+/// Returns "61.2% to 75.3%".
 std::string range(const Expected& at) {
   if (at.lower == at.upper) return std::string{undefined};
   return fmt::format("{} to {}", percent(at.lower), percent(at.upper));
 }
 
-/// A relative standard deviation; "0" is what there is none of.
+/// Returns a relative standard deviation; "0" if there is no deviation.
 std::string deviation(double of) { return of == 0 ? "0" : "±" + percent(of); }
 
 std::string notes(const Forecast& at) {
@@ -53,12 +53,13 @@ std::string notes(const Forecast& at) {
   return text;
 }
 
-/// "1.64 to 1.81 s", as far apart as the interval's ends are.
+/// Returns "1.64 s to 1.81 s".
 std::string seconds_range(const Expected& at) {
   return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
 }
 
-/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows.
+/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows
+/// from it.
 Row measured_row(const MeasuredPoint& at) {
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
                     count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),
@@ -94,14 +95,14 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
   return found;
 }
 
-/// A share of the predicted step; "0" where nothing is lost.
+/// Returns the loss as a share of the predicted step; "0" where nothing is lost.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
   if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";
   return percent(lost->seconds / waterfall.measured);
 }
 
-/// Causes of all points, in order; without those that cost nothing anywhere.
+/// Returns the causes of all points, in order, without those that cost nothing at any point.
 std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
   std::vector<std::string> causes;
   for (const Forecast* const point : points) {
@@ -122,7 +123,7 @@ std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
   return causes;
 }
 
-/// The options in which candidates differ, and the microbatch, which always matters.
+/// Returns the options in which candidates differ, and the microbatch, which is always shown.
 std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
   std::vector<std::string> keys;
   for (const Candidate& at : candidates) {
@@ -144,7 +145,8 @@ std::vector<std::string> telling_options(const std::vector<Candidate>& candidate
   return keys;
 }
 
-/// Measured points first, then the forecasts with their intervals and where these come from.
+/// Returns a table of the measured points, then the forecasts with their intervals and the sources
+/// of these.
 TitledTable forecast_table(const Prediction& prediction) {
   TitledTable result{.title = "",
                      .columns = {{"ranks"},
@@ -169,7 +171,7 @@ TitledTable forecast_table(const Prediction& prediction) {
   return result;
 }
 
-/// The parts of a step, memory and MFU; absent where no breakdown is known.
+/// Returns a table of a step's parts, memory and MFU; absent where no breakdown is known.
 std::optional<TitledTable> parts_table(const ForecastCurve& curve) {
   TitledTable result{.title = "where a step would go", .columns = {{"ranks"}}, .rows = {}};
   for (const Category& category : categories()) {
@@ -195,8 +197,8 @@ std::optional<TitledTable> parts_table(const ForecastCurve& curve) {
   return result;
 }
 
-/// The cost of each cause, a column a rank count; with `beside`, the same of another curve in
-/// columns between. Absent where nothing has a waterfall.
+/// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
+/// given, the columns of that curve alternate with these. Absent if no point has a waterfall.
 std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
                                            const ForecastCurve* beside = nullptr) {
   std::vector<const Forecast*> points;
@@ -228,7 +230,8 @@ std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
   return result;
 }
 
-/// A curve on a changed machine beside the base: rate of a rank, MFU and step time first.
+/// Returns a table of a curve on a changed machine next to the base, starting with rate per rank,
+/// MFU and step time.
 TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
   const bool with_efficiency = prediction.has_efficiency();
   TitledTable result{.title = "",
@@ -269,7 +272,7 @@ TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& cha
   return result;
 }
 
-/// The best that a search found; absent without one.
+/// Returns a table of the best candidates of a search; absent without a search.
 std::optional<TitledTable> best_table(const Prediction& prediction) {
   if (prediction.best.empty()) return std::nullopt;
   const std::vector<std::string> keys = telling_options(prediction.best);

@@ -43,7 +43,7 @@ void require_more_ranks(const Question& question, int measured) {
       least, measured, measured, question.source));
 }
 
-/// --nodes-of before what is known.
+/// Sets the ranks on a node: --nodes-of takes precedence over the known number.
 void set_node_ranks(const PredictCommand& command, int known, Question& question) {
   question.node_ranks = command.node_ranks.value_or(known);
   if (question.machine.network) question.machine.network->node_ranks = question.node_ranks;
@@ -84,7 +84,8 @@ bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
 
-/// The number of samples is given by any two of the three; a new one replaces what it contradicts.
+/// Removes options that the settings contradict: any two of batch, microbatch and microbatches
+/// determine the number of samples.
 void forget_batch(const Settings& settings, workloads::Options& options) {
   const auto forget = [&](std::string_view key) {
     if (is_given(settings, key)) return;
@@ -132,20 +133,20 @@ void add_what_if(const std::string& text, Question& question) {
   }
 }
 
-/// True if a setting changes how much work a step is.
+/// True if a setting changes the amount of work in a step.
 bool changes_work(const Settings& settings) {
   return std::ranges::any_of(batch_keys,
                              [&](std::string_view key) { return is_given(settings, key); });
 }
 
-/// Puts what --set gives into a question whose workload is known: parts of the machine as what-ifs,
-/// one a setting, and the rest as options of the workload, which are `fixed` then. Of batch,
-/// microbatch and microbatches, what the base has and the settings contradict goes. Throws
-/// base::UsageError for a key that neither knows, twice the same, and a value without meaning.
+/// Applies --set to a question whose workload is known. Each part of the machine becomes a what-if;
+/// the other settings become options of the workload, and are then `fixed`. Those of batch,
+/// microbatch and microbatches that the settings contradict are removed from the base. Throws
+/// base::UsageError for an unknown key, a key that is given twice, and an invalid value.
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
-    // A comma joins changes of one curve, so the key names the first of them.
+    // Changes of one curve are joined by commas, so the key names only the first of them.
     if (is_machine_part(key)) {
       add_what_if(fmt::format("{}={}", key, value), question);
     } else {
@@ -154,7 +155,7 @@ void apply_settings(const Settings& settings, Question& question) {
   }
 }
 
-/// Puts what the command says of the work over what `question` has.
+/// Replaces the work that `question` has by the work that the command names.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
   question.model_source = command.model_source;
@@ -168,8 +169,8 @@ void apply_command(const PredictCommand& command, Question& question) {
   apply_settings(command.settings, question);
 }
 
-/// The batch of the model's source, so that a large machine is not asked to share out a small one.
-/// Under weak scaling the batch follows from the ranks.
+/// Sets the batch that the model's source publishes, so that a large machine does not have to
+/// divide a small batch. Under weak scaling the batch follows from the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
   const bool known = std::ranges::any_of(question.workload->options,
@@ -188,7 +189,8 @@ void assume_batch(const PredictCommand& command, Question& question) {
                   published > 0 ? "that of the model" : "the model's source publishes none");
 }
 
-/// A data sheet has no run whose options could be meant: what is left open is as trainers have it.
+/// Sets open options as they are in usual training, since a data sheet has no run to take them
+/// from.
 void assume_training(const PredictCommand& command, Question& question) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
       {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
@@ -203,8 +205,9 @@ void assume_training(const PredictCommand& command, Question& question) {
   }
 }
 
-/// Without --mesh all points have one tp and pp, as those of a run's curve have: those of the run's
-/// largest point, of a data sheet those that a run of these rank counts would have.
+/// Sets the mesh if --mesh is not given. All points then have one tp and pp, like the points of a
+/// run's curve: those of the run's largest point, or for a data sheet those that a run of these
+/// rank counts would have.
 void keep_mesh(const PointData* largest, Question& question) {
   if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
   question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);
@@ -219,7 +222,7 @@ std::string title_of(const Question& question) {
                      workloads::name(question.base.precision), workloads::name(question.scaling));
 }
 
-/// Efficiency of measured points as the run's report has it.
+/// Copies the efficiencies of measured points from the run's report.
 void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
   for (MeasuredPoint& point : measured) {
     const auto found = std::ranges::find(curve.points, point.ranks,
@@ -228,7 +231,7 @@ void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
   }
 }
 
-/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none
+/// Returns "; the nearest rank counts that can be divided are 992 and 1024"; "" if there are none
 /// near.
 std::string nearest_counts(const Question& question, int ranks) {
   const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
@@ -266,7 +269,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   question.base = experiment.base;
   question.scaling = experiment.scaling;
   question.mesh = command.mesh.empty() ? experiment.mesh : command.mesh;
-  if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);  // it takes the further ranks
+  if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);  // dp takes the additional ranks
   apply_command(command, question);
   require_more_ranks(question, largest.ranks);
   set_node_ranks(
@@ -282,7 +285,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (same_work) {
     question.measured = question.fit->points;
     add_efficiency(*chosen.curve, question.measured);
-    // The report's baseline, which may be left out here: faults were injected at that point.
+    // The report's baseline may be absent here, if faults were injected at that point.
     const auto baseline =
         std::ranges::find(question.measured, chosen.curve->baseline, &MeasuredPoint::ranks);
     if (baseline != question.measured.end()) question.baseline = baseline->ranks;
@@ -357,7 +360,7 @@ workloads::Request request_at(const Question& question, int ranks) {
     return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
   } catch (const base::UsageError& error) {
     const auto* const of_mesh = dynamic_cast<const mesh::MeshError*>(&error);
-    // Where these ranks have no mesh at all, the error names the nearest rank counts itself.
+    // If these ranks have no mesh at all, the error already names the nearest rank counts.
     const bool names_counts = of_mesh != nullptr && !of_mesh->nearest();
     throw base::UsageError(
         fmt::format("{} on {}: {}{}", workload.name, base::counted(ranks, "rank"), error.what(),

@@ -20,19 +20,19 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-/// The question that a prediction answers: which work, on which machine, at which ranks.
+/// Builds the question that a prediction answers: the work, the machine and the rank counts.
 namespace isoscale::analysis {
 
-/// The parts of a machine that can be asked about: bandwidth between nodes and inside them, the
-/// time that a message takes however small, the speed of GEMMs, and that of device memory.
+/// The parts of a machine that a what-if can change: bandwidth between nodes and inside them, the
+/// latency of messages, the speed of GEMMs, and that of device memory.
 enum class MachinePart : std::uint8_t { link_inter, link_intra, latency, gemm, memory };
-/// The part's name as in --set: "link.inter".
+/// Returns the part's name as in --set: "link.inter".
 [[nodiscard]] std::string_view name(MachinePart part);
 [[nodiscard]] bool is_machine_part(std::string_view key);
 
 struct Change {
   MachinePart part = MachinePart::gemm;
-  double factor = 1;  ///< of speed; of latency, of time
+  double factor = 1;  ///< factor of speed; for latency, of time
   bool operator==(const Change&) const = default;
 };
 
@@ -42,87 +42,89 @@ struct WhatIf {
   std::vector<Change> changes;
 };
 
-/// "link.inter=2x,latency=0.5x". Throws base::UsageError with what would be accepted.
+/// Parses "link.inter=2x,latency=0.5x". Throws base::UsageError that says what would be accepted.
 [[nodiscard]] WhatIf parse_what_if(std::string_view text);
 
-/// The machine after all changes, where it is measured and where its sheet speaks. Of measured
-/// communication, the time of a message of no size changes with latency and the rest with the
-/// bandwidth of the links that it crosses; a group over several nodes counts as crossing the links
-/// between nodes alone. Throws base::UsageError where the machine says nothing of a part.
+/// Returns the machine after all changes, applied to measured values and to those of its sheet. For
+/// measured communication, the time of an empty message changes with the latency, and the rest with
+/// the bandwidth of the links that it crosses; a group over several nodes counts as crossing only
+/// the links between nodes. Throws base::UsageError where the machine has no values for a part.
 [[nodiscard]] simulate::Machine changed(const simulate::Machine& machine, const WhatIf& what_if);
 
-/// Meshes are as asked for, or searched for.
+/// Says whether the meshes are given or are to be searched for.
 enum class Meshes : std::uint8_t { given, searched };
 
 /// A complete question.
 struct Question {
-  std::string source{};                           ///< file
+  std::string source{};                           ///< file name
   std::string title{};                            ///< of the curve
-  const workloads::Workload* workload = nullptr;  ///< not owned: of the registry
+  const workloads::Workload* workload = nullptr;  ///< not owned: it belongs to the registry
   workloads::Request base{};                      ///< at the mesh of one rank
-  mesh::Request mesh{};  ///< of all points; empty = each count's natural mesh, or searched for
+  mesh::Request mesh{};  ///< of all points; empty = each count's natural mesh, or that of a search
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
-  std::vector<std::string> fixed{};  ///< options that a search leaves as they are
+  std::vector<std::string> fixed{};  ///< options that a search does not change
   simulate::Machine machine{};
   int node_ranks = 1;
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};                    ///< absent = first predicted
-  std::optional<ModelFit> fit{};                    ///< of a run
-  const results::RunData* run = nullptr;            ///< not owned; null of a data sheet
-  std::vector<const results::PointData*> points{};  ///< of the run, that `fit` is of
-  /// The measured points of this very work, ascending in ranks: what efficiency may refer to.
+  std::optional<int> baseline{};                    ///< absent = the first predicted one
+  std::optional<ModelFit> fit{};                    ///< of a run only
+  const results::RunData* run = nullptr;            ///< not owned; null for a data sheet
+  std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
+  /// The measured points of the same work, ascending in ranks, any of which may be the baseline.
   std::vector<MeasuredPoint> measured{};
-  std::string assumed{};  ///< options of a data sheet's work that nobody named, "vocabulary=on"
-  std::string network{};  ///< which numbers between nodes are from elsewhere, a sentence; "" = none
-  std::string model_source{};  ///< what --model needs to name the model; "" = the run says
+  std::string assumed{};       ///< default options of work on a data sheet, "vocabulary=on"
+  std::string network{};       ///< a sentence on numbers between nodes from elsewhere; "" = none
+  std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
 };
 
-/// A question about the machine of a run, and the first of its curves that the command agrees with.
-/// The workload is as the run has it, but for what the command changes. Throws base::UsageError for
-/// a run without calibration or without a curve, ranks below those measured, and settings unknown.
-/// `run` outlives the question.
+/// Returns a question about the machine of a run and the first of its curves that agrees with the
+/// command. The workload is that of the run, except for what the command changes. Throws
+/// base::UsageError for a run without calibration or without a curve, for fewer ranks than were
+/// measured, and for unknown settings. `run` outlives the question.
 [[nodiscard]] Question question_of(const config::PredictCommand& command,
                                    const results::RunData& run);
-/// The same of the first of several launches; how much launches differ is then known.
+/// Returns a question about the first of several launches; the deviation between launches is then
+/// known.
 [[nodiscard]] Question question_of(const config::PredictCommand& command,
                                    std::span<const results::RunData> launches);
-/// A question about a machine by its data sheet. Where nothing else is said, work is that of a
-/// whole training step: elementwise ops and the vocabulary are in it, and the optimizer is Adam.
-/// Throws base::UsageError for a model not named and settings unknown.
+/// Returns a question about a machine by its data sheet. By default the work is a whole training
+/// step, with elementwise ops, the vocabulary and Adam as the optimizer. Throws base::UsageError if
+/// no model is named, and for unknown settings.
 [[nodiscard]] Question question_of(const config::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
-/// Takes what `other` knows of communication between nodes instead of what the run knows; `name` is
-/// the other's. The interval is widened by what a sheet may miss, or by what launches of the other
-/// run differ by. Throws base::UsageError where it knows nothing of that.
+/// Replaces the run's values for communication between nodes by those of `other`, whose name is
+/// `name`. The interval is widened by the usual error of a sheet, or by the deviation between
+/// launches of the other run. Throws base::UsageError where `other` has no such values.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
-/// The request at so many ranks, on the mesh asked for. Throws base::UsageError with the nearest
-/// mesh where that does not divide, and with the nearest rank counts that do.
+/// Returns the request for this rank count on the given mesh. Throws base::UsageError with the
+/// nearest mesh and the nearest rank counts where the ranks do not divide.
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
-/// The distance from what a command names to what a point measured: 0 where it names nothing else.
+/// Returns the number of settings in which a command differs from a measured point; settings that
+/// the command does not name do not count.
 [[nodiscard]] int strangeness(const config::PredictCommand& command,
                               const results::PointData& point);
 
 struct ChosenCurve {
   const Curve* curve = nullptr;                   ///< not owned
-  std::vector<const results::PointData*> points;  ///< with a time; ascending in ranks, at least one
+  std::vector<const results::PointData*> points;  ///< one or more, with times; ascending in ranks
 };
-/// The first curve that the command agrees with, or that differs least from what it names. Points
-/// whose times are not the machine's own count only where there are no others. Says in `warnings`
-/// what else the run has, and what is wrong with the points. Throws base::UsageError when there is
-/// no curve.
+/// Chooses the first curve that agrees with the command, or else the one that differs least. Points
+/// whose times are not the machine's own count only if there are no others. Says in `warnings` what
+/// else the run has, and what is wrong with the points. Throws base::UsageError when there is no
+/// curve.
 [[nodiscard]] ChosenCurve choose_curve(const config::PredictCommand& command,
                                        const std::vector<Curve>& curves,
                                        std::vector<std::string>& warnings);
 
-/// The experiment that `point` was planned from. Throws base::UsageError where the run does not
-/// say; `source` names its file.
+/// Returns the experiment that `point` was planned from. Throws base::UsageError where the run does
+/// not have it; `source` names the run's file.
 [[nodiscard]] config::Experiment planned_experiment(const results::RunData& run,
                                                     const std::string& source,
                                                     const results::PointData& point);

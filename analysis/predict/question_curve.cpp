@@ -28,7 +28,7 @@ std::string_view model_name(const PredictCommand& command, const PointData& poin
   return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
 }
 
-/// Points with a time, those whose times are the machine's own where there are any.
+/// Returns the points with a time; if the times of some are the machine's own, only these.
 Points usable_points(const Curve& curve) {
   Points all, sound;
   for (const PointReport& point : curve.points) {
@@ -62,7 +62,7 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
   return options;
 }
 
-/// True if `experiment` planned `point`.
+/// True if `point` was planned from `experiment`.
 bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
@@ -76,7 +76,7 @@ bool planned(const config::Experiment& experiment, const workloads::Workload& wo
         workload.scale(experiment.base, point.mesh, experiment.scaling);
     return complete(workload, request.options) == point.options;
   } catch (const base::UsageError&) {
-    return false;  // its batch does not even divide there
+    return false;  // its batch cannot even be divided there
   }
 }
 

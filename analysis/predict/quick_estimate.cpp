@@ -32,7 +32,7 @@ int layers_of(const Pipeline& pipeline, int stage) {
   return layers;
 }
 
-/// A law is learnt once for all requests that it holds for.
+/// Returns one request for each key, so that each law is fitted only once.
 template <class Key>
 std::map<Key, const Request*> one_of_each(std::span<const Request> requests,
                                           Key (*key)(const Request&)) {
@@ -55,11 +55,11 @@ void learn_all(const std::map<Key, const Request*>& wanted, std::map<Key, Value>
 
 StageKey head_key(const Request& request) {
   StageKey key = stage_key(request);
-  key.recompute.clear();  // the output projection is not computed again
+  key.recompute.clear();  // the output projection is never recomputed
   return key;
 }
 
-/// Stages of one layer each, with the rows of `request` to hand over.
+/// Returns a request with one layer per stage and the same rows to hand over as `request`.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request, int stages,
                             int microbatches, const char* schedule) {
   Request result = request;
@@ -149,8 +149,9 @@ StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   return numbers;
 }
 
-/// The last stage of s + 1 has s microbatches between input and weight gradients while it makes the
-/// input gradients of another: one stage more is one microbatch more.
+/// With s + 1 stages, the last stage has s microbatches between their input and weight gradients
+/// while it makes the input gradients of another. One more stage therefore means one more such
+/// microbatch.
 double QuickEstimate::late_bytes(const Request& request) const {
   const auto bytes = [&](int stages) {
     const Request small = stages_of_one_layer(workload_, request, stages, stages, "zb-h1");
@@ -168,8 +169,9 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
     const int in_flight = workloads::stack::row_of(pipeline.schedule).in_flight(pipeline, stage);
     return in_flight * one * layers / pipeline.chunks;
   }
-  // While the input gradients of microbatch i are made, forward passes are `ahead` in front of it
-  // and weight gradients `stage` behind. Layers go from one state to the other, the last one first.
+  // While the input gradients of microbatch i are made, forward passes are `ahead` microbatches in
+  // front of it and weight gradients `stage` behind. Its layers change from one state to the other,
+  // starting with the last.
   const double late = late_bytes_.at(rows_of(request));
   const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;
   double most = 0;

@@ -36,7 +36,7 @@ using results::CalibrationCurve;
 using results::PointData;
 using results::RunData;
 
-/// Types that operands of a precision have.
+/// Returns the types of the operands of a precision.
 std::vector<std::pair<program::DType, program::ComputeMode>> operands_of(std::string_view dtype) {
   using enum program::DType;
   constexpr auto native = program::ComputeMode::native;
@@ -70,7 +70,7 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
   return gemms;
 }
 
-/// The kind of op that a curve measured; absent where no program of steps has it.
+/// Returns the kind of op that a curve measured; absent if no program of a step has that kind.
 std::optional<OpKind> kind_of(std::string_view op) {
   if (op == "sendrecv" || op == "p2p") return OpKind::exchange;
   for (std::size_t i = 0; i < program::op_kind_count; ++i) {
@@ -80,14 +80,15 @@ std::optional<OpKind> kind_of(std::string_view op) {
   return std::nullopt;
 }
 
-/// Nodes that the group of a curve was on. Where no rank says, as many as ranks of the run need.
+/// Returns the number of nodes of a curve's group. If it was not recorded, it follows from the
+/// run's ranks per node.
 int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
   if (curve.nodes > 0) return curve.nodes;
   if (run.nodes <= 1 || run.ranks <= 0) return 1;
   return std::clamp(curve.members * run.nodes / run.ranks, 1, run.nodes);
 }
 
-/// Groups of like ranks on one node, at most, that ran at once with a row's.
+/// Returns the largest number of groups of one axis that ran at once on a node.
 int groups_on_node(const results::RunData& run, const results::PointData& point,
                    const std::string& axis) {
   const simulate::Layout layout = layout_of(run, point);
@@ -105,7 +106,7 @@ int groups_on_node(const results::RunData& run, const results::PointData& point,
   return 1;
 }
 
-/// The number of groups that shared a node's ports while the curve was measured.
+/// Returns the number of groups that shared a node's ports while the curve was measured.
 int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
   int sharing = 1;
   for (const results::PointData& point : run.points) {
@@ -130,7 +131,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
                                       .nodes = nodes_of_curve(run, curve),
                                       .sharing = sharing_of(run, curve),
                                       .error = curve.error.value_or(0)};
-  // A ring of messages is one for each of its members.
+  // In a ring of messages each member sends one, so no other group shares the ports.
   if (kind == OpKind::exchange) result.sharing = 1;
   if (curve.latency) result.latency = curve.latency->value;
   if (curve.bandwidth) result.bandwidth = curve.bandwidth->value;
@@ -141,17 +142,17 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
   return result;
 }
 
-/// The calibration of a run as a machine has it. Cold multiplications where there are any; the
-/// library's own collectives, of the element type `dtype` where that was measured; messages from
-/// pairs or from a ring, whichever was measured at more sizes.
+/// Returns the calibration of a run as measurements of a machine: cold multiplications if there are
+/// any; the library's own collectives, with the element type `dtype` if it was measured; and
+/// messages from pairs or from a ring, whichever was measured at more sizes.
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
   simulate::Measured measured{.gemms = gemms_of(calibration)};
-  // MPI libraries move whole messages too, NCCL deals them out in parts.
+  // MPI libraries also move whole messages, while NCCL splits them.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
-  // Among curves that differ in their element type or link alone these go first: the type that is
-  // asked for, the unlabelled, the one of more sizes.
+  // Among curves that differ only in element type or link, these are preferred in this order: the
+  // requested type, curves without labels, more sizes.
   using Merit = std::tuple<bool, bool, std::size_t>;
   std::map<std::tuple<OpKind, int, int>, std::pair<Merit, const CalibrationCurve*>> chosen;
   for (const CalibrationCurve& curve : calibration.curves) {
@@ -169,7 +170,8 @@ simulate::Measured calibrated(const results::RunData& run,
   return measured;
 }
 
-/// A run that was ended before its calibration was fitted has the rows for it all the same.
+/// Returns the calibration of a run, or throws. A run that ended before its calibration was fitted
+/// still has the rows for it.
 results::CalibrationData required_calibration(const RunData& run) {
   results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
@@ -187,13 +189,13 @@ results::CalibrationData required_calibration(const RunData& run) {
   return result;
 }
 
-/// The point that is closest to what is asked for: of those with steps the one of most ranks.
+/// Returns the point with most ranks, which is closest to the prediction.
 const PointData* largest(const std::vector<const PointData*>& points) {
   const auto most = std::ranges::max_element(points, {}, &PointData::ranks);
   return most == points.end() ? nullptr : *most;
 }
 
-/// Shapes of steps go before those of micro-benchmarks.
+/// Adds times of ops in traced steps, which replace those of micro-benchmarks for the same shapes.
 void add_traced(simulate::Measured& measured, TracedOps traced) {
   const auto is_traced = [&](const simulate::TimedGemm& of) {
     return std::ranges::any_of(traced.gemms, [&](const simulate::TimedGemm& at) {
@@ -206,7 +208,7 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
   measured.locals = std::move(traced.locals);
 }
 
-/// The slowdowns that rows of the overlap workload show, medians over all pairs; 1 where there are
+/// Returns the slowdowns in rows of the overlap workload, medians over all pairs; 1 if there are
 /// none.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
@@ -223,7 +225,8 @@ simulate::Overlap overlap_of_rows(const RunData& run) {
           .communication = std::max(1.0, statistics::median(communication).value_or(1))};
 }
 
-/// Bytes that one rank may use: its device's memory, or its part of the node's; 0 = not known.
+/// Returns the bytes that one rank may use: its device's memory, or its share of the node's; 0 =
+/// not known.
 double capacity_of(const RunData& run) {
   std::map<int, int> ranks_on_node;
   for (const results::RankFacts& facts : run.rank_facts) ++ranks_on_node[facts.node];
@@ -243,7 +246,7 @@ double capacity_of(const RunData& run) {
   return least;
 }
 
-/// Bytes/s that the fastest of the large ops reached.
+/// Returns the bytes/s of the fastest large op.
 double bandwidth_of(const std::vector<simulate::TimedLocal>& locals) {
   constexpr double large = 65536;
   double best = 0;
@@ -313,7 +316,7 @@ simulate::Machine run_machine(const RunData& run) {
   const CommunicationInSteps in_steps = communication_in_steps(run, points, machine.measured);
   stretch(machine.measured, in_steps.apart);
   if (machine.folded) {
-    machine.overlap = {};  // nothing runs beside anything
+    machine.overlap = {};  // no ops overlap
   } else if (machine.overlap == simulate::Overlap{}) {
     machine.overlap = {.compute = traced.compute_slowdown, .communication = in_steps.slowdown};
   }
@@ -342,7 +345,7 @@ workloads::Request request_of(const results::PointData& point) {
   workloads::validate(point.workload, workload.options, request.options);
   if (!point.model_shape.empty()) request.model = model_of(point);
   if (workload.work_per_step != nullptr && point.work_per_step > 0) {
-    // The growth of the work per token is not stored: it follows from the work.
+    // The growth of the work per token is not stored; it follows from the work.
     const double plain = workload.work_per_step(request);
     if (plain > 0) request.growth = point.work_per_step / plain;
   }

@@ -20,7 +20,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
 
-/// Deviations of a normal distribution are 1.4826 times their median absolute deviation.
+/// The standard deviation of a normal distribution is 1.4826 times its median absolute deviation.
 constexpr double normal_of_mad = 1.4826;
 
 std::vector<double> column(const Matrix& seconds, std::size_t rank) {
@@ -37,8 +37,8 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Each rank's time over its own median, less the mean of these over ranks: what all ranks share
-/// makes no rank wait for another.
+/// Returns each rank's time over its own median, less the mean of these over ranks, since a delay
+/// that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
@@ -53,7 +53,7 @@ Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) 
   return result;
 }
 
-/// Variances of ranks' deviations about their node's and of nodes', by analysis of variance.
+/// The variances of ranks around the mean of their node, and of nodes, by analysis of variance.
 struct Components {
   double rank = 0, node = 0;
 };
@@ -71,7 +71,7 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
       double mean = 0;
       for (const std::size_t rank : members) mean += step[rank];
       mean /= static_cast<double>(members.size());
-      // The mean over all ranks is 0.
+      // The mean over all ranks is 0, so it is not subtracted.
       between += static_cast<double>(members.size()) * mean * mean;
       for (const std::size_t rank : members) within += (step[rank] - mean) * (step[rank] - mean);
     }
@@ -85,8 +85,9 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
   return {.rank = mean_within, .node = std::max(0.0, (mean_between - mean_within) / per_node)};
 }
 
-/// The deviation of each rank and step from its node's mean, or where that is all there is of the
-/// node, from that of all; as wide as deviations from a mean that is known.
+/// Returns the deviation of each rank and step from the mean of its node, or from that of all ranks
+/// if each node has only one. Deviations are scaled to the width they would have around the true
+/// mean.
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
   std::map<int, std::vector<std::size_t>> groups;
   const std::size_t ranks = deviations.front().size();
@@ -114,11 +115,11 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
   return draws;
 }
 
-/// Against ranks that play the same; empty where they do not differ by more than chance.
-/// `variance`: of a rank's deviation in one step.
+/// Returns each rank's factor against ranks that play the same program; empty if these differ no
+/// more than by chance. `variance` is that of a rank's deviation in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
-  constexpr double certain = 3;       // F, of differences over what chance makes of them
+  constexpr double certain = 3;       // F: differences over those expected by chance
   constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
   std::map<std::uint32_t, std::vector<double>> alike;
   for (std::size_t rank = 0; rank < medians.size(); ++rank) {
@@ -143,7 +144,8 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Part of an op's variance that is left of a step's: ops average out.
+/// Returns the part of an op's variance that remains in a step's, since the deviations of many ops
+/// average out.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {
@@ -170,7 +172,7 @@ std::vector<double> untraced_steps(const results::PointData& point) {
   return times;
 }
 
-/// Points of several runs are the same where these fields are equal.
+/// Returns the fields by which points of several runs are the same, together with the mesh.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
                   point.placement, point.options, point.model_shape);
@@ -212,7 +214,7 @@ simulate::Noise noise_of(const results::PointData& point, const simulate::Layout
   noise.rank = std::sqrt(std::max(0.0, parts.rank - of_ops));
   std::vector<double> draws = draws_of(deviations, layout);
   if (draws.size() < least_draws || !(noise.rank > 0)) return noise;
-  // The part of single ops is drawn apart.
+  // The noise of single ops is drawn separately, so it is excluded here.
   for (double& at : draws) at *= noise.rank / std::sqrt(parts.rank);
   std::ranges::sort(draws);
   for (std::size_t i = 0; draws.size() > most_draws && i < most_draws; ++i) {
@@ -245,7 +247,7 @@ double launch_deviation(std::span<const results::RunData* const> runs) {
         for (const results::PointData* const at : stepped_points(*runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          seen = other < first;  // counted from there
+          seen = other < first;  // it was counted with that run
           logs.push_back(std::log(median_step(*at)));
           break;
         }

@@ -34,22 +34,22 @@ namespace {
 using workloads::Request;
 using workloads::Workload;
 
-/// A request on its way through the search.
+/// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by what was last asked
-  double estimate = 0;  ///< by a play with one op a pass
+  double seconds = 0;   ///< by the most precise estimate so far
+  double estimate = 0;  ///< by a play with one op per pass
   workloads::stack::Schedule schedule{};
-  int largest_stage = 0;     ///< that needs most memory, by estimate
-  bool is_needless = false;  ///< it was not simulated: it cannot be among the best
+  int largest_stage = 0;     ///< stage with most memory, by estimate
+  bool is_needless = false;  ///< not simulated: it cannot be among the best
   std::optional<WholeStep> whole{};
 };
 
-/// True if its whole programs were played: it fits.
+/// True if its whole programs were played, which means that it fits.
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds); }
 
-/// Relative errors of the estimates of those played, of one schedule or of all; an estimate that is
-/// too high is above 0.
+/// Returns the relative errors of the estimates of played entries, of one schedule or of all; above
+/// 0 for an estimate that is too high.
 std::vector<double> errors_of(std::span<const Entry> known,
                               std::optional<workloads::stack::Schedule> schedule = std::nullopt) {
   std::vector<double> errors;
@@ -60,8 +60,8 @@ std::vector<double> errors_of(std::span<const Entry> known,
   return errors;
 }
 
-/// The error allowed for in the estimate of `entry`: no more than estimates of the same schedule
-/// were too high by so far, and a margin; search_slack while they are too few to tell.
+/// Returns the error allowed for in the estimate of `entry`: the largest excess of estimates with
+/// the same schedule so far, plus a margin; search_slack while these are too few.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr std::size_t enough = 3;
   const std::vector<double> errors = errors_of(known, entry.schedule);
@@ -71,7 +71,8 @@ double slack_of(const Entry& entry, std::span<const Entry> known) {
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 
-/// "tp=4,dp=2 zero=3 recompute=full": what decides how much memory a rank needs.
+/// Returns "tp=4,dp=2 zero=3 recompute=full", the settings that decide how much memory a rank
+/// needs.
 std::string settings_of(const Request& request) {
   std::string text = mesh::to_string(request.mesh);
   for (const char* const key : {"microbatch", "schedule", "zero", "recompute"}) {
@@ -81,7 +82,7 @@ std::string settings_of(const Request& request) {
   return text;
 }
 
-/// The faster one; of equally fast ones the one that needs less memory.
+/// True if `a` is faster, or equally fast with less memory.
 bool better(const Entry& a, const Entry& b) {
   return std::tie(a.seconds, a.whole->device_bytes) < std::tie(b.seconds, b.whole->device_bytes);
 }
@@ -112,7 +113,7 @@ class Search {
   }
 
  private:
-  /// Those that may fit, by their quick estimates, as far as one of them may be among the best.
+  /// Returns the entries that may fit and may be among the best, by their quick estimates.
   [[nodiscard]] std::vector<Entry> ranked(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -137,9 +138,9 @@ class Search {
     return played(std::move(fitting), quick);
   }
 
-  /// Those that need least by their quick estimates, however slow: all that may fit, as far as
-  /// there is time for, and some more, so that a refusal says what the smallest needs by its
-  /// program.
+  /// Returns the entries with the least memory by their quick estimates, however slow: all that may
+  /// fit and for which there is time, and a few more, so that a refusal can name the memory of the
+  /// smallest by its program.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -168,11 +169,12 @@ class Search {
     return entries;
   }
 
-  /// Bounds replaced by coarse plays, sorted again; without those that need not be played.
+  /// Replaces bounds by plays with one op per pass, sorts again, and drops the entries that need
+  /// not be played.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
     std::size_t done = 0;
     while (done < entries.size()) {
-      // Whatever comes next has no smaller bound.
+      // All entries after this one have a bound at least as large.
       const bool enough = done >= keep_;
       if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) {
         not_played_from_ = entries[done].seconds;
@@ -192,7 +194,7 @@ class Search {
     return entries;
   }
 
-  /// The time of the n-th best of the first `count`.
+  /// Returns the time of the n-th best of the first `count`.
   static double nth(const std::vector<Entry>& entries, std::size_t count, std::size_t n) {
     std::vector<double> seconds;
     for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[i].seconds);
@@ -201,7 +203,7 @@ class Search {
     return *at;
   }
 
-  /// The best of them by whole programs, best first.
+  /// Returns the best entries by their whole programs, best first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     std::mutex keeping;
     const std::size_t count = base::parallel_in_order(
@@ -233,8 +235,8 @@ class Search {
     return entries;
   }
 
-  /// True to go on with number `i`, by what came of the first `ended`. Marks it where it is
-  /// needless but others after it may not be.
+  /// Returns true if the search continues with number `i`, by the results of the first `ended`.
+  /// Marks the entry if it need not be simulated while later ones may have to be.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};
@@ -249,8 +251,8 @@ class Search {
     return complete_;
   }
 
-  /// By its whole programs; of one that does not fit only the memory. Most of those that do not
-  /// are found out by the program of one stage.
+  /// Simulates the whole programs of an entry; one that does not fit gets only its memory. The
+  /// program of one stage is enough to find most of those that do not fit.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = WholeStep{.seconds = std::numeric_limits<double>::infinity()};
@@ -267,7 +269,8 @@ class Search {
     return entry.whole->device_bytes <= capacity_;
   }
 
-  /// The time of the last of the best among those simulated; absent while they are too few.
+  /// Returns the time of the last of the best among those simulated; absent while there are too
+  /// few.
   [[nodiscard]] std::optional<double> last_of_best(std::span<const Entry> simulated) const {
     std::vector<double> seconds;
     for (const Entry& entry : simulated) {
@@ -279,8 +282,8 @@ class Search {
     return *at;
   }
 
-  /// Keeps the steps of the best so far, which alone can be traced without building their programs
-  /// again: as many as there is room for.
+  /// Keeps the steps of the best entries so far, as many as there is room for: a kept step can be
+  /// traced without building its programs again.
   void keep_traceable(Entry& entry) {
     if (entry.whole->played) traceable_.push_back(&entry);
     std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
@@ -293,7 +296,7 @@ class Search {
     }
   }
 
-  /// Traces the best and says why each but the first loses.
+  /// Traces the best and says why each but the first is slower.
   void describe(std::vector<Entry>& best, SearchResult& result) const {
     base::parallel_for(best.size(), [&](std::size_t i) {
       const Request& request = *best[i].request;
@@ -329,13 +332,13 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// The share by which a whole play may fall below its bound.
+  /// The share by which the time of a play may fall below its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// Layer passes of whole plays that fit in the time that a search may take.
+  /// The layer passes of whole plays for which a search has time.
   static constexpr double most_passes = 200'000;
-  /// Ops of steps that wait to be traced; about 100 bytes each.
+  /// The limit on the ops of kept steps; each takes about 100 bytes.
   static constexpr std::size_t most_kept_ops = 6'000'000;
 
   const Workload& workload_;
@@ -343,9 +346,9 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  const Request* smallest_ = nullptr;  ///< of those built
+  const Request* smallest_ = nullptr;  ///< of the entries whose programs were built
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  double not_played_from_ = std::numeric_limits<double>::infinity();  ///< the least bound of them
+  double not_played_from_ = std::numeric_limits<double>::infinity();  ///< their least bound
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;
   std::vector<Entry*> traceable_;

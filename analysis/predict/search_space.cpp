@@ -36,7 +36,7 @@ class Space {
         node_ranks_(node_ranks),
         fixed_(fixed),
         limits_(workload.limits(base, Scaling::strong)) {
-    // The global batch, by whatever two numbers it was given.
+    // Any two of its numbers give the global batch; a batch alone is scaled with microbatch 1.
     Request alone = base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
@@ -75,7 +75,7 @@ class Space {
     return !knows(key) || std::ranges::find(fixed_, key) != fixed_.end();
   }
 
-  /// Those that divide `available`.
+  /// Returns the extents of an axis that divide `available`.
   [[nodiscard]] std::vector<int> extents(mesh::Axis axis, int available) const {
     if (const auto named = mesh_.find(axis); named != mesh_.end()) {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
@@ -95,7 +95,8 @@ class Space {
     return true;
   }
 
-  /// The values of an option to try: those of its table, or the one that stays (nullopt: as it is).
+  /// Returns the values of an option to try: all of its table, or only nullopt for an option that
+  /// stays as it is.
   using Values = std::vector<std::optional<std::string>>;
   [[nodiscard]] Values values(std::string_view key) const {
     if (is_fixed(key)) return {std::nullopt};
@@ -103,7 +104,7 @@ class Space {
     return {spec->choices.begin(), spec->choices.end()};
   }
 
-  /// Schedules with their v; without stages there is nothing to order.
+  /// Returns the schedules with their v; without stages a single one is enough.
   [[nodiscard]] std::vector<Options> schedules(const mesh::Shape& shape) const {
     if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
     if (shape.pp == 1) return {{}};
@@ -129,7 +130,7 @@ class Space {
     return result;
   }
 
-  /// Those that leave each replica whole microbatches.
+  /// Returns the microbatches that give each replica a whole number of them.
   [[nodiscard]] Values microbatches(const mesh::Shape& shape) const {
     if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {std::nullopt};
     Values result;
@@ -172,7 +173,7 @@ class Space {
     try {
       space_.requests.push_back(workload_.scale(request, shape, Scaling::strong));
     } catch (const base::UsageError&) {
-      ++space_.impossible;  // options that exclude each other; it may not have been asked for
+      ++space_.impossible;  // options that exclude each other, which may not be the user's choice
     }
   }
 

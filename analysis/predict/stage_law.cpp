@@ -22,7 +22,7 @@ using workloads::Workload;
 
 constexpr program::Section step = program::Section::step;
 
-/// The first of them begins a step and the last ends it; the one between is like any other.
+/// The first microbatch begins a step and the last ends it; only the middle one has neither effect.
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
@@ -33,8 +33,8 @@ std::string option(const Request& request, std::string_view key) {
 
 enum class Head { without, with };
 
-/// One stage of `layers` layers with the ranks of one stage of `request`. All its forward passes
-/// come first, so that its microbatches are in flight at once.
+/// Returns a request for one stage of `layers` layers with the ranks of one stage of `request`. All
+/// its forward passes come first, so that all its microbatches are in flight at once.
 Request probe(const Workload& workload, const Request& request, int layers, Head head) {
   Request result = request;
   result.model.layers = layers;
@@ -52,7 +52,8 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   return workload.scale(result, shape, Scaling::strong);
 }
 
-/// Reads the passes of one rank off its spans: a pass lasts until the next one begins to compute.
+/// Derives the passes of one rank from its spans: a pass lasts until the next one begins to
+/// compute.
 class Passes {
  public:
   Passes(const program::Program& program, const timeline::StepTrace& trace)
@@ -90,8 +91,8 @@ class Passes {
     return seconds(trace_.end);
   }
 
-  /// The GEMM for the gradient of a weight has the FLOP of the one with the weight; those without
-  /// weights, attention's, are batched over heads.
+  /// Returns the time of the GEMMs for weight gradients, which have the same FLOP as the forward
+  /// GEMMs with weights. GEMMs without weights, those of attention, are batched over heads.
   [[nodiscard]] double linear_gemms() const {
     double sum = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -116,8 +117,9 @@ double device_bytes(const program::RankProgram& program) {
   return sum;
 }
 
-/// Device bytes of what a rank keeps from step to step. Counted by role: in the arena of a small
-/// program much of it lies where activations were, so that the arena does not grow with it.
+/// Returns the device bytes that a rank keeps from step to step, counted by role. The size of the
+/// arena would not do: in a small program much of this state lies where activations were, so that
+/// the arena does not grow with it.
 double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
   constexpr std::array roles{program::Role::weight, program::Role::master, program::Role::gradient,
                              program::Role::optimizer};
@@ -134,7 +136,7 @@ double state_bytes(const program::RankProgram& program, const program::Facts& fa
   return std::max(0.0, sum);
 }
 
-/// Adds the bytes of a probe, all of whose microbatches are in flight.
+/// Adds the bytes of a probe, which has all its microbatches in flight.
 void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                StageNumbers& into) {
   const auto one_of = [&](program::Role role) {
@@ -145,15 +147,15 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
     return buffer.role == program::Role::input && buffer.space == program::Space::device;
   });
   into.states = state_bytes(program, facts);
-  into.output = one_of(program::Role::input);  // as many rows and columns
+  into.output = one_of(program::Role::input);  // it has the same rows and columns
   into.input = is_on_device ? into.output : 0;
   into.activation = one_of(program::Role::activation);
   into.workspace = std::max(0.0, device_bytes(program) - into.states -
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Plays a probe. Ranks that play different programs (uneven shares of the work) meet in every
-/// step: the one with the longest passes tells.
+/// Plays a probe. Ranks with different programs (uneven shares of the work) meet in every step, so
+/// the rank with the longest passes counts.
 StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);
@@ -224,8 +226,9 @@ StageLaw stage_law(const Workload& workload, const Request& request,
   const auto line = [&](double StageNumbers::*number) {
     return LayerTime::through(few, one.*number, most, two.*number);
   };
-  // Beyond its layers, a probe has the last output for each microbatch and lacks the input of the
-  // first layer, which is not an activation. The rest is there once: the layer computed again.
+  // In addition to its layers, a probe keeps the last output for each microbatch; the input of the
+  // first layer is missing, since it is not an activation. The rest exists once: the recomputed
+  // layer.
   const LayerTime kept = line(&StageNumbers::activation);
   const double beyond = kept.fixed + two.input - two.output;
   return {.forward = line(&StageNumbers::forward),

@@ -32,7 +32,7 @@ using units::Nanoseconds;
 using workloads::Request;
 using workloads::Workload;
 
-/// The times of ops with nothing beside them: their costs before overlap stretched them.
+/// Returns the times of ops without overlap: their costs before overlap stretched them.
 std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
   std::vector<results::SoloTimes> result;
   for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
@@ -47,7 +47,7 @@ std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulat
   return result;
 }
 
-/// All that the point of a run file has of options, complete.
+/// Fills in the options, complete as in the point of a run file.
 void describe(const workloads::Workload& workload, const workloads::Request& request,
               results::PointData& point) {
   point.workload = workload.name;
@@ -94,7 +94,7 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
   return mean - step.seconds;
 }
 
-/// Throws unless the request is of steps, and every rank has its place.
+/// Throws unless the request is about steps and every rank has a node.
 void require_steps(const workloads::Workload& workload, const workloads::Request& request,
                    const simulate::Layout& layout) {
   if (workload.is_bench()) {
@@ -111,7 +111,8 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
 void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
   BreakdownResult split = breakdown(point);
   result.breakdown = split.mean;
-  // All steps are like the one that was traced: who comes late does so in each of them.
+  // All steps equal the traced one, so all waiting is imbalance: the same ranks are late in each
+  // step.
   if (split.mean && split.wait_known) split.waits = WaitSplit{.imbalance = split.mean->wait};
   const std::optional<StepCosts> costs = step_costs(point, split);
   if (!costs || !split.mean) return;
@@ -123,9 +124,10 @@ void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
                          .costs = *costs};
 }
 
-/// Steps that differ by less are as fast.
+/// Steps that differ by a smaller share count as equally fast.
 constexpr double alike = 0.001;
-/// The share of a loser's extra time that has to be explained, and the most causes that do so.
+/// The share of a slower step's extra time that must be explained, and the largest number of causes
+/// named.
 constexpr double said_enough = 0.8;
 constexpr std::size_t most_causes = 3;
 
@@ -133,7 +135,8 @@ std::string share_text(double part, double whole) {
   return units::format_percent(whole > 0 ? part / whole : 0, 0);
 }
 
-/// "0.31 s more tp transfer"; of a bubble the shares, which are what a schedule is judged by.
+/// Returns "0.31 s more tp transfer"; for a bubble the shares, by which schedules are usually
+/// compared.
 std::string said(const LostTime& lost, const StepLoss& loser, const StepLoss& first) {
   if (lost.cause == "bubble") {
     const std::string here = share_text(loser.costs.bubble, loser.traced);
@@ -227,7 +230,7 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
       .delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks),
       .memory_per_rank = memory.all,
       .device_memory_per_rank = memory.device,
-      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),  // as many for each
+      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),  // the same for each
       .work = workload.work_per_step(request)};
   if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));
   if (detail == Detail::play) estimate.played = std::move(played);

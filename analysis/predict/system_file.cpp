@@ -20,7 +20,7 @@ namespace {
 
 using simulate::Machine;
 
-// Wide enough for any machine, narrow enough to catch a wrong unit.
+// The ranges admit any machine, but detect a wrong unit.
 constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
 constexpr SheetRange memory_bandwidth{1e8, 1e15, "bytes/s, read + written"};
 constexpr SheetRange capacity{1e6, 1e15, "bytes that a program may use"};
@@ -34,7 +34,7 @@ constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
 constexpr SheetRange deviation{0, 10, "relative standard deviation"};
 
-/// The entry of `names` that `text` is.
+/// Returns the value of `names` whose name is `text`.
 template <class Value, std::size_t count>
 Value choice(const SheetSection& section, std::string_view key, std::string_view text,
              const std::array<std::pair<std::string_view, Value>, count>& names) {
@@ -223,7 +223,7 @@ Machine read_system(const toml::table& table, std::string_view origin,
   return machine;
 }
 
-/// A key of its own for each part of a machine that no built-in sheet has.
+/// Keys for the parts of a machine that no built-in sheet has, one for each.
 constexpr std::string_view further = R"([noise]
 op = 0
 )";

@@ -12,7 +12,8 @@
 
 namespace isoscale::analysis {
 
-/// The range that a number of a system file lies in. `above` itself is not allowed, the limits are.
+/// The allowed range of a number in a system file. `above` itself is excluded, the limits are
+/// included.
 struct SheetRange {
   double least = 0, most = 0;
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
@@ -21,14 +22,15 @@ struct SheetRange {
 /// One key that the reader asked for.
 struct SheetKey {
   std::string key, meaning;
-  bool needed = false;  ///< it must be there wherever its table is
+  bool needed = false;  ///< it must be present if its table is
 };
 
-/// One table of a system file. Every refusal is a base::UsageError that names file, line, key and
-/// reason; what nobody asked for by the time of refuse_unknown is refused too.
+/// One table of a system file. Each error is a base::UsageError that names file, line, key and
+/// reason. refuse_unknown() also refuses keys that were not read before it is called.
 class SheetSection {
  public:
-  /// Adds each key that is read, also from its sections, to `asked` where that is given; not owned.
+  /// Opens a table. If `asked` is given (not owned), each key that is read is added to it, also
+  /// those of its sections.
   SheetSection(const toml::table& table, std::string_view origin, std::string name,
                std::vector<SheetKey>* asked = nullptr);
 
@@ -38,15 +40,15 @@ class SheetSection {
   [[nodiscard]] int count(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::optional<int> optional_count(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::string text(std::string_view key, std::string_view meaning);
-  /// Reads an array of strings; empty when the key is not there.
+  /// Reads an array of strings; empty when the key is absent.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning);
-  /// One share for all sizes, or [[size, share], ...] ascending in size. Nothing when the key is
-  /// not there.
+  /// Reads one share for all sizes, or [[size, share], ...] ascending in size. Empty when the key
+  /// is absent.
   [[nodiscard]] std::vector<simulate::ReachedShare> shares(std::string_view key,
                                                            std::string_view meaning);
   [[nodiscard]] std::optional<SheetSection> section(std::string_view key);
   [[nodiscard]] SheetSection required_section(std::string_view key, std::string_view meaning);
-  /// Reads an array of tables; empty when the key is not there.
+  /// Reads an array of tables; empty when the key is absent.
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key);
   [[nodiscard]] std::vector<std::string> keys() const;
 
@@ -68,7 +70,7 @@ class SheetSection {
   std::vector<SheetKey>* asked_;
 };
 
-/// All keys of a data sheet, as the reader asks for them, in alphabetical order.
+/// Returns all keys of a data sheet that the reader knows, in alphabetical order.
 [[nodiscard]] std::vector<SheetKey> system_keys();
 /// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
 [[nodiscard]] bool is_system(std::string_view name);
@@ -77,7 +79,7 @@ class SheetSection {
 /// (with the nearest one), and with file, line, key and reason for a missing, unknown or impossible
 /// number.
 [[nodiscard]] simulate::Machine load_system(std::string_view name_or_path);
-/// `origin` names the text in errors.
+/// Parses the text of a data sheet. `origin` names the text in errors.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
 
 }  // namespace isoscale::analysis

@@ -26,35 +26,35 @@ namespace {
 using program::OpKind;
 using results::PointData;
 
-/// Ops that are alike take the same time.
+/// The properties of an op that its time depends on.
 struct Shape {
   OpKind kind = OpKind::gemm;
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   std::array<std::uint32_t, 4> extents{};  ///< m, n, k, batch of a GEMM
-  std::uint64_t bytes = 0;                 ///< of all others
+  std::uint64_t bytes = 0;                 ///< of all other kinds
   auto operator<=>(const Shape&) const = default;
 };
 
-/// Times of one shape, seconds.
+/// The times of one shape in seconds.
 struct Samples {
-  int ranks = 0;                 ///< of the points that they are from
-  std::vector<double> alone{};   ///< means over the ops of a step that nothing ran beside
-  std::vector<double> solo{};    ///< of the step without communication
-  double beside = 0, apart = 0;  ///< of ops beside communication: the time with it and without
+  int ranks = 0;                 ///< rank count of the points that they are from
+  std::vector<double> alone{};   ///< means per step over the ops without overlap
+  std::vector<double> solo{};    ///< times in the step without communication
+  double beside = 0, apart = 0;  ///< total of ops with overlap: the time during it, and outside
   std::size_t ops_beside = 0;
 };
 
-/// Share of an op that communication may cover for the op to count as alone.
+/// The share of an op that may overlap with communication for the op to count as alone.
 constexpr double hardly = 0.02;
 
-/// Shape of each op of a rank's step; null for communication and where it is not known.
+/// The shape of each op of a rank's step; null for communication and where it is not known.
 using ShapeOfOp = std::vector<const Shape*>;
 
 struct Pool {
   std::map<Shape, Samples> shapes{};
   std::vector<double> gaps{};
-  double deviations = 0, squares = 0;  ///< of ops from their mean over steps, and of these means
+  double deviations = 0, squares = 0;  ///< sums over ops: variance over steps, square of the mean
 };
 
 class PointReader {
@@ -64,7 +64,8 @@ class PointReader {
       const workloads::Workload& workload = workloads::find_workload(point.workload);
       if (workload.build != nullptr) programs_ = workload.build(request_of(point));
     } catch (const base::UsageError&) {
-      // A workload or an option that this version does not know: its times stay, by bytes.
+      // This version does not know the workload or an option, so GEMMs have no shape and are left
+      // out; other ops count by their bytes.
     }
   }
 
@@ -83,7 +84,7 @@ class PointReader {
   }
 
  private:
-  /// Null where the program that can be made is not the one that was played.
+  /// Returns null if the program that can be built is not the one that was played.
   [[nodiscard]] const program::RankProgram* program_of(int rank) const {
     if (std::cmp_greater_equal(rank, programs_.program_of_rank.size())) return nullptr;
     const program::RankProgram& program = programs_.of(rank);
@@ -117,7 +118,7 @@ class PointReader {
       }
       const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
       if (is_new) entry->second.ranks = point_.ranks;
-      // Points come from the most ranks down.
+      // Points are read in order of falling ranks, so the first point with a shape has most ranks.
       if (entry->second.ranks == point_.ranks) found->second.back() = &entry->first;
     }
     return found->second;
@@ -155,7 +156,7 @@ class PointReader {
     add_gaps(trace, outline);
   }
 
-  /// Seconds of a span that sorted, disjoint intervals cover.
+  /// Returns the seconds of a span that sorted, disjoint intervals cover.
   static double covered(std::span<const timeline::Interval> intervals, const timeline::Span& span) {
     auto at = std::ranges::upper_bound(intervals, span.start, {}, &timeline::Interval::end);
     units::Nanoseconds sum{0};
@@ -166,7 +167,7 @@ class PointReader {
   }
 
   void add_gaps(const timeline::StepTrace& trace, const program::Outline& outline) {
-    // ends[stream][i]: of the op number i of that stream.
+    // ends[stream][i] is the end of op number i of that stream.
     std::vector<std::vector<units::Nanoseconds>> ends(program::max_streams);
     units::Nanoseconds last = trace.begin, sum{0};
     for (const timeline::Span& span : trace.spans) {
@@ -187,8 +188,8 @@ class PointReader {
     pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
   }
 
-  /// How ops differ from step to step by themselves: relative to all that the rank computed in the
-  /// step, which is the rank's noise.
+  /// Adds the variation of single ops from step to step, relative to the rank's total compute in
+  /// the step, whose variation is the rank's noise.
   void add_deviations(std::span<const timeline::StepTrace* const> traces) {
     if (traces.size() < 2) return;
     const ShapeOfOp& shapes = shapes_of(traces.front()->rank);
@@ -239,13 +240,13 @@ class PointReader {
   std::map<std::uint32_t, ShapeOfOp> shapes_{};  ///< by outline
 };
 
-/// Alone: as traced, else as the step without communication says.
+/// Returns the time alone: from traces, or else from the step without communication.
 std::optional<double> alone_time(const Samples& samples) {
   if (const auto time = statistics::median(samples.alone)) return time;
   return statistics::median(samples.solo);
 }
 
-/// Time beside communication over the time that the same work takes alone.
+/// Returns the time during overlap with communication over the time of the same work alone.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;

@@ -12,51 +12,52 @@
 
 namespace isoscale::analysis {
 
-/// The times of ops one by one, from the traced steps of a run's points.
+/// The times of single ops, from the traced steps of a run's points.
 struct TracedOps {
   std::vector<simulate::TimedGemm> gemms{};
   std::vector<simulate::TimedLocal> locals{};
-  /// Seconds from when an op could begin - the one before it on its stream, and those it waits for,
-  /// had ended - until it did: mean over the ops of a step, median over steps and ranks. Absent
-  /// without traces.
+  /// Seconds from the time when an op could begin (once the op before it on its stream and those
+  /// that it waits for had ended) until it did: mean over the ops of a step, median over steps and
+  /// ranks. Absent without traces.
   std::optional<double> gap{};
-  /// The factor by which ops that do not communicate take longer while communication of their rank
-  /// is under way; 1 where none did.
+  /// The factor by which ops that do not communicate take longer while their rank communicates; 1
+  /// where none overlapped.
   double compute_slowdown = 1;
   double op_noise = 0;  ///< relative standard deviation of an op about the mean of its shape
 };
 
-/// Reads the points of the run that have steps and traces, and whose programs can be made again:
-/// the run file has no shapes. A shape's time is the mean over a step of its ops that ran while
-/// nothing communicated, in the median over ranks and steps; of shapes that never ran so, the time
-/// of the step without communication (SoloTimes); where that was not measured either, the time
-/// beside communication over the slowdown of the others. It is taken from the points of most ranks
-/// that have the shape: what ranks do to each other's caches and memory is in it. Points of ranks
-/// that share cores or have faults put in count only where there are no others.
+/// Reads the points of a run that have steps and traces and whose programs can be built again,
+/// since the run file has no shapes. The time of a shape is the mean over those ops of a step that
+/// ran without communication, in the median over ranks and steps. For shapes without such ops it is
+/// the time in the step without communication (SoloTimes); if that was not measured either, the
+/// time during communication over the slowdown of the others. It comes from the points with most
+/// ranks that have the shape, so that it includes the effects of ranks on each other's caches and
+/// memory. Points whose ranks share cores or have injected faults count only if there are no
+/// others.
 [[nodiscard]] TracedOps traced_ops(const results::RunData& run);
 
-/// The points of a run that have steps that count, are ok, and sound if any is.
+/// Returns the ok points of a run with steps that count; only the sound ones if there are any.
 [[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
 
-/// The time of collectives in steps over their time alone. A calibration plays one call after the
-/// other from memory of its own; in a step what is sent has just been computed, and what computes
-/// or sleeps in between has its cost.
+/// The time of collectives in steps over their time alone. A calibration plays calls back to back
+/// from their own buffers; in a step the data has just been computed, and compute or idle time
+/// between calls affects them.
 struct CommunicationInSteps {
-  /// The factor by kind, from calls that the rank computed next to nothing beside. Absent without
+  /// The factor by kind, from calls that hardly overlap with the rank's compute. Absent without
   /// such calls.
   std::map<program::OpKind, double> apart{};
-  /// The further factor of calls that the rank computes beside; at least 1.
+  /// The additional factor for calls that overlap with the rank's compute; at least 1.
   double slowdown = 1;
 };
 
-/// Compares the traced steps of `points`, those of at least half the most ranks whose waits are
-/// known: a call's time is from its last member's arrival to its last member's end, which is what
-/// the next call waits for. Alone is what `measured` has.
+/// Compares collectives in the traced steps of `points` (those with at least half the most ranks
+/// and with known waits) with their times alone in `measured`. A call lasts from its last member's
+/// arrival to its last member's end, which is what the next call waits for.
 [[nodiscard]] CommunicationInSteps communication_in_steps(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const simulate::Measured& measured);
 
-/// The same measurements with the times of each kind `apart` times as long.
+/// Multiplies the measured times of each kind by its factor in `apart`.
 void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart);
 
 }  // namespace isoscale::analysis

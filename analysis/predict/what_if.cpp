@@ -31,7 +31,7 @@ std::optional<MachinePart> part_of(std::string_view key) {
   return static_cast<MachinePart>(found - part_names.begin());
 }
 
-/// "2x".
+/// Parses "2x".
 double parse_factor(std::string_view text, std::string_view change) {
   constexpr double least = 1e-3, most = 1e3;
   double factor = 0;
@@ -59,7 +59,7 @@ Change parse_change(std::string_view text) {
   return {.part = *part, .factor = parse_factor(text.substr(equals + 1), text)};
 }
 
-/// Seconds that a message of no size takes, as far as the curve tells.
+/// Returns the seconds of an empty message, as far as the curve shows them.
 double latency_of(const TimedCommunication& curve) {
   if (curve.latency) return *curve.latency;
   return curve.samples.empty() ? 0 : curve.samples.front().seconds;
@@ -82,7 +82,7 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-/// True if the machine said anything of the part.
+/// True if the machine has values for the part.
 using Found = bool;
 
 Found change_link(Machine& machine, MachinePart part, double factor) {

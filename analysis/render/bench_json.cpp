@@ -33,7 +33,7 @@ Json time_json(const RowReport& row) {
           {"single_calls", row.data->call_times.size()}};
 }
 
-/// Remarks on the state of a GPU meanwhile and on plays whose times are in doubt, where it is
+/// Adds the state of a GPU during the row, and the plays whose times are in doubt, where these are
 /// known.
 void add_gpu(const results::RowData& data, Json& object) {
   for (const char* key :
@@ -99,7 +99,7 @@ Json moved_json(const RowReport& row) {
   return object;
 }
 
-/// A row of no kind that is known here: as it is.
+/// Returns a row of an unknown kind with all its keys unchanged.
 Json other_json(const RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;

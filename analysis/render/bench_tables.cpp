@@ -41,7 +41,7 @@ CollectiveGroup group_of(const results::RowData& row) {
           .sizes = {}};
 }
 
-/// The key that the two rows of a size have in common.
+/// Returns the key that the two rows of a size share.
 auto size_key(const RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
@@ -108,14 +108,15 @@ TitledTable collective_table(const CollectiveGroup& group) {
                       bandwidth_cell(out.algbw), bandwidth_cell(out.busbw), time_cell(in),
                       interval_cell(in), bandwidth_cell(in.busbw), wrong_cell(pair)});
     if (estimated) row.cells.push_back(time_cell(number_of(data, "estimate")));
-    // Wrong elements have their column; another failure of the row in place is told.
+    // Wrong elements have a column of their own; other failures of the in-place row follow the last
+    // cell.
     if (in.data != nullptr && !has_rates(*in.data)) row.tail = row_excuse(in);
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-/// A table for each value of `key` among the rows of one op.
+/// Returns a table for each title among the rows of one op; `fill` adds a row to its table.
 using Fill = std::function<void(TitledTable&, const RowReport&)>;
 std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op,
                                    const std::function<std::string(const results::RowData&)>& title,
@@ -169,7 +170,7 @@ std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
 }
 
 std::string numa_cell(const results::RowData& row) {
-  const auto node = number_of(row, "numa");  // below 0: wherever the system puts it
+  const auto node = number_of(row, "numa");  // below 0: placed by the system
   return node && *node >= 0 ? count_cell(node) : std::string{undefined};
 }
 
@@ -241,7 +242,7 @@ std::vector<TitledTable> overlap_tables(const BenchReport& bench) {
   return {table};
 }
 
-/// Without the columns in which no row has anything to say.
+/// Removes the columns that are empty in all rows.
 TitledTable without_empty_columns(TitledTable table) {
   for (std::size_t column = table.columns.size(); column-- > 0;) {
     bool empty = !table.rows.empty();
@@ -265,7 +266,7 @@ TitledTable without_empty_columns(TitledTable table) {
 
 std::vector<CollectiveGroup> collective_groups(const BenchReport& bench) {
   std::vector<CollectiveGroup> groups;
-  // Where the next row of a size goes: each table has hundreds of them, and there are many tables.
+  // Finds the entry of a size quickly, since each of many tables has hundreds of rows.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
   for (const RowReport& row : bench.rows) {
     if (!calibration::is_collective(text_of(*row.data, "op"))) continue;

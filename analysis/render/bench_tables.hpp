@@ -11,21 +11,22 @@
 #include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
 
-/// Tables of micro-benchmarks as text and markdown show them; all text is escaped.
+/// Tables of micro-benchmarks for text and Markdown; all text is escaped.
 namespace isoscale::analysis {
 
-/// "collectives, f32, dp=4, 4 ranks".
+/// Returns "collectives, f32, dp=4, 4 ranks".
 [[nodiscard]] std::string bench_title(const PointReport& point);
-/// The tables of a point, in the order in which their kinds were measured.
+/// Returns the tables of a point, in the order in which their kinds were measured.
 [[nodiscard]] std::vector<TitledTable> bench_tables(const PointReport& point);
 
-/// Tables of point-to-point rows: matrices among up to 16 ranks, link classes, and what is no pair.
+/// Returns the tables of point-to-point rows: matrices among up to 16 ranks, link classes, and the
+/// rows that are not pairs.
 [[nodiscard]] std::vector<TitledTable> pair_tables(const PointReport& point);
 
-/// Tables of what a run's parts are worth: curves, growth, ceilings; none where nothing was fitted.
+/// Returns the tables of a calibration: curves, growth and ceilings; none where nothing was fitted.
 [[nodiscard]] std::vector<TitledTable> calibration_tables(const RunReport& report);
 
-// Cells; undefined where there is nothing.
+// These return cells; undefined where there is no value.
 [[nodiscard]] std::string time_cell(std::optional<double> seconds);
 [[nodiscard]] std::string time_cell(const RowReport& row);      ///< median
 [[nodiscard]] std::string interval_cell(const RowReport& row);  ///< "±0.4%"
@@ -33,23 +34,23 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string rate_cell(std::optional<double> flops);  ///< FLOP/s
 [[nodiscard]] std::string size_cell(std::optional<double> bytes);
 [[nodiscard]] std::string count_cell(std::optional<double> count);  ///< a whole number
-/// "failed: the reason" of a row that is not ok; "" of one that is.
+/// Returns "failed: the reason" for a row that is not ok; "" for an ok row.
 [[nodiscard]] std::string row_excuse(const RowReport& row);
 
-/// The two rows of a collective's size: one of them may be null.
+/// The two rows of one size of a collective; one of them may be null.
 struct PlacePair {
   const RowReport* out_of_place = nullptr;
   const RowReport* in_place = nullptr;
   [[nodiscard]] const RowReport& any() const { return out_of_place ? *out_of_place : *in_place; }
 };
-/// The rows of one collective, as they differ in size, type and reduction only.
+/// The rows of one collective, which differ only in size, type and reduction.
 struct CollectiveGroup {
   std::string op, axis, groups, implementation, algorithm, protocol, registration;
   double members = 0;
   std::vector<PlacePair> sizes;  ///< in the order measured
 };
 [[nodiscard]] std::vector<CollectiveGroup> collective_groups(const BenchReport& bench);
-/// "all_reduce among 4 on tp, one group, ring".
+/// Returns "all_reduce among 4 on tp, one group, ring".
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
 }  // namespace isoscale::analysis

@@ -17,7 +17,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// The day of a time as it is stored.
+/// Returns the day of a stored time.
 std::string day(const std::string& created) {
   constexpr std::size_t length = 10;  // 2026-01-02
   return escape(created.substr(0, length));
@@ -46,7 +46,7 @@ std::string labels_text(const std::vector<std::string>& labels) {
   return escape(fmt::format("{}", fmt::join(labels, ", ")));
 }
 
-/// The micro-benchmarks of a run as one line.
+/// Joins the micro-benchmarks of a run to one line.
 IndexExperiment joined(const std::vector<const IndexExperiment*>& benches) {
   IndexExperiment all;
   std::set<std::string> labels;
@@ -71,7 +71,7 @@ std::string short_id(const std::string& id) {
   return escape(id.substr(0, length));
 }
 
-/// "2026-01-02 03:04" of a time as it is stored.
+/// Returns "2026-01-02 03:04" from a stored time.
 std::string minute(const std::string& created) {
   constexpr std::size_t date = 10, time = 5;
   if (created.size() < date + 1 + time) return escape(created);
@@ -85,7 +85,7 @@ std::vector<Column> columns_of(Numbered numbered, std::vector<Column> rest) {
   return columns;
 }
 
-/// A line of a run: which one it is, then `rest`.
+/// Returns a table row that identifies a run, followed by `rest`.
 Row row_of(const Index& index, std::size_t at, Numbered numbered, std::vector<std::string> rest) {
   const IndexRun& run = index.runs[at];
   std::vector<std::string> cells{minute(run.created), short_id(run.id)};
@@ -98,7 +98,7 @@ std::string number_text(const std::optional<int>& value) {
   return value ? std::to_string(*value) : std::string{undefined};
 }
 
-/// The runs of a machine, by date.
+/// Returns the table of a machine's runs, by date.
 TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
   std::string title = escape(machine.name);
   if (!machine.hosts.empty()) title += ": " + escape(shorten_hosts(machine.hosts));
@@ -121,7 +121,8 @@ TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered 
   return table;
 }
 
-/// The results of one experiment in each run of a machine, so that runs stand below each other.
+/// Returns an empty table for the results of one experiment in each run of a machine, one run below
+/// the other.
 TitledTable experiment_table(std::string title, Numbered numbered) {
   return {.title = std::move(title),
           .columns = columns_of(numbered, {{"on ranks"},
@@ -162,7 +163,7 @@ std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachin
   return tables;
 }
 
-/// The micro-benchmarks of each run on a line; no rows where there are none.
+/// Returns a table with a line for the micro-benchmarks of each run; no rows where there are none.
 TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
   TitledTable table{.title = "micro-benchmarks",
                     .columns = columns_of(numbered, {{"on ranks"},

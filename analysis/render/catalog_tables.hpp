@@ -10,24 +10,24 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_table.hpp"
 
-/// Tables of an index as text and markdown show them; all text is escaped.
+/// Tables of an index for text and Markdown; all text is escaped.
 namespace isoscale::analysis {
 
-/// Says whether what follows the index calls runs launches, by their place among those given.
+/// Says whether the rest of the report refers to runs as numbered launches, in the order given.
 enum class Numbered : std::uint8_t { no, as_launches };
 
-/// "6 launches on 3 machines, 2025-03-01 to 2025-04-02"
+/// Returns "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
 [[nodiscard]] std::string index_headline(const Index& index, Numbered numbered);
 
-/// Tables of one machine: its runs, and how throughput moved where there are two runs of an
-/// experiment.
+/// Returns the tables of one machine: its runs, and the trend of the throughput where an experiment
+/// has two runs.
 [[nodiscard]] std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& machine,
                                                     Numbered numbered);
 
-/// A warning for each file that gave no run.
+/// Returns a warning for each file from which no run could be read.
 [[nodiscard]] Facts index_warnings(const Index& index);
 
-/// Says what the columns mean.
+/// Explains the columns.
 [[nodiscard]] std::vector<std::string> index_key();
 
 }  // namespace isoscale::analysis

@@ -21,7 +21,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// "1 step", "4 steps": those that count.
+/// Returns "1 step", "4 steps": the number of steps that count.
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
 constexpr int bar_width = 20;
@@ -73,8 +73,8 @@ std::string interval(const PointReport& point) {
 
 std::string interval_text(const statistics::Located& at) {
   if (!at.lower || !at.upper || !(at.value > 0)) return std::string{undefined};
-  constexpr double alike = 1.2;    // below and above within a fifth of each other
-  constexpr double narrow = 0.01;  // half the width of what is narrower says as much
+  constexpr double alike = 1.2;    // both sides are within a fifth of each other
+  constexpr double narrow = 0.01;  // a narrower interval is always shown by its half-width
   const double below = 1 - *at.lower / at.value, above = *at.upper / at.value - 1;
   const double wider = std::max(below, above);
   if (wider <= narrow || wider <= alike * std::min(below, above)) {
@@ -143,7 +143,8 @@ std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part
   const double seconds = parts.*part;
   const std::string share = percent(seconds / breakdown.mean->step);
   if (!is_known(breakdown, part)) return seconds == 0 ? std::string{undefined} : "≥" + share;
-  // A bare 0 is easily passed over, and tells what never happened from what rounds to 0.0%.
+  // A bare 0 is easy to skip when reading, and it distinguishes times of zero from those that round
+  // to 0.0%.
   if (seconds == 0) return "0";
   return part == &Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
 }

@@ -32,12 +32,12 @@ Points points_with(const Curve& curve, const std::function<bool(const PointRepor
   return points;
 }
 
-/// "1 rank", "8 ranks".
+/// Returns "1 rank", "8 ranks".
 std::string ranks_heading(const PointReport& point) {
   return base::counted(point.data->ranks, "rank");
 }
 
-/// An empty table: what a row is, then a column for each point.
+/// Returns an empty table: a column with the names of the rows, then a column for each point.
 TitledTable by_ranks(std::string title, const Points& points) {
   TitledTable result{
       .title = std::move(title) + of_launches(points), .columns = {{"", Align::left}}, .rows = {}};
@@ -45,15 +45,15 @@ TitledTable by_ranks(std::string title, const Points& points) {
   return result;
 }
 
-constexpr int most_replicas = 12;  ///< rows of a table
+constexpr int most_replicas = 12;  ///< rows of the table
 
-/// True if a point was asked for something other than the option's default.
+/// True if a point's option differs from the default.
 bool asks_for(const PointReport& point, const char* key, std::string_view usual) {
   const auto option = point.data->options.find(key);
   return option != point.data->options.end() && option->second != usual;
 }
 
-/// How busy each replica is where they were given different shares of the batch.
+/// Returns the utilisation of replicas that were given different shares of the batch.
 std::optional<TitledTable> replica_table(const Curve& curve) {
   const Points points = points_with(curve, [](const PointReport& point) {
     return point.breakdown.mean && point.data->mesh.dp > 1 && asks_for(point, "partition", "equal");
@@ -80,7 +80,7 @@ std::optional<TitledTable> replica_table(const Curve& curve) {
   return result;
 }
 
-/// The bubble beside what it should be, and how long a message takes.
+/// Returns the bubble compared with its formula, and the time of a message.
 std::optional<TitledTable> pipeline_table(const Curve& curve) {
   const Points points =
       points_with(curve, [](const PointReport& point) { return point.pipeline.has_value(); });
@@ -117,7 +117,7 @@ std::optional<TitledTable> pipeline_table(const Curve& curve) {
   return result;
 }
 
-/// How much of the copies from and to host memory runs beside the computation.
+/// Returns how much of the copies from and to host memory overlaps with computation.
 std::optional<TitledTable> copies_table(const Curve& curve) {
   const Points points = points_with(curve, [](const PointReport& point) {
     return point.breakdown.mean && asks_for(point, "offload", "none");
@@ -141,13 +141,13 @@ std::optional<TitledTable> copies_table(const Curve& curve) {
 constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
 constexpr std::string_view untraced_cause = "untraced";
 
-/// "2 ranks, 4 traced steps, launch 3".
+/// Returns "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
   return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
                      point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
 }
 
-/// Causes of all points: those that only some have stand where these have them.
+/// Returns the causes of all points; causes that only some points have keep their position there.
 std::vector<std::string> causes_of(const Points& points) {
   std::vector<std::string> causes;
   for (const PointReport* const point : points) {
@@ -170,7 +170,7 @@ std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
 
-/// True if no point lost or won anything by it, as a bubble without a pipeline.
+/// True if no point lost or gained time by this cause, as for a bubble without a pipeline.
 bool is_nothing(const Points& points, const std::string& cause) {
   return std::ranges::all_of(points, [&cause](const PointReport* point) {
     const auto& all = point->causes.waterfall->lost;
@@ -193,7 +193,7 @@ std::optional<TitledTable> waterfall_table(const Curve& curve) {
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
   std::vector<std::string> causes = causes_of(points);
-  // Nothing explains it, so that it is read before the causes.
+  // The untraced part is not explained by any cause, so it comes before the causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   for (const std::string& cause : causes) {
     if (is_nothing(points, cause)) continue;
@@ -228,7 +228,7 @@ std::optional<TitledTable> pop_table(const Curve& curve) {
   return result;
 }
 
-/// A row per place: its share of the step and what that is made of.
+/// A table with a row for each place: its share of the step and the parts of it.
 class PlaceTable {
  public:
   PlaceTable(std::string title, std::string place, const BreakdownResult& breakdown)
@@ -293,7 +293,7 @@ TitledTable layer_table(const PointReport& point) {
   return table.take();
 }
 
-/// A row per shape: a rank's calls in a step and what they take together.
+/// Returns a table with a row for each shape: a rank's calls in a step and their total time.
 std::optional<TitledTable> gemm_table(const PointReport& point) {
   const std::vector<GemmTime> times = gemm_times(*point.data);
   if (times.empty()) return std::nullopt;

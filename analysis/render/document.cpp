@@ -43,11 +43,11 @@ constexpr std::array<SectionName, section_count> all_names{{
 }};
 
 constexpr std::size_t gutter = 2;
-constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell keeps
+constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell has at least
 
 enum class Intervals : std::uint8_t { shown, left_out };
 
-/// "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
+/// Returns "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
 std::string number_text(const statistics::Located& at, Unit unit, Intervals intervals) {
   std::string text = value_text(at.value, unit);
   if (intervals == Intervals::left_out || !at.lower || !at.upper) return text;
@@ -64,7 +64,7 @@ std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
   return unit == Unit::text ? "" : std::string{undefined};
 }
 
-/// A table as text cells, while it is made to fit.
+/// A table as text cells, while it is being fitted to the width.
 struct TextTable {
   std::vector<Column> columns;
   std::vector<Row> rows;
@@ -97,7 +97,7 @@ TextTable text_table(const DocumentTable& table, Intervals intervals, Keep kept)
   return text;
 }
 
-/// Shortens the widest column of words, again and again, until all fit or none can be shorter.
+/// Shortens the widest column of words repeatedly, until all columns fit or none can be shortened.
 void shorten(TextTable& table, std::size_t columns) {
   while (table.width() > columns) {
     std::optional<std::size_t> widest;
@@ -108,7 +108,7 @@ void shorten(TextTable& table, std::size_t columns) {
     if (!widest || table.width(*widest) <= narrowest) return;
     const std::size_t excess = table.width() - columns;
     const std::size_t now = table.width(*widest);
-    // A quarter at a time, so that columns of like width share the loss.
+    // It shortens by a quarter at most, so that columns of similar width share the loss.
     const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
     table.columns[*widest].heading = shortened(table.columns[*widest].heading, to);
     for (Row& row : table.rows) row.cells[*widest] = shortened(row.cells[*widest], to);
@@ -123,7 +123,7 @@ std::string table_text(const DocumentTable& table, std::size_t columns) {
   return analysis::table(text.columns, text.rows);
 }
 
-/// Wrapped, or cut to one line.
+/// Returns the text wrapped, or cut to one line.
 std::string laid_out(const std::string& text, Lines lines, std::size_t indent,
                      std::size_t columns) {
   const std::string words = escape(text);
@@ -139,7 +139,7 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
   std::string text;
   for (const Note& note : notes) {
     std::string lines = laid_out(note.text, note.lines, indent, columns);
-    // The key stands in the indent of the first line.
+    // The key replaces part of the indent of the first line.
     const std::string key = escape(note.key);
     lines.replace(gutter, display_width(key), key);
     text += lines;

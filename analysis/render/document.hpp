@@ -17,11 +17,11 @@
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 
-/// A report as parts that know nothing of how they are shown. Numbers stay numbers and texts stay
-/// as they are in run files: a writer formats, escapes, wraps and shortens them.
+/// A report as a list of parts, independent of how they are shown. Numbers stay numbers, and texts
+/// stay as they are in run files: a writer formats, escapes, wraps and shortens them.
 namespace isoscale::analysis {
 
-/// The sections of the detailed report, which --detail names.
+/// The sections of the detailed report; the names are those of --detail.
 enum class Section : std::uint8_t {
   curves,
   breakdown,
@@ -46,16 +46,16 @@ inline constexpr std::size_t section_count = 17;
 struct SectionName {
   Section section;
   std::string_view name;
-  std::string_view sentence;  ///< what it shows
+  std::string_view sentence;  ///< description of its content
 };
-/// In the order of Section.
+/// Returns the names in the order of Section.
 [[nodiscard]] std::span<const SectionName> section_names();
 
 class Sections {
  public:
-  /// All of them.
+  /// Selects all sections.
   Sections() { wanted_.set(); }
-  /// "all", or names with commas between them. Throws base::UsageError that lists the names.
+  /// Parses "all", or names separated by commas. Throws base::UsageError that lists the names.
   [[nodiscard]] static Sections parse(std::string_view names);
 
   [[nodiscard]] bool has(Section section) const {
@@ -67,13 +67,13 @@ class Sections {
   std::bitset<section_count> wanted_;
 };
 
-/// The section of a line below a curve, by its key: "soak", "lost", "MFU".
+/// Returns the section of a remark below a curve, by its key: "soak", "lost", "MFU".
 [[nodiscard]] Section section_of_remark(std::string_view key);
 
-/// A cell holds nothing, a number with its 95% interval where it has one, or words.
+/// A cell is empty, a number (with its 95% interval if it has one), or words.
 using Value = std::variant<std::monostate, statistics::Located, std::string>;
 
-/// A table that is too wide for the page loses these parts, the last of this list first.
+/// The parts that a table too wide for the page may drop; the last in this list are dropped first.
 enum class Keep : std::uint8_t {
   always,
   without_interval,  ///< its numbers may lose their intervals
@@ -89,10 +89,10 @@ struct DocumentColumn {
 
 struct DocumentTable {
   std::vector<DocumentColumn> columns;
-  std::vector<std::vector<Value>> rows;  ///< each as long as `columns`
+  std::vector<std::vector<Value>> rows;  ///< each with one value per column
 };
 
-/// A title of a part; an empty line before it.
+/// The title of a part, after an empty line.
 struct Heading {
   std::string text;
 };
@@ -101,10 +101,10 @@ enum class Lines : std::uint8_t { as_needed, one };
 
 struct Paragraph {
   std::string text;
-  Lines lines = Lines::as_needed;  ///< one: what is too long is cut
+  Lines lines = Lines::as_needed;  ///< one: text that is too long is cut
 };
 
-/// A sentence behind a short key: "WARNING", "~13%", "".
+/// A sentence after a short key: "WARNING", "~13%", "".
 struct Note {
   std::string key, text;
   Lines lines = Lines::as_needed;
@@ -113,50 +113,51 @@ struct Note {
 using Block = std::variant<Heading, Paragraph, std::vector<Note>, DocumentTable>;
 using Document = std::vector<Block>;
 
-/// Plain text, no line wider than `columns`, except where a single word is.
+/// Returns plain text; no line is wider than `columns`, except where a single word is.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
-/// Markdown with all columns and intervals, nothing shortened; a heading that comes first is the
-/// title.
+/// Returns Markdown with all columns and intervals, without shortening; a heading that comes first
+/// is the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
-// Pieces of plain text for reports that are no documents yet.
+// Parts of plain text for reports that are not yet documents.
 
-/// One fact a line, indented by two, its key in a column.
+/// Returns one fact per line, indented by two, with the keys in a column.
 [[nodiscard]] std::string lines(const Facts& facts);
-/// A title of a part of a report, underlined; an empty line before it.
+/// Returns the underlined title of a part of a report, after an empty line.
 [[nodiscard]] std::string heading(const std::string& title);
 
-/// Escaped text in lines of at most `columns`, each after the indent; a word that is longer has a
-/// line of its own. No line for no text.
+/// Returns escaped text in lines of at most `columns` columns, each after the indent; a longer word
+/// has a line of its own. Returns no line for empty text.
 [[nodiscard]] std::string in_lines(const std::string& text, std::size_t indent,
                                    std::size_t columns);
-/// Escaped text of at most `columns` columns, with "…" at its end where it was longer.
+/// Returns escaped text of at most `columns` columns, with "…" at the end where it was longer.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
 
-/// The table with its title above, both indented by two.
+/// Returns the table below its title, both indented by two.
 [[nodiscard]] std::string titled(const TitledTable& part);
 
-/// The one description of a figure that reports give of an Item (a point, a curve, a row).
+/// The single description of a figure of an Item (a point, a curve, a row) for all reports.
 template <class Item>
 struct Metric {
   std::string_view key;      ///< for programs: "step_time"
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
-  std::string_view sentence;    ///< what it means, for legends
-  Value (*value)(const Item&);  ///< SI; nothing where it is undefined
+  std::string_view sentence;    ///< meaning, for legends
+  Value (*value)(const Item&);  ///< in SI units; empty where it is undefined
   Keep keep = Keep::always;
 };
 
-/// Nothing for no words.
+/// Returns a cell of words; empty for an empty text.
 [[nodiscard]] inline Value words(std::string text) {
   return text.empty() ? Value{} : Value{std::move(text)};
 }
-/// Nothing for an absent number.
+/// Returns a cell of a number; empty for an absent number.
 [[nodiscard]] inline Value number(const std::optional<statistics::Located>& at) {
   return at ? Value{*at} : Value{};
 }
 
-/// A row for each item and a column for each metric that some item has a value of.
+/// Returns a table with a row for each item, and a column for each metric that some item has a
+/// value of.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(std::span<const Metric<Item>> metrics,
                                      std::span<const Item> items) {
@@ -178,7 +179,7 @@ template <class Item>
   return table;
 }
 
-/// "heading: sentence" of each metric.
+/// Returns "heading: sentence" for each metric.
 template <class Item>
 [[nodiscard]] std::vector<Note> legend_of(std::span<const Metric<Item>> metrics) {
   std::vector<Note> notes;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t text_columns = 118, indent = 9;
 
-/// The evidence of the most severe point, which comes first.
+/// Returns the evidence of the most severe point, which comes first.
 std::string evidence_text(const Finding& finding) {
   std::vector<std::string> parts;
   for (const Evidence& at : finding.evidence) {
@@ -89,7 +89,7 @@ std::string findings_footer(std::size_t count, std::size_t most) {
 
 std::string left_out_text(std::span<const NotJudged> left_out) {
   constexpr std::size_t most_curves = 4;
-  // Curves whose points were left out alike stand together, by their workload.
+  // Curves with equal points and reasons share a line, named by their workloads.
   std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
   for (const NotJudged& at : left_out) {
     std::vector<std::string>& names = alike[{at.ranks, at.why}];
@@ -116,7 +116,7 @@ std::string findings_text(std::span<const Finding> findings, std::size_t most,
   std::string text =
       findings.empty() ? "\nfindings: none\n" : fmt::format("\n{}\n", findings_heading);
   for (const FindingCells& at : finding_cells(findings, most)) {
-    // The share stands in the indent of the first line.
+    // The share replaces part of the indent of the first line.
     std::string first = in_lines(at.sentence, indent, text_columns);
     const std::size_t blanks = indent - 2 - std::min(indent - 2, display_width(at.share));
     first.replace(0, indent, std::string(blanks, ' ') + at.share + "  ");

@@ -102,7 +102,7 @@ Row row_of(const Inference& at) {
           .tail = escape(at.failure)};
 }
 
-/// FLOP/s of a rank, the mean over them: the row's FLOP are of all calls and ranks.
+/// Returns the mean FLOP/s of a rank; the row's FLOP are over all calls and ranks.
 std::optional<double> rate_of(const RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
   const double calls = number_of(*row.data, "tokens").value_or(1);
@@ -124,7 +124,7 @@ Json time_json(const std::optional<statistics::Estimate>& time) {
           {"plays", time ? time->samples : 0}};
 }
 
-/// The status of both rows is that of the first that is not ok.
+/// Returns the status of the first row that is not ok, if there is one.
 std::string status_of(const Inference& at) {
   for (const results::RowData* const row : {at.prefill, at.decode}) {
     if (row != nullptr && row->status != results::PointStatus::ok) {
@@ -236,7 +236,7 @@ std::vector<TitledTable> infer_part_tables(const PointReport& point) {
   return {std::move(table)};
 }
 
-// Inference in the reports for programs: JSON and CSV.
+// The following functions are for the machine-readable reports, JSON and CSV.
 
 void add_inferences_json(std::span<const Inference> all, const PointReport& point, Json& object) {
   for (const Inference& at : all) {

@@ -12,24 +12,24 @@
 #include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
 
-/// Reports of inference: points of workload infer, latency against throughput, and points of
-/// workload serve, rates of requests.
+/// Reports of inference: latency against throughput for points of workload infer, and rates of
+/// requests for points of workload serve.
 namespace isoscale::analysis {
 
-/// One batch size on one mesh; its two rows together.
+/// The two rows of one batch size on one mesh.
 struct Inference {
   const PointReport* point = nullptr;         ///< not owned
   const results::RowData* prefill = nullptr;  ///< not owned; null where the row is missing
   const results::RowData* decode = nullptr;
   std::string dtype{};
-  std::optional<double> batch{};   ///< samples that each replica answers at once
+  std::optional<double> batch{};   ///< samples that each replica processes at once
   std::optional<double> prompt{};  ///< tokens
   std::optional<double> output{};
-  std::optional<double> replicas{};     ///< dp
-  std::optional<double> cache_bytes{};  ///< keys and values on one rank
-  /// Seconds from the beginning of a batch to the first tokens of all its samples.
+  std::optional<double> replicas{};     ///< extent of dp
+  std::optional<double> cache_bytes{};  ///< bytes of keys and values on one rank
+  /// Seconds from the start of a batch to the first tokens of all its samples.
   std::optional<statistics::Estimate> ttft{};
-  /// Seconds from one token of a sample to its next, in the middle of the output.
+  /// Seconds from one token of a sample to the next, in the middle of the output.
   std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot: decode, all replicas
   std::optional<double> tokens_per_second_per_rank{};
@@ -37,40 +37,42 @@ struct Inference {
   std::string failure{};     ///< why something of it is missing; "" when nothing is
 };
 
-/// Gives those of all points of workload infer, in the order measured, with frontiers marked: one
+/// Returns those of all points of workload infer, in the order measured, with frontiers marked: one
 /// for each model, type, prompt and output, with and without the output projection.
 [[nodiscard]] std::vector<Inference> inferences_of(const RunReport& report);
 
-/// Marks those that no other dominates, which would be at least as quick per token, yield at least
-/// as many tokens per second and rank, and be better in one of the two. What has no times, and
-/// points that are not ok, are left out.
+/// Marks the entries that no other one dominates. A dominating entry has at most the time per token
+/// and at least the tokens per second and rank, and is better in one of these. Entries without
+/// times, and points that are not ok, are left out.
 void mark_frontier(std::span<Inference* const> all);
 
-/// The question that is asked of a mesh, for people: "tiny, f32, prompt 16, output 64"; escaped.
+/// Returns what a mesh has to process, as text: "tiny, f32, prompt 16, output 64"; escaped.
 [[nodiscard]] std::string question_of(const Inference& at);
 
-/// One table for each question, over batch sizes and meshes; those on the frontier are marked.
+/// Returns one table for each question, over batch sizes and meshes; entries on the frontier are
+/// marked.
 [[nodiscard]] std::vector<TitledTable> inference_tables(const RunReport& report);
-/// The parts of one point by batch size, with the rates they reach.
+/// Returns the parts of one point by batch size, with the rates that they reach.
 [[nodiscard]] std::vector<TitledTable> infer_part_tables(const PointReport& point);
 
 /// Appends the rows of `point` to its object's "rows".
 void add_inferences_json(std::span<const Inference> all, const PointReport& point,
                          nlohmann::ordered_json& object);
-/// Cells of one row; what both rows make together stands beside the decode. `row` may be null.
+/// Returns the cells of one row; the figures of both rows together are in the cells of the decode
+/// row. `row` may be null.
 [[nodiscard]] std::vector<CsvCell> inference_cells(std::span<const Inference> all,
                                                    const results::RowData* row);
 
-/// The rates of one point of workload serve in ascending order, and the replicas at the rate whose
-/// requests were kept.
+/// Returns the rates of one point of workload serve in ascending order, and the replicas at the
+/// rate whose requests were kept.
 [[nodiscard]] std::vector<TitledTable> serve_tables(const PointReport& point);
-/// Says what the columns mean; "" for a run without such rows.
+/// Explains the columns; "" for a run without such rows.
 [[nodiscard]] std::string serve_key(const RunReport& report);
 
-/// The object of one row of the workload. Rates have latency, ttft, tpot and queueing as objects
-/// with median, p90, p99 and max, seconds; what is undefined is null.
+/// Returns the object of one row of the workload. Rates have latency, ttft, tpot and queueing as
+/// objects with median, p90, p99 and max, in seconds; undefined values are null.
 [[nodiscard]] nlohmann::ordered_json serve_json(const results::RowData& row);
-/// Cells of any row; `row` may be null.
+/// Returns the cells of any row; `row` may be null.
 [[nodiscard]] std::vector<CsvCell> serve_cells(const results::RowData* row);
 
 }  // namespace isoscale::analysis

@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_columns = 6;  ///< launches beside each other
+constexpr std::size_t most_columns = 6;  ///< launches with columns of their own
 
 using Numbers = std::set<std::size_t>;
 
@@ -39,7 +39,7 @@ std::string launches(const Numbers& numbers) {
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Labels of any launch of the point.
+/// Returns the labels that any launch of the point has.
 std::string notes_of(std::span<const LaunchPoint> points) {
   std::set<std::string> all;
   for (const LaunchPoint& at : points) all.insert(notes(*at.point));
@@ -121,7 +121,8 @@ void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-/// Says what the numbers of launches mean, and what they do not.
+/// Adds remarks on what a single launch cannot show, and on where the step times of all launches
+/// are.
 void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
   std::vector<int> once;
   for (const auto& points : joined.launches) {
@@ -137,7 +138,8 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-/// The time of steps inside a launch, or of launches: `samples` is how many.
+/// Returns the time over the steps of a launch, or over launches; `samples` is the key of their
+/// number.
 Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
   const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
   Json object{{"median", field(&statistics::Estimate::median)},
@@ -162,8 +164,8 @@ Json mesh_json(const mesh::Shape& mesh) {
   return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
 }
 
-/// Where a step of the typical launch went, and what the point lost against the joined baseline:
-/// what the same launch lost against its own baseline is in its run.
+/// Adds the breakdown of the typical launch, and what the point lost relative to the joined
+/// baseline. The launch's loss relative to its own baseline is in its run.
 void add_typical(const PointReport& point, Json& object) {
   object["launch"] = point.launch;
   object["traced_step"] = number_or_null(point.traced_step);
@@ -177,7 +179,7 @@ Json point_json(const PointReport& point, std::span<const LaunchPoint> launches)
   Json rows = Json::array();
   for (const LaunchPoint& at : launches) {
     rows.push_back(launch_json(at));
-    // It is the one whose causes stand for the point.
+    // The typical launch is the one whose causes are shown for the point.
     rows.back()["typical"] = at.point->data == point.data;
   }
   Json object{

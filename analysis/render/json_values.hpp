@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-/// Values of JSON reports: null where there is none.
+/// Values in JSON reports: null where there is none.
 namespace isoscale::analysis {
 
-/// JSON has no numbers that are not finite.
+/// Returns null for numbers that are not finite, since JSON has none.
 template <class Number>
 [[nodiscard]] nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
   if (!number || !std::isfinite(static_cast<double>(*number))) return {};
@@ -22,7 +22,7 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// A number that counts things is a whole one.
+/// Returns a count as an integer.
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {

@@ -33,7 +33,7 @@ using preflight::Verdict;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
-/// "c1, GPU 3: what", without what there is not.
+/// Returns "c1, GPU 3: what"; absent parts are left out.
 std::string subject(const CheckResult& result) {
   std::vector<std::string> parts;
   for (const std::string* const part : {&result.host, &result.device}) {
@@ -59,7 +59,8 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
   return text;
 }
 
-/// Words after `first`, on as many lines as they take, those below it indented to its end.
+/// Returns words after `first`, on as many lines as needed; further lines are indented by the width
+/// of `first`.
 std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
   constexpr std::size_t most_columns = 110;
   std::string text, line = first;
@@ -75,7 +76,8 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
   return text + line + "\n";
 }
 
-/// Lists what was not looked at, by why: on most machines that is much, and alike.
+/// Lists what was not checked, grouped by reason: on most machines there are many such checks with
+/// the same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (const CheckResult& result : results) {
@@ -92,9 +94,9 @@ std::string render_not_checked(std::span<const CheckResult> results) {
   return text;
 }
 
-constexpr std::size_t most_warnings = 1000;  // that people read
+constexpr std::size_t most_warnings = 1000;  // limit of what people can read
 
-/// "a, b, c and 5 more"
+/// Returns "a, b, c and 5 more".
 std::string listed(const std::set<std::string>& of) {
   constexpr std::size_t most = 3;
   std::vector<std::string> names{of.begin(), of.end()};
@@ -108,7 +110,7 @@ std::string listed(const std::set<std::string>& of) {
   return text;
 }
 
-/// Describes a node, from the facts of one of its ranks.
+/// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {
   std::vector<std::string> parts;
   if (const auto model = facts.text.find("cpu_model"); model != facts.text.end()) {
@@ -145,12 +147,12 @@ std::string celsius_cell(std::optional<double> kelvin) {
   return kelvin ? fmt::format("{:.0f} °C", *kelvin - freezing) : std::string{undefined};
 }
 
-/// True if a row would say anything.
+/// True if a row would have any number.
 bool has_numbers(const DeviceState& state) {
   return state.clock || state.temperature || state.utilisation || state.energy.power;
 }
 
-/// The title is that of the first point that was sampled: all points of a run compute on one kind
+/// Returns the title by the first point that was sampled: all points of a run compute on one kind
 /// of device.
 std::string title_of(const Curve& curve) {
   for (const PointReport& point : curve.points) {
@@ -209,7 +211,8 @@ Json checks_json(const results::PreflightData& preflight) {
                     {"fix", text_or_null(result.fix)},
                     {"allowed", result.allowed}});
   }
-  // Facts of a job nest a few levels deep: what goes deeper is damage, and would exhaust the stack.
+  // The facts of a job have a few levels of nesting; deeper nesting means damage, and would exhaust
+  // the stack.
   constexpr int deepest = 16;
   bool is_too_deep = false;
   const auto judge = [&](int depth, Json::parse_event_t, const Json&) {
@@ -224,7 +227,8 @@ Json checks_json(const results::PreflightData& preflight) {
 std::string render_checks_json(const results::PreflightData& preflight) {
   Json document{{"schema_version", checks_schema_version}};
   document.update(checks_json(preflight));
-  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  // The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
+  // are replaced.
   return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
@@ -258,7 +262,7 @@ Facts header(const RunReport& report, const Sections& sections) {
   }
   facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});
-  // The rest of what the library says of itself is for the file.
+  // The rest of the library's own description is only in the file.
   add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
   add(facts, "build",
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});

@@ -12,37 +12,39 @@
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 
-/// The machine of a run as reports show it: what ran where and with what, preflight checks, and the
-/// devices beside the loop. All text for people is escaped.
+/// The machine of a run in reports: where the ranks ran and on what hardware and software,
+/// preflight checks, and the devices during the loop. All text for people is escaped.
 namespace isoscale::analysis {
 
-/// Say what ran, where, and with what.
+/// Say what was run, where, and with which hardware and software.
 [[nodiscard]] std::string headline(const RunReport& report);
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
-/// "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
+/// Returns "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
 [[nodiscard]] std::string machine_text(const results::RunData& run);
 
-/// "20 ok, 10 not checked, 1 warning, 1 stop"; what there is none of is left out.
+/// Returns "20 ok, 10 not checked, 1 warning, 1 stop"; counts of 0 are left out.
 [[nodiscard]] std::string count_checks(const results::PreflightData& preflight);
 
-/// Everything that was looked at, worst first, then what was not, by why; for a terminal.
+/// Returns all checks for a terminal, the worst first, then those that were not made, by reason.
 [[nodiscard]] std::string render_checks_text(const results::PreflightData& preflight);
 
-/// The count, and each warning and stop in a sentence.
+/// Returns the counts, and a sentence for each warning and stop.
 [[nodiscard]] Facts check_facts(const results::PreflightData& preflight);
 
-/// An object with results[] (name, verdict, host, device, what, cost, fix, allowed; null where
-/// there is none) and facts.
+/// Returns an object with results[] (name, verdict, host, device, what, cost, fix, allowed; null
+/// where there is none) and facts.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
-/// The same as a document.
+/// Returns this object as a document.
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
-/// Clock, temperature, power and energy of a curve's points; none where nothing was sampled.
+/// Returns clock, temperature, power and energy of a curve's points; no table where nothing was
+/// sampled.
 [[nodiscard]] std::vector<TitledTable> device_tables(const Curve& curve);
-/// Lines below them: warnings, the first four of a point, and why there is no energy.
+/// Returns the lines below these tables: the first four warnings of each point, and why there is no
+/// energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
-/// A point's `device_state`; null where nothing was sampled.
+/// Returns a point's `device_state`; null where nothing was sampled.
 [[nodiscard]] nlohmann::ordered_json device_state_json(const PointReport& point);
 
 }  // namespace isoscale::analysis

@@ -22,18 +22,19 @@ using results::CalibrationCurve;
 using results::CalibrationGrowth;
 using results::GemmCeiling;
 
-/// "0.0117", "5.03", "1234": three significant digits, so that slow links show more than zeros.
+/// Returns "0.0117", "5.03", "1234": three significant digits, so that slow links do not show as
+/// zeros.
 std::string three_digits(double value) {
   return value < 99.95 ? fmt::format("{:#.3g}", value) : fmt::format("{:.0f}", value);
 }
 
-constexpr std::size_t largest_matrix = 16;  ///< ranks
+constexpr std::size_t largest_matrix = 16;  ///< number of ranks
 
-/// Values that a matrix shows in one unit.
+/// A quantity of pairs that a matrix shows in one unit.
 struct Quantity {
   const char* title;
   std::optional<double> PairReport::*value;
-  double unit;  ///< what the cells count in
+  double unit;  ///< SI value of the unit that cells have
 };
 
 std::vector<TitledTable> matrices(const PointReport& point) {
@@ -104,7 +105,7 @@ bool is_pair_kind(const std::string& kind) {
   return kind == "latency" || kind == "bandwidth" || kind == "bidirectional";
 }
 
-/// "4.1 us (±2%)" of a fitted value; the wider half of its interval.
+/// Returns "4.1 us ±2%": a fitted value with the wider half of its interval.
 template <class Format>
 std::string fitted_cell(const std::optional<results::Fitted>& fitted, Format format) {
   if (!fitted) return std::string{undefined};
@@ -128,7 +129,7 @@ TitledTable curve_table(const results::CalibrationData& calibration) {
                                 {"error"},
                                 {"", Align::left}},
                     .rows = {}};
-  // On one node all links are inside it.
+  // On a single node all curves have one node, so the column is left out.
   const bool with_nodes = std::ranges::any_of(
       calibration.curves, [](const CalibrationCurve& at) { return at.nodes > 1; });
   constexpr std::ptrdiff_t behind_ranks = 5;

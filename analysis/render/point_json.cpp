@@ -24,7 +24,7 @@ Json located_json(const std::optional<statistics::Located>& at) {
           {"upper", number_or_null(at->upper)}};
 }
 
-/// A part of which only a bound is known is null.
+/// Returns the parts of a breakdown; a part of which only a bound is known is null.
 Json parts_json(const BreakdownResult& breakdown, const Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {
@@ -49,7 +49,7 @@ Json by_place_json(const BreakdownResult& breakdown) {
   return {{"phase", phases}, {"axis", axes}, {"layer", layers}};
 }
 
-/// The traced ranks one by one, and how long others waited for each.
+/// Returns an object for each traced rank, with how long others waited for it.
 Json ranks_json(const PointReport& point) {
   Json rows = Json::array();
   const BreakdownResult& breakdown = point.breakdown;
@@ -132,14 +132,14 @@ Json communicators_json(const results::PointData& data) {
   return rows;
 }
 
-/// Gives null where nothing was replayed.
+/// Returns null where nothing was replayed.
 Json soak_json(const results::Soak& soak) {
   if (soak.replays == 0) return nullptr;
   return {
       {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
 }
 
-/// Gives of each traced rank the part of the step in which it computes; in the order of
+/// Returns the share of the step in which each traced rank computes, in the order of
 /// breakdown_of_rank.
 Json utilisation_json(const BreakdownResult& breakdown) {
   Json shares = Json::array();
@@ -159,7 +159,7 @@ Json pipeline_json(const std::optional<PipelineReport>& pipeline) {
   return object;
 }
 
-/// Seconds, FLOP and calls are a rank's in one step.
+/// Returns the shapes of GEMMs; seconds, FLOP and calls are those of a rank in one step.
 Json traced_gemms_json(const results::PointData& point) {
   Json rows = Json::array();
   for (const GemmTime& at : gemm_times(point)) {
@@ -222,7 +222,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["traced_gemms"] = traced_gemms_json(*point.data);
   object["breakdown_of_rank"] = ranks_json(point);
   object["speedup_interval"] = interval_json(point.speedup_interval);
-  // An ideal speed-up would be this: ranks, or nodes.
+  // This is the ideal speed-up: the number of ranks, or of nodes.
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
   object["efficiency_interval"] = interval_json(point.speedup_interval, ideal);
   add_losses_json(point, object);

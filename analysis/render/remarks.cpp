@@ -26,7 +26,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// "5.0% (4.1%-5.9%)".
+/// Returns "5.0% (4.1%-5.9%)".
 std::string with_interval(const statistics::Located& at) {
   std::string text = percent(at.value);
   if (at.lower && at.upper)
@@ -77,7 +77,7 @@ std::string unexplained(const PointReport& point) {
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
 
-/// Warns where the traced steps do not stand for the others; "" where they do.
+/// Returns a warning if the traced steps took a different time than the others; "" if they did not.
 std::string unlike_text(const PointReport& point) {
   constexpr double alike = 0.1;
   if (!point.step_time || !point.breakdown.mean) return "";
@@ -88,7 +88,7 @@ std::string unlike_text(const PointReport& point) {
       units::format(units::Seconds{traced}), units::format(units::Seconds{step}));
 }
 
-/// Why a step time has no interval; "" when it has one, or when there is no step time.
+/// Returns why a step time has no interval; "" when it has one, or when there is no step time.
 std::string no_interval(const PointReport& point) {
   if (!point.step_time || point.step_time->lower) return "";
   if (point.step_time->samples < results::fewest_steps)
@@ -99,7 +99,7 @@ std::string no_interval(const PointReport& point) {
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
-/// How the point did against what the run's own parts reach alone.
+/// Compares the point with what single operations reached in the same run.
 void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
   if (point.mfu) {
     mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
@@ -116,7 +116,7 @@ std::string memory_text(double bytes) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
 }
 
-/// Says what a soak found; "" where nothing was replayed.
+/// Returns the result of a soak; "" where nothing was replayed.
 std::string soak_text(const results::Soak& soak) {
   if (soak.replays == 0) return "";
   const std::string found = soak.differing.empty()
@@ -126,10 +126,10 @@ std::string soak_text(const results::Soak& soak) {
                      units::format(units::Seconds{soak.seconds}), found);
 }
 
-constexpr std::size_t most_of_kind = 20;  // lines of one kind
+constexpr std::size_t most_of_kind = 20;  // lines of the same kind
 
-/// Adds what happened before anything was timed: what it took to make communicators, and the first
-/// call of the first row that communicates, which makes connections.
+/// Adds the times before measurement: the creation of communicators, and the first call of the
+/// first row that communicates, which sets up connections.
 void add_setup(const PointReport& point, Facts& facts) {
   const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
   if (point.data->communicator_creation > 0 && point.data->ranks > 1) {
@@ -181,10 +181,10 @@ void add_pairs(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Clocks of GPUs over the rows, what held them down, and plays that were late.
+/// Adds the clocks of GPUs over the rows, the reasons for lowered clocks, and late plays.
 void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
-  std::map<std::string_view, std::size_t> held;  // rows
+  std::map<std::string_view, std::size_t> held;  // number of rows
   double late = 0;
   for (const RowReport& row : point.bench->rows) {
     const auto clock = number_of(*row.data, "sm_clock");
@@ -211,9 +211,9 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Counts rows of tf32 that the library multiplied without tf32, which it may.
+/// Counts rows of tf32 that the library multiplied without tf32, as it is allowed to.
 void add_arithmetic(const PointReport& point, Facts& facts) {
-  std::map<std::string, std::size_t> others;  // rows
+  std::map<std::string, std::size_t> others;  // number of rows
   for (const RowReport& row : point.bench->rows) {
     const auto dtype = row.data->text.find("dtype");
     const auto arithmetic = row.data->text.find("arithmetic");

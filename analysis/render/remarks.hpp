@@ -14,16 +14,17 @@
 #include "analysis/report.hpp"
 #include "base/text.hpp"
 
-/// Remarks are lines below the tables of a report, each a key and a sentence; all text is escaped.
+/// Remarks are the lines below the tables of a report, each with a key and a sentence; all text is
+/// escaped.
 namespace isoscale::analysis {
 
-/// "2, 4, 8 ranks"
+/// Returns "2, 4, 8 ranks".
 inline std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", fmt::join(ranks, ", "),
                      base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
 }
 
-/// Sentences of points, those that say the same joined: "2, 4 ranks: ...".
+/// Collects sentences about points and joins equal ones: "2, 4 ranks: ...".
 class Sentences {
  public:
   void add(const PointReport& point, const std::string& sentence) {
@@ -46,15 +47,15 @@ class Sentences {
   std::vector<std::pair<std::vector<int>, std::string>> said_;
 };
 
-/// Lines below a curve: what stands behind its labels and gaps.
+/// Returns the lines below a curve, which explain its labels and gaps.
 [[nodiscard]] Facts remarks(const Curve& curve);
-/// All there is to say of a curve without any other point: why each was skipped. Else empty.
+/// Returns why each point was skipped, if the curve has no other points; otherwise empty.
 [[nodiscard]] Facts all_skipped(const Curve& curve);
-/// Lines of it that are about causes: named causes of its points, laws, what could not be
+/// Returns the lines about causes: named causes of the points, laws, and what could not be
 /// separated.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
-/// Lines below the tables of a micro-benchmark: labels, failures, slow pairs.
+/// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
 }  // namespace isoscale::analysis

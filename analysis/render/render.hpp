@@ -10,25 +10,25 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/render/document.hpp"
 
-/// Reports as text; no renderer computes anything that another could disagree with. Of several
-/// launches those for people show the joined curves, and of each launch only what it is; those for
-/// programs have all of both.
+/// Renders reports as text. No renderer computes numbers, so that none can disagree with another.
+/// For several launches, reports for people show the joined curves and a line on each launch;
+/// machine-readable reports contain both in full.
 namespace isoscale::analysis {
 
-/// The answer on one screen of at most `columns` columns.
+/// Returns the summary on one screen of at most `columns` columns.
 [[nodiscard]] std::string render_summary(const Report& report, std::size_t columns);
-/// All that there is to say for people in those parts of a report.
+/// Returns the detailed report for people, with these sections.
 [[nodiscard]] std::string render_sections(const Report& report, const Sections& sections);
-/// The same in all parts.
+/// Returns the detailed report with all sections.
 [[nodiscard]] std::string render_text(const Report& report);
 [[nodiscard]] std::string render_json(const Report& report);
 [[nodiscard]] std::string render_csv(const Report& report);
 [[nodiscard]] std::string render_markdown(const Report& report);
-/// The rows of collectives in the columns of nccl-tests, which tools read that know these; other
-/// lines begin with #.
+/// Returns the rows of collectives in the columns of nccl-tests, for tools that read its output;
+/// other lines begin with #.
 [[nodiscard]] std::string render_nccl_tests(const Report& report);
 
-/// An index and nothing else. `why` is a sentence for people on what is not shown.
+/// The report of an index alone. `why` is a sentence for people on what is not shown.
 struct IndexReport {
   Index index;
   std::vector<std::string> warnings{};
@@ -36,7 +36,7 @@ struct IndexReport {
 };
 [[nodiscard]] std::string render_index_text(const IndexReport& report);
 [[nodiscard]] std::string render_index_json(const IndexReport& report);
-/// One line for each run and experiment.
+/// Returns one line for each run and experiment.
 [[nodiscard]] std::string render_index_csv(const IndexReport& report);
 [[nodiscard]] std::string render_index_markdown(const IndexReport& report);
 

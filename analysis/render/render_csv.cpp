@@ -97,7 +97,7 @@ std::vector<CsvCell> what_came_out(const PointReport& point) {
   return cells;
 }
 
-/// Cells of a row of a micro-benchmark; all empty for the points of curves.
+/// Returns the cells of a micro-benchmark's row; all are empty for the points of curves.
 std::vector<CsvCell> of_row(const RowReport& row) {
   const results::RowData none;
   const bool is_row = row.data != nullptr;
@@ -139,7 +139,7 @@ std::vector<CsvCell> of_row(const RowReport& row) {
   return cells;
 }
 
-/// Where its ranks lie, and the point over all launches that it is one of.
+/// Returns where the point's ranks are, and the joined point that it is part of.
 std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   const JoinedPlace place = place_of(joined, point).value_or(JoinedPlace{});
   const PointReport none;
@@ -163,7 +163,7 @@ std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   };
 }
 
-/// How much larger the model has grown, and MPI's ranks of a row between two.
+/// Returns the growth of the model's work, and the MPI ranks of a row between two ranks.
 std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::RowData* row) {
   std::vector<CsvCell> cells{{"work_growth", number_cell(point.work_growth)}};
   const auto add = [&](std::string_view column, const char* key) {
@@ -176,7 +176,7 @@ std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::Ro
   return cells;
 }
 
-/// The run and the joined curves that points are told against.
+/// The run and the joined curves that rows refer to.
 struct Whole {
   const Joined& joined;
   const RunReport& report;
@@ -268,7 +268,7 @@ std::vector<CsvCell> cells_of(const IndexRun& run, const std::string& machine,
 }  // namespace
 
 std::string render_csv(const Report& whole) {
-  // The heading comes from a point without values, so that it is there when there are no points.
+  // The heading comes from a point without values, so that it is present even without points.
   const results::RunData no_run;
   const results::PointData no_data;
   const RunReport nothing{.data = &no_run};

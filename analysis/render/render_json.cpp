@@ -93,7 +93,7 @@ Json trend_json(const Index& index, const IndexTrend& trend) {
           {"spread", number_or_null(trend.spread)}};
 }
 
-/// One object for each run, in the order given.
+/// Returns one object for each run, in the order given.
 Json index_json(const Index& index) {
   std::vector<std::string> machines(index.runs.size());
   for (const IndexMachine& machine : index.machines) {
@@ -106,7 +106,7 @@ Json index_json(const Index& index) {
   return rows;
 }
 
-/// One object for each machine, with its trends.
+/// Returns one object for each machine, with its trends.
 Json machines_json(const Index& index) {
   Json rows = Json::array();
   for (const IndexMachine& machine : index.machines) {
@@ -121,7 +121,7 @@ Json machines_json(const Index& index) {
   return rows;
 }
 
-/// file and reason of each.
+/// Returns file and reason for each unreadable file.
 Json unreadable_json(const Index& index) {
   Json rows = Json::array();
   for (const Unreadable& file : index.unreadable) {
@@ -130,8 +130,8 @@ Json unreadable_json(const Index& index) {
   return rows;
 }
 
-/// Gives what is known of `runs[]` where nothing but the index was made: no points, so that nobody
-/// takes them for none.
+/// Returns what is known of `runs[]` if only the index was made. The key for points is absent, so
+/// that readers do not take it for a run without points.
 Json bare_runs_json(const Index& index) {
   Json rows = Json::array();
   for (const IndexRun& run : index.runs) {
@@ -147,8 +147,8 @@ Json bare_runs_json(const Index& index) {
   return rows;
 }
 
-/// This is the version of the format, not that of run files. Keys are only ever added; a change of
-/// meaning raises the major.
+/// The version of the report's format, which is not that of run files. New keys raise the minor
+/// version; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.4";
 
 Json system_json(const results::RunData& run) {
@@ -221,7 +221,8 @@ Json run_json(const RunReport& report) {
           {"calibration", calibration_json(report.calibration)}};
 }
 
-/// ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+/// Returns the text of a document, ASCII only, so that printing it on a terminal is safe; bytes
+/// that are not UTF-8 are replaced.
 std::string dumped(const Json& document) {
   return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

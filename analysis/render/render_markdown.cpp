@@ -72,7 +72,7 @@ std::string breakdown_markdown(const Curve& curve) {
   return text;
 }
 
-/// Nothing, where nothing was traced.
+/// Returns the shares of a traced step; "" where nothing was traced.
 std::string shares_markdown(const Curve& curve) {
   const Points traced = traced_points(curve);
   if (traced.empty()) return "";
@@ -90,7 +90,7 @@ std::string curve_markdown(const Curve& curve) {
   return text;
 }
 
-/// Nothing, where no device was looked at.
+/// Returns the tables and remarks on devices; "" where no device was sampled.
 std::string devices_markdown(const Curve& curve) {
   const Facts facts = device_remarks(curve);
   return markdown_tables(device_tables(curve)) + (facts.empty() ? "" : "\n" + markdown_list(facts));
@@ -113,7 +113,7 @@ std::string warnings_markdown(const Report& report) {
   return markdown_list(facts);
 }
 
-/// Nothing without findings.
+/// Returns the list of findings; "" if there are none.
 std::string findings_list(const std::vector<Finding>& findings) {
   if (findings.empty()) return "";
   std::string text = fmt::format("\n### {}\n\n", literal(findings_heading));

@@ -19,7 +19,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// An element type as nccl-tests calls it; one that it does not have keeps its name.
+/// Returns the name of an element type in nccl-tests; a type that it does not have keeps its name.
 std::string type_name(const std::string& dtype) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> names{
       {{"f64", "double"},
@@ -38,7 +38,7 @@ std::string type_name(const std::string& dtype) {
   return found == names.end() ? dtype : std::string{found->second};
 }
 
-/// One word: columns are told apart by blanks.
+/// Returns the text as one word, since blanks separate the columns.
 std::string word(std::string text) {
   text = escape(text);
   std::ranges::replace(text, ' ', '_');
@@ -51,7 +51,8 @@ std::string decimal(std::optional<double> value, double unit) {
   return fmt::format("{:.{}f}", scaled, scaled < 10000 ? 2 : scaled < 100000 ? 1 : 0);
 }
 
-/// Time in us, algbw and busbw in GB/s of 10^9, and wrong elements of one placement.
+/// Returns the time in us, algbw and busbw in GB/s of 10^9, and wrong elements, out of place or in
+/// place.
 std::string placement(const RowReport* row) {
   constexpr double micro = 1e-6, giga = 1e9;
   const bool ok = row != nullptr && has_rates(*row->data) && row->time;
@@ -89,8 +90,8 @@ std::string columns_heading() {
          line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/// The line of settings above a table, with those that are known: a process measures with one
-/// thread.
+/// Returns the line of settings above a table, as far as they are known. A process measures with
+/// one thread.
 std::string settings_line(const CollectiveGroup& group) {
   std::vector<double> sizes;
   for (const PlacePair& pair : group.sizes) {
@@ -102,7 +103,8 @@ std::string settings_line(const CollectiveGroup& group) {
                      count_cell(largest));
 }
 
-/// The closing line that readers of this format look for; "" where no size has a bus bandwidth.
+/// Returns the closing line that readers of this format look for; "" where no size has a bus
+/// bandwidth.
 std::string average_line(const CollectiveGroup& group) {
   constexpr double giga = 1e9;
   double sum = 0;

@@ -82,7 +82,7 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
   return text;
 }
 
-/// Nothing, where no device was looked at.
+/// Returns the tables and remarks on devices; "" where no device was sampled.
 std::string devices_text(const Curve& curve) {
   const std::vector<TitledTable> tables = device_tables(curve);
   const Facts facts = device_remarks(curve);
@@ -91,7 +91,8 @@ std::string devices_text(const Curve& curve) {
   return text;
 }
 
-/// Speed-up and efficiency with their intervals; "" where these say no more than the other tables.
+/// Returns speed-up and efficiency with their intervals; "" where these add nothing to the other
+/// tables.
 std::string efficiency_table(const Curve& curve, const Sections& sections) {
   static constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
       {"ranks", "ranks", Unit::count, "ranks of the point",
@@ -124,13 +125,13 @@ std::string remarks_text(const Facts& facts, const Sections& sections) {
   return lines(wanted);
 }
 
-/// The parts of a curve, an empty line between them.
+/// The parts of a curve, separated by empty lines.
 class Parts {
  public:
   void add(const std::string& part) {
     if (!part.empty()) text_ += (text_.empty() ? "" : "\n") + part;
   }
-  /// Gives them with a heading; "" without parts.
+  /// Returns the parts below a heading; "" without parts.
   [[nodiscard]] std::string under(const std::string& title) const {
     return text_.empty() ? "" : heading(title) + text_;
   }
@@ -227,7 +228,7 @@ std::string joined_curve_text(const JoinedCurve& joined, const Report& report,
   return parts.under(escape(joined.curve.title));
 }
 
-/// The headline and the tables.
+/// Returns the headline and the tables.
 std::string index_text(const Index& index, Numbered numbered) {
   std::string text = index_headline(index, numbered) + "\n";
   for (const IndexMachine& machine : index.machines) {
@@ -256,7 +257,7 @@ std::string all_findings_text(const auto& report) {
   return findings_text(findings, findings.size(), left_out_of(report));
 }
 
-/// Tells of several launches what each is, then the curves that they make together.
+/// Describes each of several launches, then the curves joined over them.
 std::string joined_text(const Report& report, const Sections& sections) {
   std::string text = index_text(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) text += warnings_text(report);

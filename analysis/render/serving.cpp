@@ -29,7 +29,7 @@ constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
 bool is_serve(const RowData& row) { return text_of(row, "op") == "serve"; }
 bool is_rate(const RowData& row) { return text_of(row, "part") == "rate"; }
 
-/// True if a number counts things: it is a whole one.
+/// True if a number is a count, which is shown as an integer.
 bool is_count(std::string_view key) {
   constexpr std::array<std::string_view, 13> counts{
       "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
@@ -37,19 +37,19 @@ bool is_count(std::string_view key) {
   return std::ranges::find(counts, key) != counts.end();
 }
 
-/// Numbers of seconds are stored under names that say so.
+/// The suffix of the keys of stored times.
 constexpr std::string_view seconds_suffix = "_seconds";
 
 std::optional<double> seconds_of(const RowData& row, const std::string& key) {
   return number_of(row, key + std::string{seconds_suffix});
 }
 
-/// As reports have it: all times are in seconds there.
+/// Returns the key without this suffix, as in reports, where all times are in seconds.
 std::string name_of(const std::string& key) {
   return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
 }
 
-/// One of the four times' quantiles, by key.
+/// True if the key is a quantile of one of the four times.
 bool is_quantile(const std::string& key) {
   return std::ranges::any_of(times, [&](std::string_view time) {
     return key.starts_with(time) && key.size() > time.size() && key[time.size()] == '_';
@@ -118,7 +118,7 @@ TitledTable rates_table(const std::vector<const RowData*>& rates) {
   return table;
 }
 
-/// The rate of the requests that were kept; absent when there are none.
+/// Returns the rate whose requests were kept; absent if there is none.
 std::optional<double> kept_rate(const PointReport& point) {
   for (const RowReport& row : point.bench->rows) {
     if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
@@ -128,7 +128,7 @@ std::optional<double> kept_rate(const PointReport& point) {
   return std::nullopt;
 }
 
-/// The rate at which requests arrived where `rate` was asked for: of few arrivals it is another.
+/// Returns the actual rate of arrivals at the requested `rate`; with few arrivals it differs.
 std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
   for (const RowData* const row : rates_of(point)) {
     if (number_of(*row, "rate") == rate) return number_of(*row, "offered");

@@ -27,7 +27,7 @@ std::string day_of(const results::RunData& run) {
   return run.created.substr(0, run.created.find('T'));
 }
 
-/// "Intel Xeon" for "Intel(R) Xeon(R) Processor": what makers add costs the line its end.
+/// Shortens "Intel(R) Xeon(R) Processor" to "Intel Xeon", so that the line does not lose its end.
 std::string without_marks(std::string text) {
   for (const std::string_view mark : {"(R)", "(TM)", "(tm)", " Processor", " CPU"}) {
     for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
@@ -37,7 +37,7 @@ std::string without_marks(std::string text) {
   return text;
 }
 
-/// One line: machine, device, day, version. GPUs come first.
+/// Returns one line: machine, device, day, version. GPUs come first.
 std::string title_of(const RunReport& run) {
   const results::RunData& data = *run.data;
   const std::string machine = without_marks(machine_text(data));
@@ -47,7 +47,7 @@ std::string title_of(const RunReport& run) {
   return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
 }
 
-/// The points that did not come out right, the first of each kind with its reason.
+/// Returns notes on failed, wrong and skipped points, with the reason of the first of each kind.
 std::vector<Note> mishaps(const RunReport& run) {
   struct Kind {
     std::string_view key, verb;
@@ -126,7 +126,8 @@ void add_benches(const Report& report, Document& document) {
   if (!more.empty()) document.push_back(more);
 }
 
-/// Findings of one rule with one next step: they are told once, by the most severe of them.
+/// The findings of one rule with the same next step; they are shown once, by the most severe of
+/// them.
 using Alike = std::vector<const Finding*>;
 std::vector<Alike> groups_of(const std::vector<Finding>& findings) {
   std::vector<Alike> groups;
@@ -143,7 +144,7 @@ std::vector<Alike> groups_of(const std::vector<Finding>& findings) {
   return groups;
 }
 
-/// "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
+/// Returns "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   const auto name_of = [&](const Finding& at) {
     const auto name = curves.names.find(at.curve);
@@ -183,7 +184,7 @@ void add_findings(const Report& report, const CurvesSummary& curves, Document& d
   document.push_back(notes);
 }
 
-/// All that the run, its files and its checks warned of.
+/// Returns all warnings of the run, its files and its checks.
 std::vector<std::string> warnings_of(const Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
@@ -222,7 +223,8 @@ void add_warnings(const Report& report, Document& document) {
   document.push_back(notes);
 }
 
-/// The file as an argument of a command; a placeholder where a shell would not take it as it is.
+/// Returns the file as an argument of a command; a placeholder where a shell would not accept it
+/// unchanged.
 std::string argument_of(const Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;

@@ -13,40 +13,40 @@
 /// The summary of a report, which fits on one screen, and its tables.
 namespace isoscale::analysis {
 
-/// The machine, how each curve scales and what it loses most, the most severe findings and the
-/// first warnings.
+/// Returns the machine, the scaling and largest losses of each curve, the most severe findings and
+/// the first warnings.
 [[nodiscard]] Document answer(const Report& report);
-/// The answer on one screen, and where to read on.
+/// Returns the answer for one screen, with directions to further reports.
 [[nodiscard]] Document summary(const Report& report);
 
-/// The meaning of the columns of its tables; nothing where it has none.
+/// Returns the meaning of the summary's columns; empty where there are no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
 inline constexpr std::size_t most_summary_rows = 16;
 
 struct CurvesSummary {
-  std::string sentence;                      ///< the answer in words; "" without any curve
-  std::string common;                        ///< what all curves share: "tiny, f32, strong scaling"
-  DocumentTable table;                       ///< a row for each curve, at most most_summary_rows
-  std::size_t left_out = 0;                  ///< curves without a row
+  std::string sentence;      ///< the answer in words; "" without any curve
+  std::string common;        ///< common parts of titles: "tiny, f32, strong scaling"
+  DocumentTable table;       ///< a row for each curve, at most most_summary_rows
+  std::size_t left_out = 0;  ///< curves without a row
   std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
 };
-/// Each curve at its largest rank count without a label; the baseline only where nothing else was
-/// measured.
+/// Returns each curve at its largest rank count without a label; the baseline only where nothing
+/// else was measured.
 [[nodiscard]] CurvesSummary summarise_curves(const Report& report);
 
 struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// The telling figures of each micro-benchmark, at its largest rank count without a label.
+/// Returns the main figures of each micro-benchmark, at its largest rank count without a label.
 [[nodiscard]] BenchesSummary summarise_benches(const Report& report);
 
-/// The meaning of the columns of either table.
+/// These return the meaning of the columns of either table.
 [[nodiscard]] std::vector<Note> curve_legend();
 [[nodiscard]] std::vector<Note> bench_legend();
 
-/// "2 ranks", "1 rank".
+/// Returns "2 ranks", "1 rank".
 [[nodiscard]] std::string ranks_of(int ranks);
 
 }  // namespace isoscale::analysis

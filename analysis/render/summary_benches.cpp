@@ -26,7 +26,7 @@ namespace {
 struct BenchRow {
   const PointReport* point = nullptr;
   std::string figure;             ///< "best rate"
-  std::optional<double> value{};  ///< SI; absent: `where` tells why
+  std::optional<double> value{};  ///< in SI units; absent: see `where`
   Unit unit = Unit::text;
   std::string where{};  ///< "m=n=k=1024"; not escaped
 };
@@ -49,7 +49,7 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
      [](const BenchRow& row) { return words(row.where); }},
 }};
 
-/// The row for which `value` is largest.
+/// Returns the row with the largest `value`.
 template <class Rows, class Of>
 auto largest_of(const Rows& rows, const Of& value) -> decltype(rows.data()) {
   decltype(rows.data()) best = nullptr;
@@ -71,7 +71,8 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Each collective has its bus bandwidth at the largest size, by the library where that is there.
+/// Adds the bus bandwidth of each collective at the largest size, by the library if it was
+/// measured.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
@@ -113,7 +114,7 @@ void add_pairs(const PointReport& point, std::span<const results::RankFacts> fac
   rows.push_back({&point, "slowest pair", slowest->bandwidth, Unit::bandwidth, where});
 }
 
-/// The highest bandwidth of the largest size: smaller ones may be the caches'.
+/// Adds the highest bandwidth at the largest size, since smaller sizes may fit in caches.
 void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
   const RowReport* best = nullptr;
   const auto rank = [](const RowReport& row) {
@@ -146,7 +147,7 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
                   std::move(where)});
 }
 
-/// The highest rate that was sustained; where none was, the highest that was achieved.
+/// Adds the highest sustained rate; if no rate was sustained, the highest achieved one.
 void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
   const RowReport* best = nullptr;
   const auto rank = [](const RowReport& row) {
@@ -189,8 +190,8 @@ std::vector<Family> families_of(const RunReport& run) {
   return families;
 }
 
-/// The best of all batches on the meshes that are as large and as sound as the telling one; rates
-/// whose time has an interval come first.
+/// Adds the best rate over all batches, on meshes with the same number of ranks and the same labels
+/// as `telling`; rates whose time has an interval are preferred.
 void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
                    std::vector<BenchRow>& rows) {
   const Inference* best = nullptr;
@@ -236,7 +237,8 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
   add_overlaps(*point, rows);
   add_serving(*point, rows);
   add_inference(family, *point, inferences, rows);
-  // Beside curves the calibration is a means: its best multiplication and first collective will do.
+  // If the run has curves, its calibration is only auxiliary: the best multiplication and the first
+  // collective are enough.
   constexpr std::size_t enough = 2;
   if (!run.curves.empty()) rows.resize(std::min(rows.size(), before + enough));
 }

@@ -22,13 +22,13 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr double visible = 0.005;  ///< shares below are not worth a word
+constexpr double visible = 0.005;  ///< smaller shares are not shown
 
 struct CurveRow {
   const Curve* curve = nullptr;
-  const PointReport* point = nullptr;  ///< null: nothing was measured
+  const PointReport* point = nullptr;  ///< null: no point was measured
   std::string name{};
-  std::size_t launches = 0;  ///< of the point; 0 = of one launch's own curve
+  std::size_t launches = 0;  ///< of a joined point; 0 = curve of a single launch
   const PointReport* baseline = nullptr;
 
   [[nodiscard]] bool is_baseline() const { return point != nullptr && point == baseline; }
@@ -38,7 +38,7 @@ bool has_efficiency(const CurveRow& row) {
   return row.point != nullptr && !row.is_baseline() && row.point->efficiency;
 }
 
-/// "GEMMs 4.1%, dp transfer 3.2%": the largest two.
+/// Returns the two largest shares: "GEMMs 4.1%, dp transfer 3.2%".
 std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   std::erase_if(shares, [](const auto& at) { return !(at.second >= visible); });
   std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
@@ -48,7 +48,7 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// The parts of a step that are not computation, for a point that is set against nothing.
+/// Returns the largest parts of a step other than computation, for a point without a comparison.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;
@@ -61,10 +61,10 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
-/// Time that the step lost against the baseline's, by cause. The difference of traced steps from
-/// the others is named where it is as large as the causes, since then these are doubtful: first if
-/// it is a loss, last if it is a gain. Where the causes do not explain the loss, the point's own
-/// step stands instead of them.
+/// Returns the time that the step lost relative to the baseline's, by cause. The untraced
+/// difference is named if it is large compared with the causes, since they are then doubtful: first
+/// if it is a loss, last if it is a gain. If the causes do not explain the loss, the parts of the
+/// point's own step replace them.
 std::string lost_text(const PointReport& point) {
   const Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
@@ -96,7 +96,7 @@ Value lost_most(const CurveRow& row) {
   return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
-/// Labels of the point, then those that make its baseline doubtful.
+/// Returns the labels of the point, then those that make its baseline doubtful.
 Value notes_of(const CurveRow& row) {
   std::vector<std::string> all;
   if (row.point != nullptr) {
@@ -153,7 +153,7 @@ constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"note", "note", Unit::text, "labels of the point, which make its numbers doubtful", notes_of},
 }};
 
-/// Words of a title between commas.
+/// Returns the comma-separated parts of a title.
 std::vector<std::string> parts_of(const std::string& title) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= title.size();) {
@@ -164,13 +164,13 @@ std::vector<std::string> parts_of(const std::string& title) {
   return parts;
 }
 
-/// "weak" for "weak scaling", which says enough in a table.
+/// Shortens "weak scaling" to "weak", which is enough in a table.
 std::string without_noun(const std::string& part) {
   const std::size_t noun = part.find(" scaling");
   return noun == std::string::npos ? part : part.substr(0, noun);
 }
 
-/// Names the rows by what their titles do not share; gives what they share.
+/// Names the rows by the parts in which their titles differ; returns the common parts.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
   for (const CurveRow& row : rows) {
@@ -215,7 +215,7 @@ std::vector<CurveRow> rows_of(const Report& report) {
   return rows;
 }
 
-/// "Efficiency on 4 ranks against 1 rank: 92.5% at best (dp), 48.1% at worst (tp)."
+/// Returns "Efficiency on 4 ranks against 1 rank: 92.5% at best (dp), 48.1% at worst (tp)."
 std::string efficiency_sentence(const std::vector<const CurveRow*>& rows) {
   const auto efficiency = [](const CurveRow* row) { return *row->point->efficiency; };
   const CurveRow& best = **std::ranges::max_element(rows, {}, efficiency);
@@ -256,7 +256,7 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   return "No efficiency: no curve has times on two rank counts.";
 }
 
-/// Writes the baseline into the head of the efficiency where all rows have the same, and drops its
+/// Moves the baseline to the heading of the efficiency if all rows have the same one, and drops its
 /// column.
 void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
   std::set<std::string> names;

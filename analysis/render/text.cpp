@@ -23,7 +23,7 @@ struct CodePoint {
   std::size_t length = 1;  ///< bytes
 };
 
-/// The code point at the start of `text`; nullopt when the bytes are not UTF-8.
+/// Returns the code point at the start of `text`; nullopt when the bytes are not UTF-8.
 std::optional<CodePoint> decode(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   if (lead < 0x80U) return CodePoint{.value = lead, .length = 1};
@@ -40,8 +40,8 @@ std::optional<CodePoint> decode(std::string_view text) {
   return CodePoint{.value = value, .length = length};
 }
 
-/// Control characters, line and paragraph separators, the marks that reorder or hide text, and what
-/// is no character.
+/// True for control characters, line and paragraph separators, marks that reorder or hide text, and
+/// code points that are not characters.
 constexpr bool is_unsafe(std::uint32_t c) {
   return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
          (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
@@ -51,7 +51,7 @@ constexpr bool is_unsafe(std::uint32_t c) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// RFC 4180: quoted when it must be, quotes doubled.
+/// Quotes a cell by RFC 4180: only if necessary, with quotes doubled.
 std::string in_quotes(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string result = "\"";

@@ -10,7 +10,7 @@
 
 #include "analysis/render/text.hpp"
 
-/// Tables as plain text, and the pieces of Markdown reports. All text in them is escaped already.
+/// Tables as plain text, and elements of Markdown reports. All text in them is escaped already.
 namespace isoscale::analysis {
 
 enum class Align : std::uint8_t { left, right };
@@ -22,7 +22,7 @@ struct Column {
 
 struct Row {
   std::vector<std::string> cells;  ///< may be fewer than there are columns
-  std::string tail;                ///< stands behind the last cell, over the columns left free
+  std::string tail;                ///< follows the last cell, over the remaining columns
 };
 
 struct TitledTable {
@@ -31,23 +31,24 @@ struct TitledTable {
   std::vector<Row> rows;
 };
 
-/// Columns two blanks apart, indented by two; no blanks at the ends of lines.
+/// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
 [[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
 
-/// `length` of `full` cells drawn in eighths, with a mark behind cell number `full`: a bar beside
-/// its ideal. Longer bars go past the mark for at most `beyond` cells, then end in ">".
+/// Draws a bar of `length` cells in eighths of a cell, with a mark after cell number `full` for the
+/// ideal. Longer bars continue for at most `beyond` cells after the mark, then end in ">".
 [[nodiscard]] std::string bar_to_mark(double length, int full, int beyond);
 
 using MarkdownCells = std::vector<std::string>;
 
-/// `text`, escaped already, such that markdown shows it as it is.
+/// Returns escaped text in a form that Markdown shows unchanged.
 [[nodiscard]] std::string literal(std::string_view text);
 [[nodiscard]] std::string markdown_row(const MarkdownCells& cells);
-/// Heading and rule of a table whose columns are numbers but for those named in `left`.
+/// Returns heading and rule of a table; columns are right-aligned for numbers, except those listed
+/// in `left`.
 [[nodiscard]] std::string markdown_heading(const MarkdownCells& names,
                                            const std::vector<std::size_t>& left);
 [[nodiscard]] std::string markdown_list(const Facts& facts);
-/// Each with its title above.
+/// Returns each table below its title.
 [[nodiscard]] std::string markdown_tables(const std::vector<TitledTable>& tables);
 
 }  // namespace isoscale::analysis

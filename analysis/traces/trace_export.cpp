@@ -32,16 +32,16 @@ using results::PointData;
 using timeline::StepTrace;
 using units::Nanoseconds;
 
-/// How long the communication ops of a point's traces waited for the last of their partners.
+/// Tells how long the communication ops of a point's traces waited for their last partners.
 class TraceWaits {
  public:
   /// `point` has no outline_problem and outlives this object.
   explicit TraceWaits(const results::PointData& point);
 
-  /// The wait of op `op` of a trace of the point, never longer than its span; 0 where it waited no
-  /// longer than the clocks of the ranks may be apart. Absent for all but communication, where a
-  /// partner was not traced or a clock is not aligned, and in steps that do not count
-  /// (step_counts).
+  /// Returns the wait of op `op` in a trace of the point, never longer than its span; 0 where the
+  /// wait was no longer than the clocks of the ranks may be apart. Absent for ops that do not
+  /// communicate, where a partner was not traced or a clock is not aligned, and in steps that do
+  /// not count (step_counts).
   [[nodiscard]] std::optional<units::Nanoseconds> of(const timeline::StepTrace& trace,
                                                      std::uint32_t op) const;
 
@@ -51,7 +51,7 @@ class TraceWaits {
   std::map<const timeline::StepTrace*, const TracedStep*> step_of_;
 };
 
-/// The ranks that an op waits for, and `rank` itself.
+/// Returns the ranks that an op waits for, including `rank` itself.
 std::vector<int> partners_of(const results::PointData& point, int rank,
                              const program::OutlineOp& op) {
   if (op.kind != program::OpKind::exchange) return mesh::group_members(point.mesh, rank, op.axes);
@@ -95,7 +95,7 @@ std::string device_of(const results::RankFacts& facts) {
   return "";
 }
 
-/// "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)"
+/// Returns "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)".
 std::string process_name(const results::RunData& run, const PointData& point, int rank) {
   std::string text = fmt::format("{} {} on {} ({}): rank {}", point.workload, point.model,
                                  point.ranks, mesh::to_string(point.mesh), world_rank(point, rank));
@@ -105,8 +105,8 @@ std::string process_name(const results::RunData& run, const PointData& point, in
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
-/// "gemm layer 0 mb 1, 64 x 256 x 64": multiplications of a layer differ by their shapes. Files
-/// before schema 1.6 tell the work only: "gemm layer 0 mb 1, 25.2 MFLOP".
+/// Returns "gemm layer 0 mb 1, 64 x 256 x 64", since the multiplications of a layer differ by their
+/// shapes. Files before schema 1.6 only have the work: "gemm layer 0 mb 1, 25.2 MFLOP".
 std::string name_of(const OutlineOp& op) {
   const std::string name = program::label(op.kind, op.place);
   if (op.kind != program::OpKind::gemm || !(op.flop > 0)) return name;
@@ -143,10 +143,10 @@ struct MessageEnd {
   std::uint64_t id = 0;
 };
 
-/// The traces of one point, written out.
+/// Writes the traces of one point.
 class PointExport {
  public:
-  /// `launch` begins the names of its processes.
+  /// Begins the export of a point; the names of its processes begin with `launch`.
   PointExport(const results::RunData& run, std::string launch, const PointData& point,
               std::int64_t first_process, std::uint64_t first_flow, TraceWriter& writer)
       : run_(run),
@@ -172,7 +172,8 @@ class PointExport {
   }
 
   [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
-  /// Ranks whose traces are damaged, that have none, and whose clocks are not aligned.
+  /// These return the ranks with damaged traces, without traces, and with clocks that are not
+  /// aligned.
   [[nodiscard]] const std::set<int>& broken() const { return broken_; }
   [[nodiscard]] const std::set<int>& untraced() const { return untraced_; }
   [[nodiscard]] const std::set<int>& unaligned() const { return unaligned_; }
@@ -184,7 +185,7 @@ class PointExport {
     return first;
   }
 
-  /// Gives what is sound of each traced step, by rank, in order of time.
+  /// Returns the usable traces of each traced step, by rank, in order of time.
   std::vector<TraceOfRank> usable_steps() {
     std::vector<TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
@@ -226,7 +227,7 @@ class PointExport {
     }
   }
 
-  /// Arrows only where times of two ranks can be compared.
+  /// Returns the ends of arrows, only between ranks whose times can be compared.
   [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(const TraceOfRank& traces) {
     TraceOfRank comparable = traces;
     for (int rank = 0; rank < point_.ranks; ++rank) {
@@ -278,7 +279,8 @@ class PointExport {
                      .end = span.end - zero_,
                      .arguments = arguments_of(op, number, point_.mesh, waits_.of(trace, number))});
       for (; !ends.empty() && ends.front().op == number; ends = ends.subspan(1)) {
-        // A viewer looks for the interval around the time; its end is no longer inside.
+        // A viewer finds the interval that holds the time; an interval's end no longer belongs to
+        // it.
         const Nanoseconds last = std::max(span.start, span.end - Nanoseconds{1});
         const bool starts = ends.front().end == FlowEnd::start;
         writer_.write_flow(ends.front().end, ends.front().id, at,
@@ -303,7 +305,7 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// Notes what is missing of an exported point.
+/// Adds notes on what is missing from an exported point.
 void note(const PointExport& exported, const PointData& point, const std::string& name,
           std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {
@@ -320,7 +322,7 @@ void note(const PointExport& exported, const PointData& point, const std::string
 TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
   TraceWriter writer{out};
   TraceExport result;
-  std::int64_t next_process = 1;  // viewers take 0 for a process of their own
+  std::int64_t next_process = 1;  // viewers treat process 0 specially
   std::uint64_t next_flow = 1;
   for (const results::RunData& run : runs) {
     const std::string launch =

@@ -19,13 +19,13 @@
 /// document of Chromium's catapult project), which ui.perfetto.dev and chrome://tracing open.
 namespace isoscale::analysis {
 
-/// A row of the viewer: processes and their threads.
+/// A row of the viewer, given by process and thread.
 struct Track {
   std::int64_t process = 0;
   std::int64_t thread = 0;
 };
 
-/// Arguments stand beside an event in this order; values are JSON.
+/// Collects the arguments of an event in the order of the calls; values are JSON.
 class EventArguments {
  public:
   EventArguments& add(std::string_view key, std::string_view text);
@@ -47,19 +47,19 @@ struct TraceEvent {
   EventArguments arguments{};
 };
 
-/// Which end of an arrow between two events: it starts within the sender's and finishes within the
+/// The end of an arrow between two events: it starts within the sender's and finishes within the
 /// receiver's.
 enum class FlowEnd : std::uint8_t { start, finish };
 
-/// Writes one JSON object, event by event, as they come: nothing is kept.
+/// Writes one JSON object, event by event; it keeps none of them in memory.
 class TraceWriter {
  public:
-  /// `out` outlives this object. Begins the object.
+  /// Begins the object. `out` outlives this writer.
   explicit TraceWriter(std::ostream& out);
 
   void name_process(std::int64_t process, std::string_view name);
   void name_thread(const Track& track, std::string_view name);
-  /// An interval that ends before it starts is written as one of no length.
+  /// Writes an interval; one that ends before it starts gets length 0.
   void write(const TraceEvent& event);
   void write_flow(FlowEnd end, std::uint64_t id, const Track& track, units::Nanoseconds time);
   /// Ends the object.
@@ -76,24 +76,24 @@ class TraceWriter {
   std::uint64_t events_ = 0;
 };
 
-/// "12.345": nanoseconds as microseconds, exactly.
+/// Returns nanoseconds as microseconds, exactly: "12.345".
 [[nodiscard]] std::string microseconds(units::Nanoseconds time);
 
-/// The extent of what was written, and what was not.
+/// The number of events written, and what was left out.
 struct TraceExport {
   std::uint64_t events = 0;             ///< steps and ops
   std::vector<std::string> left_out{};  ///< a sentence each
 };
 
 /// Writes all traces of `runs` to `out` in Chrome's trace-event format. A process is a rank of a
-/// point, named with its launch (from 1) where `runs` are several, a thread a stream of it, beside
-/// one for whole steps; an event is an op, an arrow leads from the begin of each message's send to
-/// the end of its receive. The times of a point begin with its first traced step and are those of
-/// its rank 0's clock. Writes what it can.
+/// point; with several runs its name begins with the launch (from 1). A thread is a stream of the
+/// rank; one more thread has the whole steps. An event is an op, and an arrow leads from the start
+/// of each message's send to the end of its receive. The times of a point begin with its first
+/// traced step and are those of its rank 0's clock. Traces that cannot be used are left out.
 [[nodiscard]] TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out);
 
-/// The same to a file, which is complete whenever it is there. Throws base::UsageError when it
-/// exists and may not be replaced, or cannot be made; base::Error when writing fails.
+/// Writes the traces to a file, which only appears once it is complete. Throws base::UsageError
+/// when it exists and may not be replaced, or cannot be made; base::Error when writing fails.
 [[nodiscard]] TraceExport write_trace_file(std::span<const results::RunData> runs,
                                            const std::filesystem::path& path,
                                            config::IfExists if_exists);

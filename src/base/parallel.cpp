@@ -16,7 +16,7 @@
 namespace isoscale::base {
 namespace {
 
-/// Calls take() on `threads` threads, this one among them.
+/// Calls take() on `threads` threads, including this one.
 template <class Take>
 void on_threads(std::size_t threads, const Take& take) {
   std::vector<std::jthread> others;
@@ -30,14 +30,14 @@ void rethrow_first(const std::vector<std::exception_ptr>& thrown) {
   }
 }
 
-/// Who is at which item.
+/// Hands out items to threads in order.
 class Turns {
  public:
   Turns(std::size_t items, std::size_t ahead,
         const std::function<bool(std::size_t, std::size_t)>& begins)
       : ahead_(ahead), begins_(begins), has_ended_(items) {}
 
-  /// The item to begin; none when no more are.
+  /// Returns the next item to begin; absent if no more should begin.
   std::optional<std::size_t> next() {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [&] { return is_over() || ended_ + ahead_ > next_; });
@@ -54,7 +54,7 @@ class Turns {
     while (ended_ < has_ended_.size() && has_ended_[ended_]) ++ended_;
     changed_.notify_all();
   }
-  [[nodiscard]] std::size_t begun() const { return next_; }  ///< once all threads are through
+  [[nodiscard]] std::size_t begun() const { return next_; }  ///< once all threads have finished
 
  private:
   [[nodiscard]] bool is_over() const { return denied_ || next_ == has_ended_.size(); }
@@ -64,7 +64,7 @@ class Turns {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> has_ended_;
-  std::size_t next_ = 0, ended_ = 0;  ///< all before `ended_` have
+  std::size_t next_ = 0, ended_ = 0;  ///< items before `ended_` have all ended
   bool denied_ = false;
 };
 
@@ -77,7 +77,7 @@ void parallel_for(std::size_t items, const std::function<void(std::size_t)>& wor
     for (std::size_t item = next++; item < items; item = next++) {
       try {
         work(item);
-      } catch (...) {  // carried to the caller
+      } catch (...) {  // rethrown to the caller
         thrown[item] = std::current_exception();
       }
     }
@@ -95,7 +95,7 @@ std::size_t parallel_in_order(std::size_t items, std::size_t ahead,
     while (const std::optional<std::size_t> item = turns.next()) {
       try {
         work(*item);
-      } catch (...) {  // carried to the caller
+      } catch (...) {  // rethrown to the caller
         thrown[*item] = std::current_exception();
       }
       turns.end(*item, thrown[*item] != nullptr);

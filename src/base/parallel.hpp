@@ -7,16 +7,16 @@
 
 namespace isoscale::base {
 
-/// Calls work(item) for the items 0 to items - 1, on as many threads as there are usable cores; in
-/// no particular order. `work` may be called at once for different items. When calls throw, what
-/// the one of the lowest item threw is thrown here, after all have ended.
+/// Calls work(item) for the items 0 to items - 1 in no particular order, on as many threads as
+/// there are usable cores. `work` may run for different items at the same time. If calls throw, the
+/// exception of the lowest item is rethrown here after all have ended.
 void parallel_for(std::size_t items, const std::function<void(std::size_t)>& work);
 
-/// The same as far as it is worth while: items are begun in their order, each once `begins(item,
-/// ended)` has said so, which may look at what came of the items 0 to ended - 1 and must not throw.
-/// The first that it denies ends all. When an item is asked for, all but the `ahead` - 1 before it
-/// have ended, and only those count: what is begun does not depend on the number of threads.
-/// Returns how many were.
+/// Calls work(item) for items in order, as long as `begins(item, ended)` returns true. `begins` may
+/// read the results of the items 0 to `ended` - 1, and must not throw. The first item that it
+/// refuses ends the loop. It is asked about an item once all items before the previous `ahead` - 1
+/// have ended, and only these count as ended, so that the items begun do not depend on the number
+/// of threads. Returns the number of items begun.
 std::size_t parallel_in_order(
     std::size_t items, std::size_t ahead,
     const std::function<bool(std::size_t item, std::size_t ended)>& begins,
