@@ -111,7 +111,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
     sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
     const auto alone = curve == nullptr
-                           ? std::optional<TimePrediction>{}
+                           ? std::optional<calibration::TimePrediction>{}
                            : calibration::predict(*curve, static_cast<double>(op.bytes));
     const auto [members, added] = known.try_emplace(op.axes);
     if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));

@@ -10,6 +10,7 @@
 #include "analysis/render/inference.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/render_json.hpp"
+#include "calibration/calibration.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {

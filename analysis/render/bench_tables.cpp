@@ -18,6 +18,7 @@
 #include "analysis/render/inference.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
+#include "calibration/calibration.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

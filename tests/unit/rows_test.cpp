@@ -8,6 +8,7 @@
 #include "analysis/microbench/bench.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "bench_samples.hpp"
+#include "calibration/calibration.hpp"
 
 namespace isoscale::analysis {
 namespace {
