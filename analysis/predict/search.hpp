@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
-#include "mesh/request.hpp"
+#include "mesh/mesh.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"

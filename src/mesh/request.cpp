@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "mesh/request.hpp"
+#include "mesh/mesh.hpp"
 
 #include <fmt/format.h>
 

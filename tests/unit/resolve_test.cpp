@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "mesh/request.hpp"
+#include "mesh/mesh.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/api/bench.hpp"
 #include "workloads/api/model.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/request.hpp"
+#include "mesh/mesh.hpp"
 #include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 

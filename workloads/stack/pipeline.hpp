@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "mesh/request.hpp"
+#include "mesh/mesh.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {
