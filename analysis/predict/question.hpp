@@ -15,7 +15,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
 #include "config/command_line.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "results/run_data.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"

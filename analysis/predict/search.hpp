@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"

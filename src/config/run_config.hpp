@@ -12,6 +12,7 @@
 
 #include "config/injection.hpp"
 #include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 

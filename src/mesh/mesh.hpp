@@ -4,16 +4,11 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/error.hpp"
 
 /// Converts between ranks and coordinates on the mesh of parallel axes; pure arithmetic.
 namespace isoscale::mesh {
@@ -120,56 +115,5 @@ enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
 /// Names the reach of all axes that have more than one rank: "tp intra-node, dp inter-node"; "" if
 /// no axis has.
 [[nodiscard]] std::string reach_text(const Shape& shape, std::span<const int> node_of_rank);
-
-/// The axes that a user named, "dp=2,tp=2"; an axis that is not named is absent.
-using Request = std::map<Axis, int>;
-
-/// Returns "dp=2,tp=2", which parse_request() reads back.
-[[nodiscard]] std::string to_text(const Request& request);
-/// Reads "dp=2,tp=2". Throws base::UsageError for an unknown axis, a repeated one, or a number
-/// below 1.
-[[nodiscard]] Request parse_request(std::string_view text);
-
-/// A limit that a model sets: the extent of `axis` must divide `number` ("heads", 12).
-struct Constraint {
-  Axis axis;
-  int number;
-  std::string what;
-};
-
-/// Refuses a mesh and holds the nearest one that works, if there is one.
-class MeshError : public base::UsageError {
- public:
-  /// `advice` tells the user what to do about `why`.
-  MeshError(const std::string& why, const std::string& advice, const std::optional<Shape>& nearest)
-      : base::UsageError(why + "; " + advice), why_(why), nearest_(nearest) {}
-  [[nodiscard]] const std::string& why() const { return why_; }
-  [[nodiscard]] const std::optional<Shape>& nearest() const { return nearest_; }
-
- private:
-  std::string why_;
-  std::optional<Shape> nearest_;
-};
-
-/// Returns a mesh in the form that --mesh takes: "dp=2,tp=2", or "dp=1" for one rank.
-[[nodiscard]] std::string to_text(const Shape& shape);
-
-/// Restricts meshes further than the limits do.
-struct Allowed {
-  AxisSet axes = every_axis;                    ///< the others stay 1
-  std::function<bool(const Shape&)> accepts{};  ///< tests a suggested mesh; null: any is accepted
-};
-
-/// Completes the request for `ranks` ranks: a dp that is not named takes the ranks that are left,
-/// other axes that are not named are 1. Throws MeshError when the product is not `ranks`, an axis
-/// is not allowed or an extent does not divide its number; the message gives the numbers and the
-/// nearest mesh that works (fewest axes changed, then smallest total change in log2 of the
-/// extents).
-[[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
-                            const Allowed& allowed = {});
-
-/// Returns the first limit that `shape` breaks, as a sentence; nullopt if it keeps them all.
-[[nodiscard]] std::optional<std::string> violation(const Shape& shape,
-                                                   std::span<const Constraint> limits);
 
 }  // namespace isoscale::mesh

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "page_run_steps.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/bench_samples.hpp"

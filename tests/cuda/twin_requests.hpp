@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "executor/host/host.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of

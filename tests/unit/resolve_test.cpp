@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

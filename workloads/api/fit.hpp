@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
 /// A workload on a number of ranks: its mesh and its batch, or a refusal that says what would fit.

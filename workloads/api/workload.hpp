@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/api/bench.hpp"
 #include "workloads/api/model.hpp"

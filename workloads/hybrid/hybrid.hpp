@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {

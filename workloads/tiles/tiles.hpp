@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/api/workload.hpp"
