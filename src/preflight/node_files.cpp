@@ -165,8 +165,7 @@ std::string read_now(const Descriptor& file) {
   for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
     const ssize_t got = ::read(file.get(), message.data(), message.size());
     if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
-    const bool overwritten =
-        got < 0 && (errno == EPIPE || errno == EINTR);  // the next message can be read
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // read the next one
     if (got <= 0 && !overwritten) break;
   }
   return text;
