@@ -19,10 +19,10 @@
 namespace isoscale::workloads {
 
 struct CollectiveAlgorithm {
-  std::string_view name;       ///< as options and rows have it
-  std::string_view nccl_name;  ///< as NCCL_ALGO has it
-  std::uint16_t kinds;         ///< bit k: it does program::CollectiveKind k
-  bool every_protocol;         ///< else `simple` alone
+  std::string_view name;       ///< in options and rows
+  std::string_view nccl_name;  ///< in NCCL_ALGO
+  std::uint16_t kinds;         ///< bit k: it exists for program::CollectiveKind k
+  bool every_protocol;         ///< else only `simple`
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {
     return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;
@@ -59,13 +59,13 @@ inline constexpr std::array<CollectiveAlgorithm, 7> collective_algorithms{{
 }};
 
 struct CollectiveProtocol {
-  std::string_view name;       ///< as options and rows have it
-  std::string_view nccl_name;  ///< as NCCL_PROTO has it
+  std::string_view name;       ///< in options and rows
+  std::string_view nccl_name;  ///< in NCCL_PROTO
 };
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
 
-/// Null for a name that is none.
+/// Returns nullptr if no algorithm or protocol has this name.
 [[nodiscard]] constexpr const CollectiveAlgorithm* find_collective_algorithm(
     std::string_view name) {
   for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
@@ -81,7 +81,7 @@ inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
   return nullptr;
 }
 
-/// True if the two go together.
+/// True if the algorithm exists with the protocol.
 [[nodiscard]] constexpr bool has_protocol(const CollectiveAlgorithm& algorithm,
                                           std::string_view protocol) {
   return algorithm.every_protocol || protocol == "simple";
