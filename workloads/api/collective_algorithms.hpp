@@ -9,10 +9,9 @@
 
 #include "program/op.hpp"
 
-/// These tables say which of NCCL's algorithms and protocols exist for which collective. Pure data:
-/// a plan is made of it where there is no NCCL. Whether a machine has what an algorithm needs
-/// (NVLink SHARP, a CollNet network, several nodes) only NCCL can tell, when a communicator is
-/// used.
+/// These tables say which of NCCL's algorithms and protocols exist for which collective. They are
+/// pure data, so that a plan can be made without NCCL. Only NCCL can tell, when a communicator is
+/// used, if a machine has what an algorithm needs (NVLink SHARP, a CollNet network, several nodes).
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
 /// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.

@@ -80,9 +80,9 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// as in training (stack::LayerWriter), but that attention reads keys and values from the cache,
-/// where the pass has put its own first. Without softmax or mask: every token of a pass attends to
-/// the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
+/// as in training (stack::LayerWriter), except that attention reads keys and values from the cache,
+/// after the pass has put its own there. There is no softmax or mask: every token of a pass attends
+/// to the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
 /// sums are all-reduced, twice a layer.
 class Layers {
  public:
@@ -133,17 +133,17 @@ struct Room {
 };
 
 /// Writes what one rank of one replica plays: a tp x pp mesh that answers a batch of samples,
-/// beside dp others. Weights, cache and inputs are one buffer table, filled in setup; prefill and
-/// decode write into whichever section the builder stands in, as often as wanted, for any sizes
-/// within the room. Each leaves the cache as the model has it: a decode may follow a prefill in one
-/// section.
+/// beside other replicas along dp. Weights, cache and inputs are one buffer table, filled in setup;
+/// prefill and decode write into the builder's current section, any number of times, for any sizes
+/// within the room. After each of them the cache holds what the model would: a decode may follow a
+/// prefill in one section.
 ///
 /// Stages work on groups_of(batch, pp) groups of samples at once. Prefill ends when the first stage
 /// has the last group's first tokens; a group's next token begins when the first stage has the one
-/// before. A token travels as one element for each sample, taken from the last stage's answer; what
-/// the first stage goes on with is the embedding of a token drawn from the seed.
+/// before. A token is sent as one element for each sample, taken from the last stage's answer; the
+/// first stage continues with the embedding of a token drawn from the seed.
 ///
-/// The request's model, mesh, precision, seed, keep and, of its options, vocabulary count.
+/// Only the request's model, mesh, precision, seed, keep and its option vocabulary matter.
 class Replica {
  public:
   /// `builder` must be in the setup section. Allocates the buffers and fills them.
