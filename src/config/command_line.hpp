@@ -58,7 +58,7 @@ struct PredictCommand {
   std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< as it was named: a name or a file; "" = not
-  std::string network{};  ///< whose numbers between nodes to take: a sheet or a run; "" = its own
+  std::string network{};                  ///< sheet or run with the network's numbers; "" = its own
   std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
   std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; of a sheet strong
   mesh::Request mesh;  ///< axes named; empty = as the run has it, or the natural mesh
@@ -78,7 +78,7 @@ struct ListCommand {
   enum class File : std::uint8_t { model, system, suite };
   What what = What::workloads;
   std::string workload{};   ///< for options
-  File file = File::model;  ///< whose keys to list
+  File file = File::model;  ///< its keys are listed
 };
 
 [[nodiscard]] std::string_view name(ListCommand::What what);

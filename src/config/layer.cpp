@@ -133,7 +133,7 @@ const RunOption* find_by_key(std::string_view key) {
   return nullptr;
 }
 
-/// Throws for an unknown key. `names` are the keys that may stand here beside options.
+/// Throws for an unknown key. `names` are the keys that are allowed here beside options.
 [[noreturn]] void refuse_key(const toml::key& key, std::string_view origin, Scope scope,
                              std::vector<std::string> names) {
   for (const RunOption& option : run_options()) {

@@ -127,7 +127,7 @@ PciFacts pci_facts(const fs::path& function) {
   facts.width = lanes_in(function / "current_link_width");
   facts.width_max = lanes_in(function / "max_link_width");
   const std::optional<double> node = number_in(function / "numa_node");
-  if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: not told
+  if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: unknown
   facts.path = path_of(function);
   return facts;
 }

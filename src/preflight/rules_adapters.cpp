@@ -221,7 +221,7 @@ PortsByName ports_by_name(std::span<const JobPort> ports) {
   return by_name;
 }
 
-/// True if the job needs a port that does not work: NCCL was told to use it, or it works on most
+/// True if the job needs a port that does not work: NCCL_IB_HCA names it, or it works on most
 /// other nodes, or, if there are no others, it is the nearest to a GPU.
 bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   if (one.naming == Naming::named) return true;

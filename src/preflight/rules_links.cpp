@@ -174,7 +174,7 @@ Results judge_domain(const JobFacts& job) {
   Findings findings;
   const std::vector<JobGpu> gpus = job_gpus(job);
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
-  std::set<std::string> models;                          // that have a domain
+  std::set<std::string> models;                          // models with a domain
   for (const JobGpu& one : gpus) {
     if (!one.gpu->fabric_state && !one.gpu->fabric) {
       findings.miss();

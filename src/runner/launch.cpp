@@ -105,8 +105,8 @@ Outcome Launch::measure_points() {
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-/// Locks the run file. While the lock is held, nobody ends the process or records an abort of the
-/// point under way.
+/// Locks the run file. While the lock is held, no thread ends the process or records an abort of
+/// the point under way.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   Supervisor* const supervisor = setting_.services.supervisor;
   return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}

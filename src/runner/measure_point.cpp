@@ -35,7 +35,7 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-constexpr std::size_t most_soak_findings = 1000;  // that a run file keeps
+constexpr std::size_t most_soak_findings = 1000;  // the most that a run file keeps
 
 void fail(PointData& data, std::string reason) {
   data.status = PointStatus::failed;

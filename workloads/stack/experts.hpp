@@ -29,7 +29,7 @@ struct Routing {
   std::uint64_t capacity = 0;
   std::uint64_t sequence = 0;  ///< positions of a sample
   double exponent = 0;  ///< of Zipf's law: the r-th expert of a layer is drawn as 1/r^exponent; 0 =
-                        ///< dealt out evenly
+                        ///< distributed evenly
   std::uint64_t seed = 0;
 
   [[nodiscard]] bool has_experts() const { return experts > 0; }

@@ -23,7 +23,7 @@ enum class TpOutput : std::uint8_t {
 /// 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< what is large and costs little: scores, softmax, the result of the activation
+  selective,  ///< the large and cheap ones: scores, softmax, the result of the activation
   full,       ///< all but the input of each layer
 };
 

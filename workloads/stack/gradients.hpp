@@ -51,9 +51,9 @@ class BucketReduction {
   program::Builder& builder_;
   program::DType type_, travel_type_;
   mesh::Shape mesh_;
-  double scale_ = 1;  ///< of what travels in a narrow type, a power of two
+  double scale_ = 1;  ///< of data sent in a narrow type, a power of two
   TopK top_k_{};
-  program::BufferId unsent_ = program::no_buffer;  ///< with compression
+  program::BufferId unsent_ = program::no_buffer;  ///< only with compression
 };
 
 /// The slice that the weight gradient of a microbatch is written to: gradient = product + beta *

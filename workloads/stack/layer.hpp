@@ -31,10 +31,10 @@ struct LayerState {
 /// Says what a forward pass keeps for backward; it releases the rest once it is used.
 struct Saved {
   bool states;         ///< QKV, norms' inverses, what norms and activations read; cast operands
-  bool linear_inputs;  ///< what linear layers read, as they read it
+  bool linear_inputs;  ///< the inputs of linear layers, in the form they read
   bool scores;
-  bool inner;       ///< what the down GEMM reads, as it reads it
-  bool inner_copy;  ///< the same, cast
+  bool inner;       ///< the input of the down GEMM, in the form it reads
+  bool inner_copy;  ///< the cast copy of `inner`
 };
 
 /// Says whether the input gradient comes before or after the QKV weight gradient. It comes first so
@@ -164,7 +164,7 @@ class LayerWriter {
   /// Computes d_in (this rank's columns) of the second GEMM of a pair.
   [[nodiscard]] program::BufferId second_input_gradient(const Linear& linear,
                                                         const LinearWriter::Operand& d_out);
-  /// The first GEMM of a pair and what it read.
+  /// The first GEMM of a pair and its input.
   struct First {
     int layer = 0, microbatch = 0;
     Linear linear{};

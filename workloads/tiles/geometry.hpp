@@ -8,7 +8,7 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 
-/// Convolutions of images that are cut into tiles: rows of tiles lie along cp, columns along tp.
+/// Convolutions of images that are cut into tiles: rows of tiles are along cp, columns along tp.
 namespace isoscale::workloads::tiles {
 
 /// Pixels of an image.

@@ -61,7 +61,7 @@ struct Record {
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
   units::Nanoseconds begin, end;  ///< of the first and the last step, this rank's clock
-  std::string warm_up_rule;       ///< what ended warm-up
+  std::string warm_up_rule;       ///< the rule that ended warm-up
   std::string stopped_because;    ///< "precision" or "max-time"
   results::Looks looks;
   std::vector<timeline::StepTrace> traces;  ///< kept traced steps, this rank's clock, rank unset

@@ -80,7 +80,7 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0, high = sums.size();  // the first `low` are alike, the first `high` are not
+  std::size_t low = 0, high = sums.size();  // the first `low` are equal, the first `high` are not
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;

@@ -23,7 +23,7 @@ namespace isoscale::runner {
 /// The outcome of a check.
 struct Verdict {
   bool ok = false;
-  std::string detail;  ///< what was compared and how close it came, or what went wrong where
+  std::string detail;  ///< the comparison and its result, or the error and its place
   /// The largest Difference::relative of all ranks, if a twin was compared.
   std::optional<double> difference{};
   /// The reason why the executor cannot play the programs, if that is why `ok` is false; the same

@@ -17,7 +17,7 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // that the budget should hold
+constexpr double plays_wanted = 20;  // the budget should hold this many
 constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;   // for a 99th percentile
 constexpr double most_traced = 0.3;         // of the budget, at most

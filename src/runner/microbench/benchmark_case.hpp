@@ -62,7 +62,7 @@ enum class Streams : std::uint8_t { joined, apart };
 
 /// A case as this rank plays it.
 struct CasePlay {
-  executor::Session& session;  ///< whose setup has been played
+  executor::Session& session;  ///< its setup has been played
   const workloads::Case& one;
   const program::Program& section;  ///< the one that is timed
   Streams streams = Streams::joined;
@@ -80,7 +80,7 @@ struct CasePlay {
 /// The outcome of a comparison on this rank.
 struct Comparison {
   std::uint64_t compared = 0, wrong = 0;  ///< elements
-  std::string first;                      ///< where the first wrong one is; "" when none is
+  std::string first;                      ///< the first wrong element; "" if none is
 };
 
 /// Compares memory with the results that a case must have, bit for bit.

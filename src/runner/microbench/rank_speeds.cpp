@@ -23,7 +23,7 @@ namespace isoscale::runner {
 namespace {
 
 constexpr units::Seconds stretch{0.2};  ///< of one play, about
-constexpr int sniff_plays = 3;          ///< of which the fastest counts: what disturbs only slows
+constexpr int sniff_plays = 3;          ///< the fastest counts: disturbances only slow a play
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer does not come
 

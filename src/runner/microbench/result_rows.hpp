@@ -58,7 +58,7 @@ void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> repo
 [[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 
 /// Classifies the links between ranks, from the facts of all ranks of a launch, by world rank.
-/// Links of one class are alike, and are compared with each other.
+/// Links of one class are compared with each other.
 class LinkClasses {
  public:
   explicit LinkClasses(std::span<const results::RankFacts> facts);

@@ -24,7 +24,7 @@ struct PointContext {
   const comm::Communicator& world;
   executor::Executor& executor;
   Effort effort;
-  Progress& progress;  ///< speaks on world rank 0 only
+  Progress& progress;  ///< prints on world rank 0 only
   /// By world rank, on world rank 0. If it is empty, links get no class.
   std::span<const results::RankFacts> rank_facts{};
 };

@@ -138,7 +138,7 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
                     config::FillIdle fill, const Site& site) {
   struct Need {
     units::Bytes bytes{0};  ///< from one pool
-    int ranks = 0;          ///< that play there
+    int ranks = 0;          ///< ranks that play there
   };
   std::map<int, Need> of_node;
   const std::vector<RankRole> roles = rank_roles(point.world_ranks, fill, site.node_of_rank);

@@ -29,7 +29,7 @@ constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
 /// The half-width of a normal distribution's interval of the median, for one sample and spread 1,
 /// at the 99.5% that several looks demand.
 constexpr double units_of_median = 2.81 * 1.2533;
-constexpr std::size_t most_steps = 100'000;  // that loop_time() simulates
+constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
 
 /// The rates that devices of one kind reach on the work of the workloads.
 struct Rates {

@@ -32,8 +32,8 @@ struct PointTime {
   /// The loop that the fewest steps (or the fewest plays of all cases) need, the loop that is
   /// expected, and the loop that is asked for. Each is at least as long as the one before.
   units::Seconds least{}, likely{}, most{};
-  /// The loop times this factor is the loop with what grows in proportion to it: the traced plays
-  /// of a micro-benchmark's cases.
+  /// The loop times this factor is the loop with the part that grows in proportion: the traced
+  /// plays of a micro-benchmark's cases.
   double stretch = 1;
 
   bool operator==(const PointTime&) const = default;

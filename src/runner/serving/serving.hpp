@@ -66,7 +66,7 @@ struct ReplicaPart {
   int ranks = 1;                      ///< of the replica
   std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending; see workloads::serve::sizes_of
   std::uint64_t output = 1;           ///< tokens of an answer, at most
-  Activity* activity = nullptr;       ///< notes that it is idle while nobody asks; may be null
+  Activity* activity = nullptr;       ///< notes idle times without requests; may be null
 };
 
 /// Runs a leader until the dispatcher (rank 0 of the point) says that all requests are answered.

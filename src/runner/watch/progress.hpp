@@ -117,7 +117,7 @@ class Progress {
   Activity* activity_ = nullptr;
   int points_;
   std::map<int, units::Seconds> planned_;  ///< of the points that have not ended
-  units::Seconds planned_done_{};          ///< of those that have
+  units::Seconds planned_done_{};          ///< of the points that have ended
   units::Seconds done_{};                  ///< how long these took
   int index_ = 0;                          ///< of the point under way
   std::string what_;

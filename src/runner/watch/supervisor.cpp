@@ -108,7 +108,7 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  std::signal(wake_up(), SIG_IGN);  // nobody needs waking up from now on
+  std::signal(wake_up(), SIG_IGN);  // no thread needs waking up from now on
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

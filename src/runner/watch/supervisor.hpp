@@ -104,7 +104,7 @@ class Supervisor {
   /// Sets the function that rank 0 calls before the job ends early; it writes the reason into the
   /// run file.
   void set_abort_handler(std::function<void(const std::string& why)> abort_handler);
-  /// The mutex is held while the run file changes, so that nobody ends the process meanwhile.
+  /// The mutex is held while the run file changes, so that the process is not ended meanwhile.
   [[nodiscard]] std::timed_mutex& file_mutex() { return file_mutex_; }
   /// True once work was given up: threads may then be stuck in MPI, which cannot be finalised.
   [[nodiscard]] bool gave_up() const { return gave_up_; }
