@@ -95,7 +95,7 @@ struct Workload {
   /// The hooks of a workload with rows instead of steps. Its work_per_step is null, and so are
   /// build, twin and reference unless its twin verifies it. A micro-benchmark has no limits.
   BenchHooks bench{};
-  /// How a workload with steps uses the model.
+  /// The use of the model by a workload with steps.
   ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }

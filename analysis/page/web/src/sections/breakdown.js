@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What ranks did in a traced step, by rank count, and in which places of the step they did it.
+// Shows what ranks did in a traced step, by rank count, and in which places of the step.
 import { largest } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText, unsound } from "../data.js";

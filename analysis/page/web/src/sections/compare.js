@@ -112,7 +112,7 @@ function verdictSection(compare, names) {
   };
 }
 
-/** How a chart of a curve shows a point: its value and interval. */
+/** Views in which a chart of a curve shows a point: its value and interval. */
 const views = {
   efficiency: {
     title: "Efficiency", text: (value) => percent(value),

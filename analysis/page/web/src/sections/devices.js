@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What devices did during the loop: clocks, power, temperature, and the times when clocks were
+// Shows devices during the loop: clocks, power, temperature, and the times when clocks were
 // limited.
 import { ownOf } from "../data.js";
 import { el } from "../dom.js";
@@ -18,7 +18,7 @@ const reasons = [
 
 const reasonNames = (bits) => reasons.filter(([bit]) => (bits & bit) !== 0).map(([, name]) => name);
 
-/** How quantities are shown; others are shown by their unit. */
+/** The titles of quantities; the others are shown by their names. */
 const titles = {
   sm_clock: "SM clock", memory_clock: "Memory clock", clock: "CPU clock", clock_min: "Lowest CPU clock", power: "Power",
   temperature: "Temperature", utilisation: "Utilisation", energy: "Energy",

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// How far sides differ, point by point, and which causes make up the difference.
+// Shows how far sides differ, point by point, and which causes make up the difference.
 import { partOfCause } from "../causes.js";
 import { fixed, missing, percent, rankCount, seconds } from "../format.js";
 import { intervals } from "./intervals.js";
@@ -143,7 +143,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** What the bars show for each choice: parts by cause. */
+/** The parts by cause that the bars show for each choice. */
 const ways = {
   "efficiency, points": { parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })), text: (value) => `${fixed(value, 1)} points`, axis: (value) => fixed(value, 0) },
   "step time": {

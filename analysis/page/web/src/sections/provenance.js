@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// On what machine, by what command and with what software each launch was made: enough to repeat
-// it.
+// Shows the machine, command and software of each launch: enough to repeat it.
 import { data, ownOf } from "../data.js";
 import { copyText, el } from "../dom.js";
 import { counted, missing, si } from "../format.js";

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What a reader must know before believing a number, most severe first.
+// Warns of what a reader must know before believing a number, most severe first.
 import { data, unsound } from "../data.js";
 import { counted, rankCount } from "../format.js";
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// From the ideal step to the measured one: the time that each cause added.
+// Shows the time that each cause added, from the ideal step to the measured one.
 import { explains, lossesOf, meaning, partOfCause, tracing } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText } from "../data.js";
