@@ -23,7 +23,7 @@
 namespace isoscale {
 namespace {
 
-/// The launches of each side, each once.
+/// Reads the launches of each side, each once.
 std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command) {
   std::vector<analysis::RunFiles> sides;
   for (const auto& files : command.sides) {
@@ -63,7 +63,7 @@ std::string render(const analysis::Comparison& comparison, config::CompareFormat
   return analysis::render_text(comparison);
 }
 
-/// Each difference on a line of its own.
+/// Returns the differences, each on a line of its own.
 std::string refusal(const analysis::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
@@ -74,7 +74,7 @@ std::string refusal(const analysis::Comparison& comparison) {
 
 base::ExitCode compare_command(const config::CompareCommand& command) {
   if (!command.html.empty()) analysis::require_page();
-  // 1. Read, and look at each launch.
+  // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
   using OfWrong = analysis::ReportOptions::OfWrong;
   analysis::ReportOptions of_launch;
@@ -97,7 +97,8 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
     }
   }
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
-  // 3. Say it: refusals in every form that programs read, and always on standard error.
+  // 3. Print the result. Refusals appear in every form that programs read, and always on standard
+  // error.
   if (!command.html.empty()) {
     analysis::write_compare_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));

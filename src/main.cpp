@@ -57,12 +57,12 @@ struct Execute {
 
 int run(int argc, char** argv) {
   try {
-    // 1. Read what is asked for.  2. Do it.
+    // 1. Read the command line.  2. Execute the command.
     const config::Command command = config::parse_command_line(argc, argv);
     return static_cast<int>(std::visit(Execute{argc, argv}, command));
   } catch (const base::UsageError& error) {
-    // Every rank finds the same mistake before MPI has started; the launcher's first
-    // speaks.
+    // Every rank finds the same mistake before MPI has started; only the launcher's first process
+    // prints it.
     const std::string_view name = argc > 1 ? argv[1] : "";
     const bool many = name == "run" || name == "check";
     if (!many || machine::speaks_for_launch(machine::process_environment())) {

@@ -20,8 +20,8 @@
 namespace isoscale {
 namespace {
 
-/// A source is a data sheet by its name or its ending; what is neither that nor a file is taken for
-/// a name too, so that the refusal lists the names there are.
+/// True if a source is a data sheet, by its name or its ending. A source that is neither a sheet
+/// nor a file is taken for a name, too, so that the refusal lists the known names.
 bool is_sheet(const std::filesystem::path& source) {
   if (source.extension() == ".toml" || analysis::is_system(source.string())) return true;
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
@@ -72,7 +72,8 @@ std::string render(const analysis::Prediction& prediction, config::PredictFormat
 base::ExitCode predict_command(const config::PredictCommand& command) {
   if (!command.html.empty()) analysis::require_page();
   const analysis::Prediction prediction = predicted(command);
-  // In text they stand in the report; programs that read the others need not look for them.
+  // The text format has the warnings in the report; programs that read the other formats need not
+  // look for them.
   if (command.format != config::PredictFormat::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }

@@ -50,7 +50,7 @@ std::string render(const analysis::Report& report, const config::ReportCommand& 
   return analysis::render_sections(report, analysis::Sections::parse(*command.detail));
 }
 
-/// "a.h5", "launch 1 (a.h5), launch 2 (b.h5)"; of very many only how many.
+/// Returns "a.h5" or "launch 1 (a.h5), launch 2 (b.h5)"; if there are many, only their number.
 std::string launches_text(std::span<const std::string> files) {
   constexpr std::size_t most_listed = 8;
   if (files.size() == 1) return files.front();
@@ -62,7 +62,7 @@ std::string launches_text(std::span<const std::string> files) {
   return text;
 }
 
-/// Says on standard error what was written: standard output is the report's.
+/// Writes the traces, and reports that on standard error, since standard output has the report.
 void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
   const analysis::TraceExport result =
       analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
@@ -71,7 +71,7 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
                          command.trace.string(), result.events, launches_text(launches.files)));
 }
 
-/// The page and the traces are two files.
+/// Refuses one file for both the page and the traces.
 void require_two_files(const config::ReportCommand& command) {
   if (command.html.empty() || command.trace.empty()) return;
   const auto place = [](const std::filesystem::path& path) {
@@ -93,7 +93,8 @@ std::string no_such_point(int baseline) {
                      base::counted(baseline, "rank"));
 }
 
-/// The refusal for files that are only listed, where the rank counts of each are not kept.
+/// Refuses a baseline that no listed file has. For files that are only listed, the rank counts of
+/// each are not kept, so the message cannot name any.
 void require_baseline(const config::ReportCommand& command, const analysis::Index& index) {
   const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
   const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {
@@ -102,7 +103,7 @@ void require_baseline(const config::ReportCommand& command, const analysis::Inde
   if (command.baseline && !found) throw base::UsageError(no_such_point(*command.baseline));
 }
 
-/// Refuses a baseline that was asked for and that no curve has.
+/// Refuses a baseline that the user asked for and no curve has.
 void require_baseline(const config::ReportCommand& command, const analysis::Report& report) {
   if (!command.whole_node && !command.baseline) return;
   const bool found =
@@ -130,10 +131,11 @@ void require_baseline(const config::ReportCommand& command, const analysis::Repo
       (ranks.empty() ? std::string{} : fmt::format("; name one of {}", fmt::join(ranks, ", "))));
 }
 
-/// Past this many files nobody could read the curves of each, nor hold all runs in memory.
+/// The number of files beyond which nobody could read the curves of each, and memory could not hold
+/// all runs.
 constexpr std::size_t most_joined = 32;
 
-/// Warns of files that cannot be read; refuses when none can.
+/// Warns of files that cannot be read; throws if none can.
 void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
   for (const analysis::Unreadable& file : unreadable) {
@@ -172,15 +174,15 @@ analysis::IndexAnswer index_file(const std::filesystem::path& file,
   }
 }
 
-/// Below this many files a process costs more than it saves.
+/// With fewer files, a process costs more than it saves.
 constexpr std::size_t fewest_per_process = 16;
-/// More would only wait for the same disks.
+/// More processes would only wait for the same disks.
 constexpr std::size_t most_processes = 8;
 
 /// Returns, for each file in the order given, its line of an index or why it cannot be read. Runs
-/// are read, summarised and freed one by one; many files are shared out to several processes (at
-/// most 8, and no more than there are cores), since HDF5 lets one thread in at a time. A file that
-/// ends the process which reads it counts as unreadable.
+/// are read, summarised and freed one by one. Many files are divided among several processes (at
+/// most 8, and no more than there are cores), since HDF5 allows only one thread at a time. If a
+/// file ends the process that reads it, it counts as unreadable.
 std::vector<analysis::IndexAnswer> index_files(const std::vector<std::filesystem::path>& files,
                                                const analysis::ReportOptions& options) {
   analysis::Confidences confidences;
@@ -292,17 +294,17 @@ base::ExitCode report_index(const config::ReportCommand& command) {
 
 base::ExitCode report_command(const config::ReportCommand& command) {
   require_two_files(command);
-  // A wrong name is refused before anything is read or written.
+  // A wrong name of a section is refused before anything is read or written.
   if (command.detail) (void)analysis::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::require_page();
-  // 1. Read, each launch once.
+  // 1. Read each launch once.
   analysis::RunFiles read;
   std::vector<analysis::Unreadable> unreadable = read_files(command.files, read);
   const analysis::RunFiles launches = analysis::without_copies(std::move(read));
   for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
   if (!command.trace.empty()) write_trace(launches, command);
-  // 2. Look at each, then at all together.
+  // 2. Analyse each launch, then all together.
   const analysis::ReportOptions options{.baseline = command.baseline,
                                         .whole_node = command.whole_node};
   std::vector<analysis::RunReport> reports;
@@ -317,7 +319,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
                           .index = analysis::make_index(std::move(runs))};
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report);
-  // 3. Say it.
+  // 3. Print the report.
   if (!command.html.empty()) {
     analysis::write_page_file(report, command.html, command.if_exists);
     say_page(command);

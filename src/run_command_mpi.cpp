@@ -38,9 +38,9 @@ bool print_or_warn(const std::string& text) {
   return false;
 }
 
-/// The summary of a finished run. Nothing here may make a run fail that has all its data on disk.
+/// Prints the summary of a finished run. No error here may fail a run whose data is on disk.
 void show_file(const std::filesystem::path& file) {
-  // Larger files take more than a second to read and to analyse, while all ranks wait.
+  // Reading and analysing a larger file takes more than a second, while all ranks wait.
   constexpr std::uintmax_t largest = 16U << 20U;
   const std::string name = file.string();
   try {
@@ -77,7 +77,7 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
   return priced;
 }
 
-/// Throws base::UsageError on every rank where ranks were started with other arguments than rank 0:
+/// Throws base::UsageError on every rank if a rank was started with other arguments than rank 0:
 /// they would wait for each other for ever, or silently do what rank 0 was told.
 void require_one_command(const std::string& command, const comm::Communicator& world) {
   const std::string first = world.broadcast(command);
@@ -90,14 +90,15 @@ void require_one_command(const std::string& command, const comm::Communicator& w
   if (!vote.ok) throw base::UsageError(vote.why);
 }
 
-/// MPI, and how errors leave it: what all ranks have in hand is said by one of them; a rank that
-/// fails alone ends the job. `work` takes the environment and the world.
+/// Runs `work` with MPI and turns errors into exit codes. Rank 0 prints an error that all ranks
+/// have; a rank that fails alone ends the job. `work` takes the environment and the world.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
-  // Without the program, which nodes may have in different places.
+  // The program's name is left out, since nodes may have it in different places.
   const std::string arguments =
       config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
-  // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
+  // The environment is read before MPI starts: an MPI that finds itself alone sets the variables of
+  // a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
   const auto alone = machine::singleton_problem(1, machine::process_environment());
   runner::HeldSignals signals;  // before MPI starts threads
@@ -109,7 +110,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());
-  // Every rank has the same refusal in hand: one speaks, all leave in order.
+  // Every rank has the same refusal: rank 0 prints it, and all ranks leave in order.
   const auto leave_together = [&](const base::Error& error) {
     limit.ends();
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));

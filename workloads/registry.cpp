@@ -28,11 +28,12 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// In the order of Precision.
+/// The names are in the order of Precision.
 constexpr std::array<std::string_view, 6> precision_names{"f64", "f32",  "tf32",
                                                           "f16", "bf16", "fp8"};
 
-/// A training workload on some of the axes; they are all hybrid, with one axis or with three.
+/// Makes a training workload on some of the axes; all of these are hybrid, with one axis or with
+/// three.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,
@@ -49,7 +50,7 @@ Workload training(std::string_view name, std::string_view description, mesh::Axi
           .throughput_unit = "tokens/s"};
 }
 
-/// Convolutions; no model shapes them.
+/// Makes the workload of convolutions, which does not depend on a model.
 Workload convolutions() {
   return {.name = "tiles",
           .description = "convolutions of images cut into tiles: halo exchange on a 2-D grid",
@@ -68,7 +69,7 @@ Workload convolutions() {
 
 constexpr std::string_view default_experts = "8";
 
-/// The option table, but with experts unless the user says otherwise.
+/// Returns the option table, with experts as the default.
 std::span<const OptionSpec> options_with_experts() {
   static const std::vector<OptionSpec> table = [] {
     const std::span<const OptionSpec> all = stack::option_table();
@@ -100,7 +101,7 @@ Workload mixture_of_experts() {
   return result;
 }
 
-/// A micro-benchmark: any mesh, all ranks in one row unless the user says otherwise.
+/// Makes a micro-benchmark: it accepts any mesh, by default with all ranks in one row.
 Workload micro(std::string_view name, std::string_view description,
                std::span<const OptionSpec> options, const BenchHooks& hooks) {
   return {.name = name,
@@ -127,7 +128,8 @@ Workload micro(std::string_view name, std::string_view description,
           .bench = hooks};
 }
 
-/// Has rows like a micro-benchmark, and a model, a mesh and a twin like a training workload.
+/// Makes inference: it has rows like a micro-benchmark, and a model, a mesh and a twin like a
+/// training workload.
 Workload inference() {
   Workload workload = micro(
       "infer", "inference: time to first token, time per output token, tokens/s by batch size",
@@ -147,7 +149,7 @@ mesh::Request along(int ranks) {
   return {{axis, ranks}};
 }
 
-/// Programs of inference, verified as such, under a stream of requests.
+/// Makes serving: the programs of inference, verified as such, under a stream of requests.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";

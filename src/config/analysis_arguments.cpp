@@ -21,7 +21,7 @@ namespace isoscale::config {
 
 namespace {
 
-/// --baseline of either command.
+/// Stores the value of --baseline, which both commands have.
 template <class Command>
 void read_baseline(const CLI::App& command, Command& into) {
   const std::string* const baseline = value_of(command, "--baseline");
@@ -32,7 +32,7 @@ void read_baseline(const CLI::App& command, Command& into) {
   });
 }
 
-/// An option that names a file to write; empty when it is not given.
+/// Returns the file that an option names for output; empty if the option is not given.
 std::filesystem::path path_of(const CLI::App& command, const std::string& option) {
   const std::string* const text = value_of(command, option);
   return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
@@ -50,7 +50,7 @@ void read_detail(const CLI::App& command, ReportCommand& report) {
   report.detail = *sections;
 }
 
-/// Names of sides, which reports put into sentences, tables and XML.
+/// Reads the names of sides. Reports put them into sentences, tables and XML.
 std::vector<std::string> parse_side_names(std::string_view text) {
   constexpr std::size_t longest = 40;
   constexpr std::string_view allowed =
@@ -74,7 +74,7 @@ std::vector<std::string> parse_side_names(std::string_view text) {
 
 using Known = std::span<const workloads::Workload>;
 
-/// The value of an option as `parse` reads it; absent when the option is not given.
+/// Returns the value of an option as `parse` reads it; absent if the option is not given.
 template <class Parse>
 auto read(const CLI::App& command, const std::string& option, Parse parse)
     -> std::optional<decltype(parse(std::string_view{}))> {

@@ -27,27 +27,27 @@ inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";
 
-/// The options of run that check has too.
+/// The options of `run` that `check` has too.
 inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
                                                                "share-gpu", "allow"};
 
-/// The commands and their options for CLI11 to match and to describe; what it finds stays with the
-/// options as text. Unknown arguments are left in remaining().
+/// Makes the commands and options that CLI11 matches and describes; the values that it finds stay
+/// with the options as text. Unknown arguments are left in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
 
-// These functions read what CLI11 matched of a command line, and refuse it in the program's words.
+// These functions read the command line as CLI11 matched it, and refuse it in the program's words.
 
-/// Throws base::UsageError: `what`, and how to learn more.
+/// Throws base::UsageError with `what` and the hint how to learn more.
 [[noreturn]] void refuse(std::string_view what, const CLI::App& command);
 
-/// The values that were given to an option of `command`.
+/// Returns the values that were given to an option of `command`.
 [[nodiscard]] const std::vector<std::string>& values_of(const CLI::App& command,
                                                         const std::string& option);
 
-/// The value of an option that is given at most once; nullptr when it is not given.
+/// Returns the value of an option that is given at most once; nullptr if it is not given.
 [[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
 
-/// Calls `parse` and puts the option's name before whatever it complains of.
+/// Calls `parse`, and puts the option's name before the message of an error that it throws.
 template <class Parse>
 auto with_place(std::string_view option, std::string_view text, Parse parse) {
   try {
@@ -60,16 +60,16 @@ auto with_place(std::string_view option, std::string_view text, Parse parse) {
   }
 }
 
-/// `arguments` with "--detail=all" for a --detail that no section follows: the end, an option, or a
-/// file, which has a dot or a slash in its name.
+/// Returns `arguments` with "--detail=all" in place of a --detail without a section: one that is
+/// followed by the end, an option, or a file, whose name has a dot or a slash.
 [[nodiscard]] std::vector<std::string> with_all_detail(std::span<const std::string> arguments);
 
-/// The commands that read run files, as they were given. Both throw base::UsageError.
+/// Read the commands that analyse run files, as the user gave them. Both throw base::UsageError.
 [[nodiscard]] ReportCommand interpret_report(const CLI::App& command);
 [[nodiscard]] CompareCommand interpret_compare(const CLI::App& command);
 
-/// The command `predict`, as it was given. Throws base::UsageError. Keys of --set are checked where
-/// the workload and the machine that they are about are known.
+/// Reads the command `predict` as the user gave it. Throws base::UsageError. Keys of --set are
+/// checked later, where the workload and the machine that they belong to are known.
 [[nodiscard]] PredictCommand interpret_predict(const CLI::App& command,
                                                std::span<const workloads::Workload> known);
 

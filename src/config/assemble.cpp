@@ -22,9 +22,9 @@ namespace {
 
 using workloads::Workload;
 
-// Choices that were given several values mean as many experiments: an A/B pair in one run.
+// Several values of a choice mean several experiments: an A/B pair in one run.
 
-/// The values of an option as it was given: those between commas for a choice, the text for others.
+/// Returns the values given to an option: the parts between commas for a choice, else the text.
 std::vector<std::string> given_values(const workloads::OptionSpec& spec, const std::string& text) {
   std::vector<std::string> values{text};
   if (spec.type != workloads::OptionType::choice) return values;
@@ -36,7 +36,7 @@ std::vector<std::string> given_values(const workloads::OptionSpec& spec, const s
   return values;
 }
 
-/// The experiment, or one for each combination of the values that its choices were given.
+/// Returns the experiment, or one for each combination of the values that its choices were given.
 std::vector<Experiment> alternatives(const Experiment& experiment,
                                      const workloads::Workload& workload) {
   std::vector<Experiment> all{experiment};
@@ -59,8 +59,8 @@ using Known = std::span<const Workload>;
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// The experiments of a run, and the choices that hold for all of them before and after those of
-/// each.
+/// The experiments of a run, and the choices for all of them: an experiment's own choices override
+/// those in `below`, and those in `above` override its own.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -98,7 +98,8 @@ Layer load_suite_given(const Given& given) {
   }
 }
 
-/// The one of two layers that chooses what to measure: the command line before the file.
+/// Returns the value of `option` in the layer that chooses what to measure: the command line if it
+/// does, else the file.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||
@@ -108,7 +109,8 @@ const Given* chosen(std::string_view option, const Layer& file, const Layer& com
   return nullptr;
 }
 
-/// The experiments; `suite` is filled when they come from one, and outlives the plan.
+/// Returns the experiments. If they come from a suite, it is stored in `suite`, which must outlive
+/// the plan.
 Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite) {
   if (!file.experiments.empty()) {
     return {.experiments = file.experiments,
@@ -134,7 +136,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
           .suite = name.text};
 }
 
-/// Stores what `choices` says; false in `scope` is left alone.
+/// Stores those of the `choices` that belong to `scope`.
 void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
   for (const RunOption& option : run_options()) {
     const Given* const given = choices.find(option.name);
@@ -152,7 +154,7 @@ const workloads::OptionSpec* find_spec(const Workload& workload, std::string_vie
   return found == workload.options.end() ? nullptr : &*found;
 }
 
-/// Every key must be known to at least one of the workloads that it is given to.
+/// Throws base::UsageError for a key that none of the workloads it is given to knows.
 void refuse_unknown_options(const Choices& choices, const std::vector<const Workload*>& targets) {
   for (const auto& [key, given] : choices.options) {
     const auto knows = [&](const Workload* workload) {
@@ -198,7 +200,7 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
   }
 }
 
-/// A named axis that the workload cannot use is no mesh for it.
+/// Refuses a mesh that names an axis which the workload cannot use.
 void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
                          const std::string& place) {
   for (const auto& [axis, extent] : experiment.mesh) {
@@ -211,7 +213,7 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// Refuses options that only a GPU can follow on the host.
+/// Refuses GPU options on the host.
 void refuse_gpu_options_on_host(const RunConfig& run) {
   if (run.device != Device::host) return;
   const std::string given = gpu_options_given(run);
@@ -222,7 +224,7 @@ void refuse_gpu_options_on_host(const RunConfig& run) {
       given));
 }
 
-/// Refuses options that only the host can follow on a GPU.
+/// Refuses host options on a GPU.
 void refuse_host_options_on_gpu(const RunConfig& run) {
   if (run.device != Device::cuda) return;
   if (run.host_streams != HostStreams::automatic) {
@@ -238,7 +240,7 @@ void refuse_host_options_on_gpu(const RunConfig& run) {
       given));
 }
 
-/// Bits are flipped only where they are looked for.
+/// Refuses flipped bits without a soak, since only a soak looks for them.
 void refuse_flips_without_soak(const RunConfig& run) {
   if (run.soak) return;
   for (const Injection& injection : run.injections) {
@@ -248,7 +250,7 @@ void refuse_flips_without_soak(const RunConfig& run) {
   }
 }
 
-/// The machine of a run, and its nodes, are those that it was started on.
+/// Refuses planned nodes for a run: a run is on the machine and the nodes where it was started.
 void refuse_planned_machine_of_a_run(const RunConfig& run) {
   if (run.mode == Mode::dry_run) return;
   if (!run.on.empty()) {
@@ -262,7 +264,7 @@ void refuse_planned_machine_of_a_run(const RunConfig& run) {
       "launcher chose");
 }
 
-/// All layers that speak of one experiment, the last word last.
+/// Returns the layers that apply to one experiment; later ones override earlier ones.
 std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
   std::vector<const Choices*> layers = plan.below;
   layers.push_back(&experiment);
@@ -285,7 +287,7 @@ Experiment make_experiment(const std::vector<const Choices*>& layers, const Work
   return experiment;
 }
 
-/// Options that may be given with --resume.
+/// The options that may be given with --resume.
 constexpr std::array<std::string_view, 4> may_be_given{"resume", "budget", "allow", "quiet"};
 
 [[noreturn]] void refuse_beside_resume(std::string_view place) {
@@ -302,9 +304,9 @@ void refuse_all_but(std::span<const std::string_view> allowed, const Choices& ch
   for (const auto& [key, given] : choices.options) refuse_beside_resume(given.place);
 }
 
-/// The configuration of a command line with --resume: the file, --budget, --allow and --quiet.
-/// Throws base::UsageError for every other option, and for an experiment file that says anything:
-/// the run file says what is measured.
+/// Returns the configuration of a command line with --resume: the file, --budget, --allow and
+/// --quiet. Throws base::UsageError for every other option and for an experiment file with content,
+/// since the run file says what is measured.
 RunConfig resumption(const Layer& file, const Layer& command_line) {
   refuse_all_but({}, file.shared);
   for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);

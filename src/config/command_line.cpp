@@ -28,7 +28,7 @@ namespace {
 
 using Known = std::span<const workloads::Workload>;
 
-/// --help without the runs of empty lines that CLI11 leaves between groups.
+/// Returns the text of --help without the runs of empty lines that CLI11 leaves between groups.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
   for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {
@@ -38,7 +38,7 @@ PrintCommand help_text(const CLI::App& app) {
   return {text + "\n"};
 }
 
-/// An argument that `command` has no place for.
+/// Throws for an argument that `command` has no place for.
 [[noreturn]] void refuse_extra(const std::string& argument, const CLI::App& command) {
   std::vector<std::string> names;
   if (argument.starts_with('-')) {
@@ -69,7 +69,7 @@ void refuse_extras(const CLI::App& command) {
   }
 }
 
-/// `--name=` would take the next argument for its value.
+/// Refuses `--name=`, for which CLI11 would take the next argument as the value.
 void refuse_empty_values(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return;
@@ -188,7 +188,7 @@ std::string quote_plain(std::string_view argument) {
   return result + "'";
 }
 
-/// $'...' of bash, zsh and ksh, for bytes that no text file should hold.
+/// Quotes as $'...' of bash, zsh and ksh, for bytes that no text file should hold.
 std::string quote_bytes(std::string_view argument) {
   std::string result = "$'";
   for (const char c : argument) {
@@ -199,7 +199,8 @@ std::string quote_bytes(std::string_view argument) {
     } else if (byte >= 0x20 && byte < 0x7f) {
       result += c;
     } else {
-      // Octal, always three digits: a hexadecimal escape would swallow digits that follow it.
+      // The escape is octal with three digits: a hexadecimal one would take in the digits that
+      // follow.
       result += fmt::format("\\{:03o}", byte);
     }
   }
@@ -235,7 +236,7 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   } catch (const CLI::CallForHelp&) {
     return help_text(*app);
   } catch (const CLI::ArgumentMismatch& error) {
-    // CLI11 begins with the option's name and a colon; the rest speaks of its own types.
+    // CLI11's message begins with the option's name and a colon; the rest names types of CLI11.
     const std::string_view text = error.what();
     refuse(fmt::format("{} needs a value", base::printable(text.substr(0, text.find(':')))),
            chosen());

@@ -26,7 +26,7 @@ struct ReportCommand {
   std::optional<int> baseline;          ///< rank count; absent = first point that is ok
   bool whole_node = false;              ///< or the first point that fills a node
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
-  bool index_only = false;              ///< say what the files are, and nothing of what joins them
+  bool index_only = false;              ///< describe each file, not what several of them show
   std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
   std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
@@ -42,8 +42,8 @@ struct CompareCommand {
   std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
   bool whole_node = false;       ///< or the first point that fills a node
   std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
-  bool strict = false;           ///< fail also where the gate cannot tell
-  bool anyway = false;           ///< compare what is unlike, marked
+  bool strict = false;           ///< fail also if the gate cannot decide
+  bool anyway = false;           ///< compare also what differs in setup, and mark it
   std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
@@ -58,7 +58,7 @@ struct PredictCommand {
   std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< as it was named: a name or a file; "" = not
-  std::string network{};  ///< whose numbers between nodes to take: a sheet or a run; "" = its own
+  std::string network{};                  ///< sheet or run with the network's numbers; "" = its own
   std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
   std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; of a sheet strong
   mesh::Request mesh;  ///< axes named; empty = as the run has it, or the natural mesh
@@ -78,13 +78,13 @@ struct ListCommand {
   enum class File : std::uint8_t { model, system, suite };
   What what = What::workloads;
   std::string workload{};   ///< for options
-  File file = File::model;  ///< whose keys to list
+  File file = File::model;  ///< its keys are listed
 };
 
 [[nodiscard]] std::string_view name(ListCommand::What what);
 [[nodiscard]] std::string_view name(ListCommand::File file);
 
-/// Nothing to do but print `text` on standard output (--help, --version).
+/// The command that only prints `text` on standard output (--help, --version).
 struct PrintCommand {
   std::string text;
 };
@@ -92,26 +92,27 @@ struct PrintCommand {
 using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, PredictCommand,
                              ListCommand, PrintCommand>;
 
-/// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was
-/// wrong, where, and what would have been accepted (the nearest option, workload, model ... by
-/// name).
+/// Reads the command line (CLI11). It never prints and never exits. Throws base::UsageError that
+/// says what was wrong, where, and what would have been accepted (the nearest option, workload,
+/// model ... by name).
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
 
-/// The same, with a table of workloads of the caller's. The first argument is the program.
+/// Reads arguments with the caller's table of workloads. The first argument is the program.
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
                                       std::span<const workloads::Workload> known);
 
-/// The arguments as one would type them into a shell, in ASCII where they are not plain text.
+/// Returns the arguments as a user would type them into a shell, in ASCII if they are not plain
+/// text.
 [[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
-/// The arguments that shell_quoted() wrote, but for those that it wrote as $'...'.
+/// Returns the arguments that shell_quoted() wrote. It does not read those written as $'...'.
 [[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
-/// One key of a file that people write; `fallback` is "needed" where it must be there.
+/// Formats one key of a file that people write; `fallback` is "needed" if the key must be there.
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// The output of `isoscale list ...`: one line each, ends in a line break. Throws std::logic_error
-/// for the keys of data sheets, whose reader is not known here.
+/// Returns the output of `isoscale list ...`: one line each, with a line break at the end. Throws
+/// std::logic_error for the keys of data sheets, whose reader this library does not know.
 [[nodiscard]] std::string listing(const ListCommand& command,
                                   std::span<const workloads::Workload> known);
 

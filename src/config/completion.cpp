@@ -25,7 +25,7 @@ bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-/// "FILE.h5" -> ".h5"; "" when there is none.
+/// Returns the ending of a file name: ".h5" for "FILE.h5"; "" if there is none.
 std::string_view ending_of(std::string_view text) {
   const std::size_t dot = text.rfind('.');
   const bool found = dot != std::string_view::npos && is_word(text.substr(dot + 1));
@@ -38,7 +38,7 @@ Names workload_names(Known known) {
   return names;
 }
 
-/// "overlap=", of every workload that is known.
+/// Returns "overlap=" and the like for the options of all known workloads.
 Names option_keys(Known known) {
   std::set<std::string> keys;
   for (const auto& workload : known) {
@@ -68,7 +68,8 @@ Names names_of(std::initializer_list<Value> values) {
   return names;
 }
 
-/// The values of an option or argument of this name, besides those that its placeholder spells out.
+/// Returns the values of an option or argument of this name, besides those that its placeholder
+/// spells out.
 Names names_for(std::string_view what, Known known) {
   using List = ListCommand::What;
   if (what == "--workload" || what == workload_argument) return workload_names(known);

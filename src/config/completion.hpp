@@ -11,14 +11,14 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Completion of command lines in shells. What can be completed is read from the commands and
-/// options as CLI11 knows them, so that no script has to be kept in step by hand.
+/// Completes command lines in shells. The words are read from the commands and options as CLI11
+/// knows them, so that no script has to be kept in step by hand.
 namespace isoscale::config {
 
 enum class Shell : std::uint8_t { bash, zsh, fish };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// The words and files that may stand in one place of a command line; none = only the user can
+/// The words and files that may stand in one place of a command line; none if only the user can
 /// know.
 struct Candidates {
   std::vector<std::string> words;    ///< one that ends in = is the beginning of a word
@@ -48,11 +48,11 @@ struct CompletedCommand {
 [[nodiscard]] Candidates candidates_of(std::string_view placeholder,
                                        std::vector<std::string> names);
 
-/// All commands of `app`, those of the program itself first, under the name "".
+/// Returns all commands of `app`. The first, with the name "", holds the program's own options.
 [[nodiscard]] std::vector<CompletedCommand> completed_commands(
     const CLI::App& app, std::span<const workloads::Workload> known);
 
-/// A script that teaches `shell` to complete `commands`.
+/// Returns a script that teaches `shell` to complete `commands`.
 [[nodiscard]] std::string completion_script(Shell shell,
                                             std::span<const CompletedCommand> commands);
 

@@ -21,7 +21,7 @@ bool any_is_beginning(const Words& words) {
   return std::ranges::any_of(words, [](const std::string& word) { return word.ends_with('='); });
 }
 
-/// The words that follow the program: commands, and its own options.
+/// Returns the words that may follow the program: commands, and its own options.
 Words first_words(Commands commands) {
   Words words;
   for (const CompletedCommand& command : commands) {
@@ -75,14 +75,14 @@ constexpr std::string_view bash_tail = R"(  esac
 complete -F _isoscale isoscale
 )";
 
-/// Globs of files with these endings; "" gives *.
+/// Returns globs of files with these endings; "" gives *.
 Words globs(const Words& endings) {
   Words result;
   for (const std::string& ending : endings) result.push_back("*" + ending);
   return result;
 }
 
-/// One branch of the case: what `pattern` is completed with.
+/// Returns one branch of the case statement, which completes what matches `pattern`.
 std::string bash_branch(std::string_view pattern, const Candidates& candidates) {
   std::string text = fmt::format("    {})\n", pattern);
   if (candidates.empty()) return text + "      return ;;\n";
@@ -108,7 +108,8 @@ std::string bash_command(const CompletedCommand& command) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     Candidates here = arguments[i];
     here.words.insert(here.words.end(), other.words.begin(), other.words.end());
-    // Options before an argument would shift its place; commands with several have none.
+    // Options before an argument would shift its position, but commands with several arguments have
+    // no options.
     const bool last = i + 1 == arguments.size();
     const std::string place = last ? "*" : fmt::format("'{} '", i + 2);
     text += bash_branch(fmt::format("{}' {} '*", place, command.name), here);
@@ -128,7 +129,7 @@ std::string bash_script(Commands commands) {
 
 // ---- zsh
 
-/// Brackets and colons mean something to _arguments and _describe.
+/// Escapes brackets and colons, which have a meaning to _arguments and _describe.
 std::string zsh_escaped(std::string_view text) {
   constexpr std::string_view special = R"([]:\)";
   std::string result;
@@ -139,7 +140,7 @@ std::string zsh_escaped(std::string_view text) {
   return result;
 }
 
-/// The action that completes a value.
+/// Returns the zsh action that completes a value.
 std::string zsh_action(const Candidates& candidates) {
   if (candidates.empty()) return " ";
   std::string words;
@@ -201,7 +202,7 @@ std::string zsh_script(Commands commands) {
 
 // ---- fish
 
-/// The arguments of `complete` that say what a value is.
+/// Returns the arguments of `complete` that describe a value.
 std::string fish_value(const Candidates& candidates) {
   if (candidates.empty()) return "-x";
   Words parts;

@@ -50,7 +50,7 @@ std::optional<double> plain_number(std::string_view text) {
   return value;
 }
 
-/// Slower only: nothing can be made faster than it is.
+/// Reads a factor above 1, since nothing can be made faster than it is.
 double parse_factor(std::string_view text) {
   const std::optional<double> factor = plain_number(text);
   if (!factor || !(*factor > 1 && *factor <= largest_factor)) {

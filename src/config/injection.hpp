@@ -10,11 +10,11 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// The option --inject puts faults of a known size into a run on purpose, to see what a report
-/// makes of them. Ranks are those of the launch.
+/// The option --inject puts faults of a known size into a run on purpose, to see how a report shows
+/// them. Ranks are those of the launch.
 namespace isoscale::config {
 
-/// "slow-rank=3:1.2": every GEMM of that rank takes 1.2 times as long.
+/// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
 struct SlowRank {
   int rank = 0;
   double factor = 1;
@@ -25,32 +25,33 @@ struct Jitter {
   double mean = 0;
   bool operator==(const Jitter&) const = default;
 };
-/// "delay=20GFLOP/s": every GEMM of every rank waits, asleep, for as long as it would take at that
-/// rate, and multiplies nothing: ranks that share cores then compute as if each had its own.
+/// "delay=20GFLOP/s": every GEMM of every rank multiplies nothing but sleeps for as long as it
+/// would take at that rate. Ranks that share cores then behave as if each had its own.
 struct Delay {
   units::FlopsPerSecond rate{};
   bool operator==(const Delay&) const = default;
 };
-/// "clock=2:5ms", "clock=2:-5ms:20ppm": that rank's clock is fast by so much, and gains so much.
+/// "clock=2:5ms", "clock=2:-5ms:20ppm": the clock of rank 2 is fast by the given time, and gains
+/// the given share of time (its drift).
 struct ClockError {
   int rank = 0;
   units::Seconds offset{};
   double drift = 0;  ///< seconds per second
   bool operator==(const ClockError&) const = default;
 };
-/// "stuck=2:spin", "stuck=2:throw": that rank computes for ever in the middle of its third step, or
+/// "stuck=2:spin", "stuck=2:throw": rank 2 computes for ever in the middle of its third step, or
 /// fails there, while the others wait for it.
 struct StuckRank {
   int rank = 0;
   program::Stuck how = program::Stuck::spins;
   bool operator==(const StuckRank&) const = default;
 };
-/// "flip=2": in every second replay of --soak a bit of what that rank computed is flipped.
+/// "flip=2": in every second replay of --soak, one bit of a result of rank 2 is flipped.
 struct FlippedBits {
   int rank = 0;
   bool operator==(const FlippedBits&) const = default;
 };
-/// "slow-link=0-1:2": what these two ranks do together takes twice as long, on both.
+/// "slow-link=0-1:2": communication between ranks 0 and 1 takes twice as long, on both.
 using program::SlowLink;
 
 struct Injection {
@@ -60,16 +61,16 @@ struct Injection {
   bool operator==(const Injection&) const = default;
 };
 
-/// Injections between commas. Throws base::UsageError or std::invalid_argument with a sentence that
-/// begins with the value; also when one thing is given twice.
+/// Reads injections between commas. Throws base::UsageError or std::invalid_argument with a
+/// sentence that begins with the value; also when the same fault is given twice for a rank.
 [[nodiscard]] std::vector<Injection> parse_injections(std::string_view text);
 /// Writes injections as a TOML array; "" when there are none.
 [[nodiscard]] std::string write_injections(const std::vector<Injection>& injections);
 
-/// The ranks that an injection names, ascending; none: it is about all.
+/// Returns the ranks that an injection names, ascending; empty if it applies to all ranks.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
-/// The texts of those that change how long ops take, which only the host does, "slow-rank=3:1.2,
-/// jitter=5%"; "" when there are none.
+/// Returns the texts of the injections that change how long ops take, which only the host supports:
+/// "slow-rank=3:1.2, jitter=5%"; "" if there are none.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::config

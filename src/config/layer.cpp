@@ -19,8 +19,8 @@ namespace isoscale::config {
 
 namespace {
 
-/// Throws unless `text` means something to `option`; a value that a later layer overrides must,
-/// too.
+/// Throws unless `text` is a valid value of `option`. A value that a later layer overrides must be
+/// valid, too.
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;
@@ -34,7 +34,7 @@ void check_value(const RunOption& option, std::string_view text, const std::stri
   }
 }
 
-/// An entry of a file and its place, with which every error about it begins.
+/// An entry of a file and its place; every error about it begins with that place.
 struct Entry {
   std::string_view key;
   const toml::node& node;
@@ -48,7 +48,7 @@ struct Entry {
   }
 };
 
-/// A single value as it would be typed on the command line.
+/// Returns a single value as one would type it on the command line.
 std::string to_text(const Entry& entry) {
   if (const auto* const text = entry.node.as_string()) return text->get();
   if (const auto* const number = entry.node.as_integer()) return fmt::format("{}", number->get());
@@ -59,7 +59,7 @@ std::string to_text(const Entry& entry) {
   entry.refuse("must be one value: a string, a number, true or false");
 }
 
-/// ["dp", "tp"] as "dp,tp".
+/// Returns ["dp", "tp"] as "dp,tp".
 std::string list_to_text(const Entry& entry, const toml::array& array) {
   std::string text;
   for (const toml::node& node : array) {
@@ -74,7 +74,7 @@ std::string list_to_text(const Entry& entry, const toml::array& array) {
   return text;
 }
 
-/// { dp = 2, tp = 2 } as "dp=2,tp=2".
+/// Returns { dp = 2, tp = 2 } as "dp=2,tp=2".
 std::string mesh_to_text(const Entry& entry, const toml::table& table) {
   std::string text;
   for (const auto& [key, node] : table) {
@@ -85,7 +85,8 @@ std::string mesh_to_text(const Entry& entry, const toml::table& table) {
   return text;
 }
 
-/// Stores an option of workloads. Its key and value are checked when workloads are known.
+/// Stores an option of workloads. Its key and value are checked later, when the workloads are
+/// known.
 void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
                           const std::string& place) {
   const bool is_new =
@@ -132,7 +133,7 @@ const RunOption* find_by_key(std::string_view key) {
   return nullptr;
 }
 
-/// `others`: what may stand here beside options.
+/// Throws for an unknown key. `names` are the keys that are allowed here beside options.
 [[noreturn]] void refuse_key(const toml::key& key, std::string_view origin, Scope scope,
                              std::vector<std::string> names) {
   for (const RunOption& option : run_options()) {
@@ -173,7 +174,7 @@ void read_experiments(Layer& layer, const Entry& entry) {
   }
 }
 
-/// [gpu] of a suite: models, dtype, longest_step, set.
+/// Reads the table [gpu] of a suite: models, dtype, longest_step, set.
 GpuWork read_gpu(const Entry& entry) {
   const toml::table* const table = entry.node.as_table();
   if (table == nullptr) entry.refuse("must be a table");

@@ -15,16 +15,16 @@
 
 namespace isoscale::config {
 
-// A layer is what one place (the command line, an experiment file, a suite) says about a run, as
-// given. Layers become one RunConfig.
+// A layer holds what one place (the command line, an experiment file, a suite) gives for a run, as
+// text. Several layers become one RunConfig.
 
-/// A value as text, and where it stands: "--model", "exp.toml:3: model".
+/// A value as text, and the place where it was given: "--model", "exp.toml:3: model".
 struct Given {
   std::string text;
   std::string place;
 };
 
-/// The options that one experiment, or a layer for all of its experiments, gives.
+/// The options given in one experiment, or in a layer for all of its experiments.
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< by long name of the option
   std::map<std::string, Given, std::less<>> options;  ///< of the workloads, by key
@@ -38,29 +38,31 @@ struct Layer {
   std::vector<Choices> experiments;
   std::string description;     ///< for people; of suites
   std::optional<GpuWork> gpu;  ///< of suites
-  std::string recorded_suite;  ///< what the echo of an earlier run says of itself
+  std::string recorded_suite;  ///< the suite that the echo of an earlier run names
   std::string recorded_command_line;
 };
 
-/// Stores a value after it has been checked. Throws base::UsageError that names the place: when the
-/// value has no meaning, or the option has one in `choices` already.
+/// Stores a value after checking it. Throws base::UsageError that names the place, if the value is
+/// not valid or `choices` already has one for the option.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
 
-/// An experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
+/// Reads an experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
 
-/// One configuration of what the file says and the command line says over it; where neither chooses
-/// workloads, of the quick suite. Throws base::UsageError for what conflicts or is unknown.
+/// Joins the file and the command line, which overrides it, into one configuration. If neither
+/// chooses workloads, it takes the quick suite. Throws base::UsageError for options that conflict
+/// or are unknown.
 [[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
                                  std::span<const workloads::Workload> known);
 
-/// The settings of a layer besides what is measured. Throws base::UsageError for what conflicts.
+/// Returns the settings of a layer other than its experiments. Throws base::UsageError for options
+/// that conflict.
 [[nodiscard]] RunConfig without_experiments(const Layer& layer);
 
-/// Names of the built-in suites.
+/// Returns the names of the built-in suites.
 [[nodiscard]] std::vector<std::string_view> suite_names();
-/// Throws base::UsageError with the nearest name.
+/// Reads a built-in suite. Throws base::UsageError with the nearest name if there is none.
 [[nodiscard]] Layer load_suite(std::string_view name);
 
 }  // namespace isoscale::config

@@ -72,7 +72,7 @@ std::string list_model_keys() {
   return text;
 }
 
-/// A suite is an experiment file: the options of `run`.
+/// Lists the keys of a suite. A suite is an experiment file: its keys are the options of `run`.
 std::string list_suite_keys() {
   std::string text = key_text("description", "", "what the suite is for, for people");
   text += key_text("gpu", "", "built-in suites: models, dtype, longest_step and set on GPUs");

@@ -28,8 +28,8 @@ using mesh::Placement;
 using workloads::Scaling;
 using workloads::toml_string;
 
-// Functions of rows that take more than a line. Values are written as TOML; "" where there is
-// nothing to write.
+// Functions of table rows that take more than a line. Functions that write a value return TOML, or
+// "" if there is nothing to write.
 
 /// True if the model is the built-in one of its name.
 bool is_preset(const workloads::Model& model) {
@@ -46,7 +46,7 @@ std::string write_options(const workloads::Options& options) {
   return text.empty() ? "" : fmt::format("{{ {} }}", text);
 }
 
-/// Throws base::UsageError, as does apply_gpu_bind().
+/// Stores rank counts. Throws base::UsageError, as does apply_gpu_bind().
 void apply_ranks(std::string_view text, RunConfig& run) {
   run.rank_counts = text == "all" ? RankCounts::every : RankCounts::doubling;
   run.ranks = text == "all" ? std::vector<int>{} : parse_rank_counts(text);
@@ -74,15 +74,15 @@ std::string write_path(const std::filesystem::path& path) {
   return path.empty() ? "" : toml_string(path.string());
 }
 
-/// An absent one is not written.
+/// Writes a time; "" if it is absent.
 std::string write_time(const std::optional<units::Seconds>& time) {
   return time ? toml_string(fmt::format("{}s", time->value())) : "";
 }
 
-/// Flags are written only when they are set.
+/// Writes a flag; "" if it is not set.
 std::string write_flag(bool set) { return set ? "true" : ""; }
 
-// The functions of the rows take these, and use those that they need.
+// The functions of all rows have these parameters; each uses those that it needs.
 using In = std::string_view;
 using E = Experiment;
 using R = RunConfig;
@@ -416,7 +416,7 @@ const std::array file_rows{
               .group = Group::file,
               .help = "finish this run, with its settings",
               .apply = [](In text, E&, R& r) { r.resume = parse_path(text); },
-              // It belongs to one launch, not to the run, whose echo is continued.
+              // The option belongs to one launch and not to the run whose echo the file keeps.
               .write = [](const E&, const R&) { return std::string{}; }},
 };
 

@@ -9,19 +9,20 @@
 
 #include "config/run_config.hpp"
 
-/// The one table of what a run can be told: it feeds --help, validation, the experiment file and
-/// the canonical echo.
+/// The one table of all options of a run. It feeds --help, validation, the experiment file and the
+/// canonical echo.
 namespace isoscale::config {
 
 /// The headings of --help.
 enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
-/// flag: no value on the command line. list: values between commas. repeated: options of workloads,
-/// KEY=VALUE, and may be given again. repeated_list: a list that grows when it is given again.
+/// flag: no value on the command line. list: values between commas. repeated: KEY=VALUE of a
+/// workload, which may be given several times. repeated_list: a list that grows each time it is
+/// given.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
-/// Says whether each experiment may have a value of its own, or the run has one.
+/// Says whether each experiment may have its own value, or the run has one value.
 enum class Scope : std::uint8_t { experiment, run };
 
 struct RunOption {
@@ -35,16 +36,16 @@ struct RunOption {
   /// Stores the value that `text` means. Throws base::UsageError or std::invalid_argument with a
   /// sentence that begins with the value.
   void (*apply)(std::string_view text, Experiment& experiment, RunConfig& run);
-  /// The value in TOML; "" where it is the default, or is written in another way.
+  /// Returns the value in TOML; "" if it is the default, or is written in another way.
   std::string (*write)(const Experiment& experiment, const RunConfig& run);
 };
 
 [[nodiscard]] std::span<const RunOption> run_options();
 
-/// The key in an experiment file: the long name with _ for -.
+/// Returns the key in an experiment file: the long name with _ for -.
 [[nodiscard]] std::string key_of(const RunOption& option);
 
-/// The option with this long name; nullptr when there is none.
+/// Returns the option with this long name; nullptr if there is none.
 [[nodiscard]] const RunOption* find_option(std::string_view long_name);
 
 }  // namespace isoscale::config

@@ -27,7 +27,7 @@ std::string write_options(Scope scope, const Experiment& experiment, const RunCo
   return text;
 }
 
-/// The origin of the run, which the echo has beside the options.
+/// Writes the origin of the run, which the echo has beside the options.
 std::string write_recorded(const RunConfig& run) {
   std::string text;
   if (!run.suite.empty()) text += fmt::format("suite = {}\n", workloads::toml_string(run.suite));

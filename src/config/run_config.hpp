@@ -16,8 +16,8 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// From the command line and TOML files to one frozen record of what was asked for. The only reader
-/// of argv.
+/// Turns the command line and TOML files into one frozen record of what the user asked for. Only
+/// this library reads argv.
 namespace isoscale::config {
 
 enum class Device : std::uint8_t { automatic, cuda, host };
@@ -32,11 +32,11 @@ enum class FillIdle : std::uint8_t { idle, replicas };
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
 [[nodiscard]] std::string_view name(HostStreams streams);
 
-/// The rank counts of a curve when none are named: powers of two up to the world, and the world;
-/// or every count from 1 to the world.
+/// The rank counts of a curve if the user names none: powers of two up to the world and the world
+/// itself, or every count from 1 to the world.
 enum class RankCounts : std::uint8_t { doubling, every };
 
-/// Says whether several ranks may use one GPU: to check results, never to measure.
+/// Says whether several ranks may use one GPU; this is for checking results, never for measuring.
 enum class ShareGpu : std::uint8_t { no, yes };
 /// Says whether each step is played as one captured CUDA graph.
 enum class Graph : std::uint8_t { off, on };
@@ -61,11 +61,11 @@ struct Experiment {
   bool operator==(const Experiment&) const = default;
 };
 
-/// The work of a suite on GPUs, of which the runner takes what suits those that it finds.
+/// The work of a suite on GPUs. The runner takes the part of it that suits the GPUs it finds.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   workloads::Precision precision = workloads::Precision::bf16;
-  workloads::Options options{};   ///< of those workloads that know them
+  workloads::Options options{};   ///< for the workloads that know them
   units::Seconds longest_step{};  ///< of one rank alone
 
   bool operator==(const GpuWork&) const = default;
@@ -76,7 +76,7 @@ struct RunConfig {
   Device device = Device::automatic;
   std::vector<int> ranks;  ///< as named, ascending; empty = as rank_counts says
   RankCounts rank_counts = RankCounts::doubling;
-  std::optional<int> ranks_per_node;  ///< of a dry run: planned, whatever was started
+  std::optional<int> ranks_per_node;  ///< planned nodes of a dry run
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
   HostStreams host_streams = HostStreams::automatic;
@@ -87,8 +87,8 @@ struct RunConfig {
 
   double precision = 0.01;               ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};           ///< per point
-  std::optional<units::Seconds> soak{};  ///< that each point's step is replayed for; absent: not
-  units::Seconds timeout{120};           ///< without progress, until a hang is told of; 0 = never
+  std::optional<units::Seconds> soak{};  ///< of replays of each point's step; absent: none
+  units::Seconds timeout{120};           ///< without progress before a hang is reported; 0 = never
   std::optional<units::Seconds> budget;  ///< of the whole run; absent = as long as it takes
   int trace_steps = 4;                   ///< traced steps kept per point
   int trace_ranks = 64;                  ///< ranks whose spans are kept
@@ -99,46 +99,48 @@ struct RunConfig {
   std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
   std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  std::filesystem::path fallback_dir;  ///< where the run file goes on; empty = TMPDIR, else /tmp
-  std::vector<std::string> allowed;    ///< checks of preflight whose stop lets the run go on
-  /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
-  /// and `verbosity` is meant, and there are no experiments. Empty = a new
-  /// run.
+  std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
+  std::vector<std::string> allowed;    ///< checks of preflight whose stop is ignored
+  /// Run file whose missing points are measured. If it is set, only `budget`, `allowed` and
+  /// `verbosity` have a meaning besides, and there are no experiments. Empty for a new run.
   std::filesystem::path resume;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
-  /// Set where a suite has work for GPUs and the user chose no model, type or option. It is settled
+  /// Set if a suite has work for GPUs and the user chose no model, type or option. It is settled
   /// before a run begins, so to_toml() does not have it.
   std::optional<GpuWork> on_gpus{};
 
   bool operator==(const RunConfig&) const = default;
 };
 
-/// `isoscale check`: preflight for the ranks that are there, nothing measured after it.
+/// The command `isoscale check`: preflight for the ranks that were started, with no measurement
+/// after it.
 struct CheckCommand {
   enum class Format : std::uint8_t { text, json };
-  RunConfig config;  ///< of which only device, BLAS threads, GPUs and what is allowed are looked at
+  RunConfig config;  ///< only device, BLAS threads, GPUs and `allowed` matter
   Format format = Format::text;
 };
 [[nodiscard]] std::string_view name(CheckCommand::Format format);
 
-/// The options given that mean nothing without a GPU, "--graph, --share-gpu"; "" when none is.
+/// Returns the given options that have no meaning without a GPU, "--graph, --share-gpu"; "" if
+/// there are none.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);
 
-/// The configuration as canonical TOML: parses back to an equal RunConfig; the run file keeps it.
-/// Models that are not presets are written out, so no other file is needed.
+/// Returns the configuration as canonical TOML. It parses back to an equal RunConfig, and the run
+/// file keeps it. Models that are not presets are written out, so that no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
-/// The experiment-file form of a configuration. Throws base::UsageError with line and key.
+/// Reads a configuration in the form of an experiment file. Throws base::UsageError with line and
+/// key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
-/// The same, with a table of workloads of the caller's.
+/// Reads a configuration with the caller's table of workloads.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin,
                                   std::span<const workloads::Workload> known);
 
-/// The settings of a run that --resume continues: those it was measured with, from its echo `toml`,
-/// and from `asked` what belongs to one launch, the file, the budget, the allowed checks and what
-/// is printed. Throws base::UsageError when `toml` cannot be read.
+/// Returns the settings of a run that --resume continues. Its echo `toml` has the settings that it
+/// was measured with; `asked` has what belongs to one launch: the file, the budget, the allowed
+/// checks and what is printed. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::config

@@ -21,35 +21,35 @@
 
 namespace isoscale::config {
 
-// These functions read the values of options from text. All throw base::UsageError or
+// These functions read values of options from text. All throw base::UsageError or
 // std::invalid_argument with a sentence that begins with the value and says what would be accepted.
 
-/// Refuses what no value may be: empty, no plain text, or too long.
+/// Throws for a text that cannot be a value of any option: empty, no plain text, or too long.
 void require_sane(std::string_view text);
 
-/// A whole number from `least` to `most`.
+/// Reads a whole number from `least` to `most`.
 [[nodiscard]] std::uint64_t parse_number(std::string_view text, std::uint64_t least,
                                          std::uint64_t most);
 [[nodiscard]] int parse_int(std::string_view text, int least, int most);
-/// "dp,tp": the names between the commas, each once.
+/// Reads names between commas, each once: "dp,tp".
 [[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
-/// "4,1,2": ascending, each once.
+/// Reads rank counts ("4,1,2") and returns them ascending, each once.
 [[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
-/// Above 0 and below 100%.
+/// Reads a share above 0 and below 100%.
 [[nodiscard]] double parse_share(std::string_view text);
-/// Above 0, at most 1000 hours.
+/// Reads a time above 0 and of at most 1000 hours.
 [[nodiscard]] units::Seconds parse_time_limit(std::string_view text);
 [[nodiscard]] units::Seconds parse_timeout(std::string_view text);  ///< the same, or 0
 [[nodiscard]] mesh::Request parse_mesh(std::string_view text);
-/// "KEY=VALUE".
+/// Reads "KEY=VALUE".
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
 [[nodiscard]] std::filesystem::path parse_path(std::string_view text);
-/// Files between commas: launches of one experiment, "a1.h5,a2.h5".
+/// Reads files between commas, the launches of one experiment: "a1.h5,a2.h5".
 [[nodiscard]] std::vector<std::filesystem::path> parse_paths(std::string_view text);
-/// "true" or "false".
+/// Reads "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
 
-/// The enumerator among `choices` whose name is `text`.
+/// Returns the enumerator among `choices` whose name is `text`.
 template <class Enum>
 [[nodiscard]] Enum parse_choice(std::string_view text, std::initializer_list<Enum> choices) {
   std::vector<std::string_view> names;
@@ -61,7 +61,7 @@ template <class Enum>
       fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
 }
 
-/// One GPU as --gpu-bind names it.
+/// One GPU as the value of --gpu-bind names it.
 struct GpuName {
   enum class Kind : std::uint8_t {
     index,       ///< "2", among the visible ones
@@ -74,12 +74,12 @@ struct GpuName {
   bool operator==(const GpuName&) const = default;
 };
 
-/// "2,3,0,1": one GPU for each rank of a node, in the order of their local ranks. Throws
+/// Reads "2,3,0,1": one GPU for each rank of a node, in the order of local ranks. Throws
 /// base::UsageError with a sentence that begins with the value. The value `auto` is not a list.
 [[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
 
-/// The workload of this name among `known`. Throws base::UsageError "PLACE: ..." with the nearest
-/// name and all of them.
+/// Returns the workload of this name among `known`. Throws base::UsageError "PLACE: ..." with the
+/// nearest name and all names.
 [[nodiscard]] const workloads::Workload& find_workload(std::string_view name,
                                                        std::string_view place,
                                                        std::span<const workloads::Workload> known);

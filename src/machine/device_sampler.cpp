@@ -37,7 +37,7 @@ std::vector<Channel> channels_of(const std::vector<Source>& sources) {
 SampleStore::Thinned SampleStore::add(units::Nanoseconds time, std::vector<double> values) {
   samples_.push_back({.time = time, .values = std::move(values)});
   if (samples_.size() <= most_) return Thinned::no;
-  // The newest stays whatever its place: it may be the last.
+  // The newest sample stays even at an odd place, since it may be the last.
   std::size_t kept = 0;
   for (std::size_t i = 0; i + 1 < samples_.size(); i += 2) {
     if (kept != i) samples_[kept] = std::move(samples_[i]);
@@ -69,7 +69,7 @@ DeviceSampler::DeviceSampler(std::vector<Source> sources, const Sampling& sampli
       store_(sampling.most_samples) {
   if (sources_.empty()) return;
   static_cast<void>(sample());
-  // Signals are for threads that know what to do with them.
+  // The sampling thread blocks all signals: other threads handle them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -90,7 +90,7 @@ void DeviceSampler::run(const std::stop_token& stopped) {
   while (true) {
     next += std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(interval_.value()));
-    // Samples that a busy machine made late are not made up for.
+    // If a busy machine made samples late, they are not caught up.
     next = std::max(next, Clock::now());
     std::unique_lock lock{mutex_};
     wake_.wait_until(lock, stopped, next, [] { return false; });
@@ -99,7 +99,7 @@ void DeviceSampler::run(const std::stop_token& stopped) {
     try {
       if (sample() == SampleStore::Thinned::yes) interval_ = interval_ * 2.0;
     } catch (const std::bad_alloc&) {
-      // A sample for which no memory is left is left out.
+      // A sample is left out if there is no memory for it.
     }
   }
 }

@@ -16,13 +16,13 @@
 
 #include "units/quantity.hpp"
 
-/// A machine's devices are looked at again and again beside a measurement: the sources of samples,
-/// and the thread that takes them.
+/// Samples a machine's devices at intervals during a measurement: the sources of samples, and the
+/// thread that takes them.
 namespace isoscale::machine {
 
 class NvmlLibrary;
 
-/// One quantity of one device. Counters grow: only differences of their values mean anything.
+/// One quantity of one device. Counters only grow: only differences of their values have a meaning.
 struct Channel {
   std::string device;    ///< "cpu", "package 0", "mlx5_0 port 1", "gpu 0"
   std::string quantity;  ///< "clock", "energy", "temperature", "sent_bytes", ...
@@ -34,49 +34,50 @@ struct Channel {
 /// Channels that are read together, by one thread at a time.
 struct Source {
   std::vector<Channel> channels;
-  /// One value for each channel; NaN = it cannot be read now.
+  /// Writes one value for each channel; NaN if it cannot be read now.
   std::function<void(std::span<double> values)> read;
 };
 
-/// The roots of a system's files; tests have a tree of their own.
+/// The roots of a system's files; tests use a tree of their own.
 struct FileTree {
   std::filesystem::path sys = "/sys", proc = "/proc";
 };
 
-// The kernel gives these. Where it gives nothing there is no source: a container may see no sysfs,
-// a virtual machine has no energy counters, and those of real ones are root's on many systems.
+// The following sources read files of the kernel. A source is missing if its file is: a container
+// may see no sysfs, a virtual machine has no energy counters, and on many systems only root may
+// read those of real machines.
 
-/// "clock" and "clock_min" in Hz: mean and least over `cpus`, of scaling_cur_freq, or of "cpu MHz"
-/// in /proc/cpuinfo where there is no cpufreq. Of more than 16 CPUs every n-th is looked at. No
-/// `cpus` = all.
+/// Returns "clock" and "clock_min" in Hz: the mean and the least over `cpus` of scaling_cur_freq,
+/// or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. Of more than 16 CPUs, only every n-th
+/// is read. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const FileTree& tree,
                                                     const std::vector<int>& cpus);
-/// "throttle_count", a counter: how often those cores were slowed down for their temperature, as
-/// their CPUs' core_throttle_count say (Intel).
+/// Returns "throttle_count", a counter: how often the cores of `cpus` were slowed down for their
+/// temperature, from core_throttle_count of their CPUs (Intel).
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const FileTree& tree,
                                                        const std::vector<int>& cpus);
-/// "busy_time", a counter in seconds: what `cpus` spent outside idle, waiting for input and stolen,
-/// mean over them, out of /proc/stat. No `cpus` = all.
+/// Returns "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of the time that
+/// was not idle, waiting for input or stolen. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_busy_sources(const FileTree& tree,
                                                    const std::vector<int>& cpus);
-/// "energy", a counter in joules since the first reading, of packages and of memory that is not
-/// part of one (RAPL: powercap/intel-rapl:*; AMD's has the same name). It goes on where the
-/// register wraps around.
+/// Returns "energy", a counter in joules since the first reading, of packages and of memory that is
+/// not part of a package (RAPL: powercap/intel-rapl:*; AMD's has the same name). It continues to
+/// grow when the register wraps around.
 [[nodiscard]] std::vector<Source> energy_sources(const FileTree& tree);
-/// "temperature" in kelvin of CPU packages: hwmon's coretemp, k10temp and zenpower, else thermal
-/// zones of packages.
+/// Returns "temperature" in kelvin of CPU packages: from hwmon's coretemp, k10temp and zenpower,
+/// else from thermal zones of packages.
 [[nodiscard]] std::vector<Source> temperature_sources(const FileTree& tree);
-/// Counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes", "symbol_errors",
-/// "link_downed") and of Ethernet devices that are real and up ("sent_bytes", "received_bytes",
-/// "send_errors", "receive_errors").
+/// Returns counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes",
+/// "symbol_errors", "link_downed") and of physical Ethernet devices that are up ("sent_bytes",
+/// "received_bytes", "send_errors", "receive_errors").
 [[nodiscard]] std::vector<Source> network_sources(const FileTree& tree);
 
-/// Asks NVML about the GPU (or MIG instance) with this UUID while it works, as one source:
+/// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID while it works:
 /// "sm_clock", "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K),
 /// "utilisation" (1), "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected",
 /// "ecc_uncorrected", "nvlink_sent_bytes", "nvlink_received_bytes" (counters). A quantity that the
-/// library or the GPU does not offer is no channel; without any there is no source. The library
-/// outlives it. With `wanted`, these quantities alone.
+/// library or the GPU does not offer has no channel; without channels there is no source. The
+/// library must outlive the source. A `wanted` that is not empty limits it to these quantities.
 [[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
                                               std::span<const std::string_view> wanted = {});
 
@@ -87,17 +88,17 @@ struct SampledSeries {
   std::vector<double> value;             ///< one for each time
 };
 
-/// Samples of some channels, bounded: where more than `most` would be held, every second one is
-/// dropped. The first is always kept.
+/// A bounded store of samples of some channels. When it would exceed `most` samples, it drops every
+/// second one. It always keeps the first.
 class SampleStore {
  public:
   /// `most` >= 2.
   explicit SampleStore(std::size_t most) : most_(most) {}
-  /// Keeps a sample; whether samples were dropped for it, so that they are to come half as often.
+  /// Says whether samples were dropped for a new one. If so, samples must come half as often.
   enum class Thinned : bool { no, yes };
   Thinned add(units::Nanoseconds time, std::vector<double> values);
-  /// One for each channel with a reading, in the order of the channels; the values of a sample are
-  /// theirs in that order.
+  /// Returns one series for each channel that has a reading, in the order of the channels. The
+  /// values of each sample were added in that order, too.
   [[nodiscard]] std::vector<SampledSeries> series(const std::vector<Channel>& channels) const;
 
  private:
@@ -111,18 +112,18 @@ class SampleStore {
 
 struct Sampling {
   units::Seconds interval{0.1};
-  std::size_t most_samples = 600;  ///< at least 2; beyond, the interval doubles again and again
+  std::size_t most_samples = 600;  ///< at least 2; at the limit the interval doubles
 };
 
-/// Reads sources from a thread of its own, which sleeps between samples, from when it is made until
+/// Reads sources from a thread of its own, which sleeps between samples, from construction until
 /// stop(). The first sample is taken before the constructor returns and the last one by stop(), so
-/// that counters have a difference however short the time. A last channel, "sample_time" of the
-/// device "sampler", tells how long each sample took. Without sources there is no thread.
+/// that counters have a difference however short the time is. A last channel, "sample_time" of the
+/// device "sampler", holds how long each sample took. Without sources there is no thread.
 class DeviceSampler {
  public:
   DeviceSampler(std::vector<Source> sources, const Sampling& sampling);
 
-  /// Ends the thread and hands over what was sampled; to be called once.
+  /// Ends the thread and returns its samples; to be called once.
   [[nodiscard]] std::vector<SampledSeries> stop();
 
  private:
@@ -133,9 +134,9 @@ class DeviceSampler {
   std::vector<Channel> channels_;  ///< of all sources, in order, and the sampler's own
   units::Seconds interval_;
   SampleStore store_;
-  std::mutex mutex_;  ///< for waking up only: the store belongs to the thread while there is one
+  std::mutex mutex_;  ///< only for waking up: while the thread runs, only it uses the store
   std::condition_variable_any wake_;
-  std::jthread thread_;  ///< last: ends before what it uses
+  std::jthread thread_;  ///< last member: it ends before those it uses
 };
 
 }  // namespace isoscale::machine

@@ -18,9 +18,10 @@
 namespace isoscale::machine {
 namespace {
 
-/// Packages, cores, NUMA nodes and logical CPUs of the whole node, also what a scheduler withholds
-/// from this process. Null when hwloc cannot tell. Every rank of a node loads one, so it leaves out
-/// caches and devices, and `without` = a component of hwloc that is not asked.
+/// Loads packages, cores, NUMA nodes and logical CPUs of the whole node, also those that a
+/// scheduler withholds from this process. Null if hwloc cannot read them. Every rank of a node
+/// loads a topology, so it leaves out caches and devices. `without` names a component of hwloc that
+/// is not used.
 Topology load_topology(const char* without) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
@@ -38,9 +39,9 @@ Topology load_topology(const char* without) {
   return topology;
 }
 
-/// As Linux tells it. hwloc's component "x86" moves this process to each CPU in turn, to ask that
-/// one: 64 ranks that share a node wait for each other's turns. So it is asked only where Linux
-/// does not know the cores.
+/// Loads the topology as Linux describes it. hwloc's component "x86" moves this process to each CPU
+/// in turn to query that CPU, so that 64 ranks on a node wait for each other. Hence it is used only
+/// if Linux does not know the cores.
 Topology load_topology() {
   Topology topology = load_topology("x86");
   const bool known = topology && hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
@@ -52,7 +53,7 @@ std::optional<int> count_of(const Topology& topology, hwloc_obj_type_t type) {
   return count > 0 ? std::optional{count} : std::nullopt;
 }
 
-/// The processor's name as hwloc read it: on its packages, or on the machine.
+/// Returns the processor's name as hwloc read it, from the packages or from the machine.
 std::optional<std::string> cpu_model_of(const Topology& topology) {
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
     const hwloc_obj_t object = hwloc_get_obj_by_type(topology.get(), type, 0);
@@ -63,8 +64,8 @@ std::optional<std::string> cpu_model_of(const Topology& topology) {
   return std::nullopt;
 }
 
-/// The CPUs that the process may run on: its binding within what it is allowed. Null when not
-/// known.
+/// Returns the CPUs that the process may run on: its binding within what it is allowed. Null if
+/// unknown.
 Bitmap binding_of(const Topology& topology) {
   Bitmap set{hwloc_bitmap_alloc()};
   if (!set || hwloc_get_cpubind(topology.get(), set.get(), HWLOC_CPUBIND_PROCESS) != 0) return {};
@@ -82,11 +83,11 @@ void add_binding(MachineFacts& facts, const Topology& topology) {
   hwloc_obj_t core = nullptr;
   while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
     if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) {
-      // Not os_index: that one starts anew on every socket.
+      // The logical index is used, since os_index starts anew on every socket.
       facts.bound_core_ids.push_back(static_cast<int>(core->logical_index));
     }
   }
-  // Some virtual machines do not tell cores from logical CPUs.
+  // Some virtual machines do not distinguish cores from logical CPUs.
   if (facts.bound_core_ids.empty()) facts.bound_core_ids = facts.bound_cpus;
 }
 
@@ -101,7 +102,7 @@ void add_topology(MachineFacts& facts) {
 }
 
 std::optional<std::string> cpu_model_from(std::string_view cpuinfo) {
-  // x86, POWER, and some ARM kernels; others do not tell.
+  // x86, POWER and some ARM kernels have one of these keys; others have none.
   for (const std::string_view key : {"model name", "cpu", "Processor"}) {
     if (auto model = field_of(cpuinfo, key)) return model;
   }

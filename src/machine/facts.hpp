@@ -10,7 +10,7 @@
 
 namespace isoscale::machine {
 
-/// Facts of one rank's machine and of its place on it. What could not be found out is absent.
+/// Facts of one rank's machine and of its place on it. Unknown facts are absent.
 struct MachineFacts {
   std::string host;
   std::optional<std::string> cpu_model;

@@ -11,8 +11,8 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// A rank takes a GPU, unless something stands against using it: pure functions over what CUDA and
-/// MPI say. Every refusal is one sentence with the fix.
+/// Chooses the GPU of a rank, or finds the reason against using it, with pure functions over what
+/// CUDA and MPI report. Every refusal is one sentence with the fix.
 namespace isoscale::machine {
 
 /// A GPU as this rank's CUDA runtime numbers it, after CUDA_VISIBLE_DEVICES.
@@ -23,7 +23,8 @@ struct VisibleGpu {
   units::Bytes memory;
 };
 
-/// The choice depends on these facts; the ranks of a node by their rank in the shared-memory split.
+/// The facts that the choice depends on. Ranks of the node are indexed by their rank in the
+/// shared-memory split.
 struct GpuView {
   std::vector<VisibleGpu> visible;  ///< to this rank, by index
   int local_rank = 0;
@@ -32,9 +33,9 @@ struct GpuView {
   std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES of this rank
 };
 
-/// The index of the GPU that the rank takes. `bind` is the value of --gpu-bind. Where every rank
-/// sees the same GPUs, the local rank counts them; where each sees one, it takes that. Throws
-/// base::UsageError.
+/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If every
+/// rank sees the same GPUs, the local rank is the index; if each sees only one, the rank takes
+/// that. Throws base::UsageError.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind, config::ShareGpu share);
 
 /// A rank of the launch and the GPU that it took.
@@ -44,21 +45,21 @@ struct GpuUse {
 };
 /// True if two of these ranks are on one GPU.
 [[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
-/// Over all ranks of a node. Throws base::UsageError when two are on one GPU and `share` is no.
+/// Checks all ranks of a node. Throws base::UsageError if two are on one GPU and `share` is no.
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
                         config::ShareGpu share);
 
-/// The precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from 5.3,
-/// bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
+/// Returns the precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from
+/// 5.3, bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
 /// capability; cuBLAS documentation of cublasLtMatmul).
 [[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
 
-/// The reason that the driver cannot serve the runtime, both as CUDA encodes versions (13000
-/// = 13.0; driver 0 = none); nullopt when it can. A driver of the same major version is new enough
-/// (CUDA's minor version compatibility).
+/// Returns the reason why the driver cannot serve the runtime; nullopt if it can. Both are versions
+/// as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the same major version is new
+/// enough (CUDA's minor version compatibility).
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
-/// The reason that this NCCL (22707 = 2.27.7) is too old; nullopt when it is not. ncclCommSplit
-/// came with 2.18.
+/// Returns the reason why this NCCL (22707 = 2.27.7) is too old; nullopt if it is not.
+/// ncclCommSplit came with 2.18.
 [[nodiscard]] std::optional<std::string> nccl_problem(int version);
 
 }  // namespace isoscale::machine

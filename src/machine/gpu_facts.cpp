@@ -21,7 +21,8 @@ using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
 
-/// A setting that NVML gives together with what it will be after the next reset.
+/// Returns the current state of a setting. NVML gives it together with the state after the next
+/// reset.
 template <class Mode>
 std::optional<bool> ask_mode(int (*function)(Device, Mode*, Mode*), Device device) {
   Mode current{}, pending{};
@@ -79,7 +80,7 @@ std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
 
 std::string on_or_off(bool value) { return value ? "on" : "off"; }  // NOLINT: the value itself
 
-/// 13010 = "13.1"
+/// Returns "13.1" for 13010.
 std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }

@@ -13,7 +13,7 @@
 
 namespace isoscale::machine {
 
-/// The facts of one GPU; those that could not be found out are absent.
+/// The facts of one GPU; unknown ones are absent.
 struct GpuFacts {
   std::optional<std::string> name, uuid, pci_bus_id, driver_version;
   std::optional<units::Bytes> memory_total, memory_used;  ///< used by all processes
@@ -23,27 +23,27 @@ struct GpuFacts {
   std::optional<bool> ecc, mig, persistence;
   std::optional<std::string> compute_mode;  ///< "default", "exclusive process", ...
   std::optional<int> nvlinks_active;        ///< 0 on a GPU without NVLink
-  std::optional<int> nvlinks_inactive;      ///< that it has and that are down or off
+  std::optional<int> nvlinks_inactive;      ///< links that are down or off
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
-  /// The NVLink domain of several nodes that it belongs to: cluster in hexadecimal, ".", clique.
-  /// Equal text = joined by NVLink. Absent where there is none.
+  /// The NVLink domain of several nodes that the GPU belongs to: cluster in hexadecimal, ".",
+  /// clique. GPUs with equal texts are joined by NVLink. Absent if there is none.
   std::optional<std::string> fabric;
 };
 
-/// The facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and nvidia-smi show
-/// it. nullopt where NVML cannot be asked or does not know it.
+/// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and
+/// nvidia-smi show it. nullopt if NVML cannot be asked or does not know it.
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
 [[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 
-/// Versions as the libraries encode them; 0 = not known.
+/// Versions as the libraries encode them; 0 = unknown.
 struct GpuLibraries {
   int cuda_driver = 0, cuda_runtime = 0;  ///< 13000 = 13.0
   int cublas = 0;                         ///< 130100 = 13.1.0
   int nccl = 0;                           ///< 22707 = 2.27.7
 };
 
-// Facts of a rank in a run file, by key; SCHEMA.md of the results lists them.
+// Return the facts of a rank for a run file, by key; SCHEMA.md of the results lists the keys.
 [[nodiscard]] std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, double> gpu_facts_number(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, std::string> gpu_libraries_text(const GpuLibraries& libraries);

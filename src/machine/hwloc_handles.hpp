@@ -6,7 +6,7 @@
 
 #include "base/handle.hpp"
 
-/// Handles own the objects of hwloc.
+/// Handles that own the objects of hwloc.
 namespace isoscale::machine {
 
 struct TopologyTraits {

@@ -18,9 +18,9 @@
 namespace isoscale::machine {
 namespace {
 
-// Each name looked at: no token, key or password is among them.
+// Only variables of these names are read: no token, key or password is among them.
 
-/// Threads and their places.
+/// Variables for threads and their places.
 constexpr std::array thread_names = std::to_array<std::string_view>({
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
@@ -33,7 +33,7 @@ constexpr std::array thread_names = std::to_array<std::string_view>({
     "GOMP_CPU_AFFINITY",
     "KMP_AFFINITY",
 });
-/// The job and its ranks.
+/// Variables for the job and its ranks.
 constexpr std::array job_names = std::to_array<std::string_view>({
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
@@ -72,7 +72,7 @@ constexpr std::array job_names = std::to_array<std::string_view>({
     "PMI_RANK",
     "MPI_LOCALNRANKS",
 });
-/// These set how libraries and devices work.
+/// Variables that set how libraries and devices work.
 constexpr std::array library_names = std::to_array<std::string_view>({
     // MPI: Open MPI, MPICH and what derives from it
     "OMPI_MCA_pml",
@@ -184,7 +184,7 @@ constexpr std::array library_names = std::to_array<std::string_view>({
     "NCCL_PXN_DISABLE",
 });
 
-/// Launchers tell here how many processes, nodes and devices there are.
+/// Variables in which launchers give the numbers of processes, nodes and devices.
 constexpr std::array launcher_names = std::to_array<std::string_view>({
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -203,7 +203,7 @@ constexpr std::array launcher_names = std::to_array<std::string_view>({
     "FLUX_JOB_SIZE",
 });
 
-/// A count or rank that a launcher set; nullopt when unset or not a number.
+/// Returns a count or rank that a launcher set; nullopt if it is unset or not a number.
 std::optional<long> number_of(const Lookup& environment, std::string_view name) {
   const std::optional<std::string> text = environment(name);
   if (!text) return std::nullopt;
@@ -228,7 +228,7 @@ std::string sentence(std::string_view evidence, std::string_view fix) {
       evidence, fix);
 }
 
-/// A run may plan with this share of what is left: the rest is for MPI to start and to end.
+/// A run may plan with this share of the time left; MPI needs the rest to start and to end.
 constexpr double usable = 0.9;
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -238,13 +238,13 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// "3600" or "01:00:00", seconds.
+/// Returns the seconds of "3600" or "01:00:00".
 std::optional<std::int64_t> duration(std::string_view text) {
   std::int64_t sum = 0;
   while (true) {
     const auto colon = text.find(':');
     const auto part = whole_number(text.substr(0, colon));
-    // Beyond a century it is no duration, and would overflow.
+    // A number beyond a century is no duration, and could overflow the sum.
     if (!part || *part > 3'200'000'000 || sum > 3'200'000'000) return std::nullopt;
     sum = 60 * sum + *part;
     if (colon == std::string_view::npos) return sum;
@@ -252,7 +252,8 @@ std::optional<std::int64_t> duration(std::string_view text) {
   }
 }
 
-/// A budget as it is typed: whole minutes, or seconds where there are fewer than ten of them.
+/// Returns a budget as one would type it: in whole minutes, or in seconds if it is below ten
+/// minutes.
 std::string budget_text(units::Seconds left) {
   const auto seconds = static_cast<std::int64_t>(usable * left.value());
   return seconds >= 600 ? fmt::format("{}m", seconds / 60) : fmt::format("{}s", seconds);

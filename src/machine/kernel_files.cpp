@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// A whole number at the beginning of the text, which may go on after a blank.
+/// Reads a whole number at the beginning of the text; a blank and more text may follow.
 std::optional<std::int64_t> number(std::string_view text) {
   text = trimmed(text);
   std::int64_t value = 0;
@@ -42,8 +42,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// The folders of the process's group and of all groups above it, as far as they are mounted. In a
-/// container the named folder may not be visible; then the mount itself is the group.
+/// Returns the folders of the process's group and of all groups above it, as far as they are
+/// mounted. In a container the named folder may not be visible; then the mount itself is the group.
 std::vector<std::string> ancestry(const std::string& mount, std::string_view group) {
   std::vector<std::string> folders;
   std::string path{group};
@@ -55,7 +55,7 @@ std::vector<std::string> ancestry(const std::string& mount, std::string_view gro
   return folders;
 }
 
-/// Folders of a controller, "" for version 2, innermost first.
+/// Returns the folders of a controller, "" for version 2, innermost first.
 std::vector<std::string> group_folders(const ReadFile& read, std::string_view controller) {
   const std::optional<std::string> groups = read("/proc/self/cgroup");
   std::vector<std::string> folders;
@@ -109,7 +109,7 @@ GroupMemory group_memory(std::int64_t limit, std::int64_t used, std::int64_t dro
       .left = units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(limit - held, 0))}};
 }
 
-/// A line "name value" of memory.stat.
+/// Returns the value in a line "name value" of memory.stat; 0 if there is none.
 std::int64_t statistic(const std::optional<std::string>& text, std::string_view name) {
   if (!text) return 0;
   for (const std::string_view line : split(*text, '\n')) {
@@ -121,7 +121,7 @@ std::int64_t statistic(const std::optional<std::string>& text, std::string_view 
 }
 
 std::vector<GroupMemory> group_memories(const ReadFile& read) {
-  // Version 1 says "no limit" as a number near 2^63.
+  // Version 1 writes a number near 2^63 for "no limit".
   constexpr std::int64_t unlimited = std::int64_t{1} << 60;
   std::vector<GroupMemory> groups;
   for (const std::string& folder : group_folders(read, "")) {
@@ -196,7 +196,7 @@ std::optional<units::Bytes> meminfo_field(std::string_view text, std::string_vie
 std::optional<double> cpu_limit(const ReadFile& read) {
   std::optional<double> least;
   for (const std::string& folder : group_folders(read, "")) {
-    // "max 100000" or "200000 100000": quota and period in microseconds.
+    // The file holds quota and period in microseconds: "max 100000" or "200000 100000".
     const std::optional<std::string> text = read(folder + "/cpu.max");
     if (!text) continue;
     const std::vector<std::string_view> fields = split(trimmed(*text), ' ');

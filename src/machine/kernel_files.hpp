@@ -10,37 +10,40 @@
 
 #include "units/quantity.hpp"
 
-/// The kernel tells of the machine and of this process in small files: sysfs, procfs, and control
-/// groups (versions 1 and 2, man 7 cgroups), by which containers and schedulers set limits. What
-/// cannot be read is absent.
+/// Reads small files in which the kernel describes the machine and this process: sysfs, procfs, and
+/// control groups (versions 1 and 2, man 7 cgroups), by which containers and schedulers set limits.
+/// A value that cannot be read is absent.
 namespace isoscale::machine {
 
-/// Content of a file; nullopt when it cannot be read.
+/// Returns the content of a file; nullopt if it cannot be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
-/// The number that a text begins with, blanks aside.
+/// Returns the number that a text begins with after any blanks.
 [[nodiscard]] std::optional<double> leading_number(std::string_view text);
 [[nodiscard]] std::optional<double> number_in(const std::filesystem::path& file);
-/// The first line, trimmed.
+/// Returns the first line of a file, trimmed.
 [[nodiscard]] std::optional<std::string> line_in(const std::filesystem::path& file);
 
-/// The value of "key: value" on the first line with that key, as in /proc/cpuinfo, trimmed.
+/// Returns the value of "key: value", trimmed, from the first line with that key, as in
+/// /proc/cpuinfo.
 [[nodiscard]] std::optional<std::string> field_of(std::string_view text, std::string_view key);
-/// A field of /proc/meminfo, "MemTotal:  16384 kB", in bytes.
+/// Returns a field of /proc/meminfo, "MemTotal:  16384 kB", in bytes.
 [[nodiscard]] std::optional<units::Bytes> meminfo_field(std::string_view text,
                                                         std::string_view key);
 
-/// CPUs' worth of time that the process may use, the tightest limit of its groups; nullopt = none.
+/// Returns the CPU time per time that the process may use, in CPUs: the tightest limit of its
+/// groups; nullopt if there is none.
 [[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
 
-/// Memory that the process may still take before a limit of its groups stops it: the least of limit
-/// minus what is in use, page cache that can be dropped aside. nullopt = no limit.
+/// Returns the memory that the process may still take before a limit of its groups stops it: the
+/// least of limit minus use, where page cache that can be dropped does not count as used. nullopt
+/// if there is no limit.
 [[nodiscard]] std::optional<units::Bytes> memory_left(const ReadFile& read);
-/// Memory that processes of this node may still take: the least of what the kernel calls available
-/// and of memory_left. nullopt = neither is told.
+/// Returns the memory that processes of this node may still take: the least of what the kernel
+/// calls available and of memory_left. nullopt if neither is known.
 [[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
-/// The tightest memory limit itself.
+/// Returns the tightest memory limit of the process's groups; nullopt if there is none.
 [[nodiscard]] std::optional<units::Bytes> memory_limit(const ReadFile& read);
 
 }  // namespace isoscale::machine

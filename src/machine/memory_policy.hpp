@@ -8,14 +8,14 @@
 
 namespace isoscale::machine {
 
-/// Memory cannot be placed as it was asked for.
+/// The error that memory cannot be placed as it was asked for.
 class PlacementError : public base::Error {
  public:
   using Error::Error;
 };
 
-/// While it lives, pages that the calling thread touches first lie on one NUMA node, whose number
-/// is the operating system's. Throws PlacementError when there is no such node, or when the system
+/// While an object exists, pages that the calling thread touches first lie on one NUMA node, given
+/// by the operating system's number. Throws PlacementError if there is no such node, or the system
 /// does not let this process choose.
 class MemoryOnNode {
  public:
@@ -26,7 +26,7 @@ class MemoryOnNode {
 
  private:
   struct Before;
-  std::unique_ptr<const Before> before_;  ///< what held before; hwloc stays out of this header
+  std::unique_ptr<const Before> before_;  ///< the earlier policy; hwloc stays out of this header
 };
 
 }  // namespace isoscale::machine

@@ -17,7 +17,7 @@ void find_into(Function*& function, const FindSymbol& find, const char* name) {
   function = reinterpret_cast<Function*>(find(name));  // NOLINT: dlsym gives functions as void*
 }
 
-/// Finds what tells a GPU's identity and settings.
+/// Finds the functions for a GPU's identity and settings.
 void find_settings(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.init, find, "nvmlInit_v2");
   find_into(found.shutdown, find, "nvmlShutdown");
@@ -45,7 +45,7 @@ void find_settings(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.power_limit_default, find, "nvmlDeviceGetPowerManagementDefaultLimit");
 }
 
-/// Finds what tells its state and how it does.
+/// Finds the functions for a GPU's state and health.
 void find_state(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.power_usage, find, "nvmlDeviceGetPowerUsage");
   find_into(found.total_energy, find, "nvmlDeviceGetTotalEnergyConsumption");
@@ -95,7 +95,7 @@ void NvmlLibrary::initialise(const FindSymbol& find) {
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
 }
 
-/// CUDA's UUID of a MIG instance has another prefix here.
+/// NVML's UUID of a MIG instance has another prefix than CUDA's.
 std::optional<nvml::Device> nvml::find_device(const Functions& nvml, std::string_view uuid) {
   constexpr std::string_view whole = "GPU-", instance = "MIG-";
   if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {

@@ -11,15 +11,15 @@
 
 #include "base/handle.hpp"
 
-/// The NVIDIA Management Library, opened at run time: it comes with the driver, and machines that
-/// have none are no error.
+/// The NVIDIA Management Library, opened at run time: it comes with the driver, and its absence is
+/// no error.
 namespace isoscale::machine {
 
-/// The address of a library's function by its name; nullptr when it has none.
+/// Returns the address of a library's function by its name; nullptr if it has none.
 using FindSymbol = std::function<void*(const char* name)>;
 
-/// The part of NVML's C interface that is used, declared as its reference manual does. Enumerations
-/// are int there; every function returns 0 for success.
+/// The part of NVML's C interface that is used, declared as in its reference manual. Enumerations
+/// are int there, and every function returns 0 for success.
 namespace nvml {
 
 using Device = void*;
@@ -59,7 +59,8 @@ struct ProcessInfo {
   unsigned gpu_instance, compute_instance;
 };
 
-/// nvmlUtilization_t: percent of the last sample period in which a kernel ran, memory was accessed.
+/// nvmlUtilization_t: percent of the last sample period in which a kernel ran or memory was
+/// accessed.
 struct Utilisation {
   unsigned gpu, memory;
 };
@@ -77,7 +78,7 @@ constexpr int p2p_ok = 0, p2p_unknown = 6;
 constexpr int one_board = 0, one_switch = 10, several_switches = 20, host_bridge = 30,
               numa_node = 40, whole_system = 50;
 
-/// nvmlFieldValue_t. What is asked for here has the type unsigned long long.
+/// nvmlFieldValue_t. The fields that are read here have the type unsigned long long.
 struct FieldValue {
   unsigned field, scope;
   long long timestamp, latency;
@@ -89,7 +90,7 @@ constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, 
 constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
 constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
 
-/// The functions that the library has; the others are null.
+/// The functions of the library; those that it lacks are null.
 struct Functions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -134,7 +135,7 @@ struct Functions {
   int (*p2p_status)(Device, Device, int capability, int* status) = nullptr;
 };
 
-/// Calls a function of the library that fills `result`; nullopt when it is missing or fails.
+/// Calls a function of the library that fills `result`; nullopt if it is missing or fails.
 template <class Result, class Function, class... Arguments>
 [[nodiscard]] std::optional<Result> ask(Function* function, Arguments... arguments) {
   Result result{};
@@ -142,10 +143,10 @@ template <class Result, class Function, class... Arguments>
   return result;
 }
 
-/// Calls a function of the library that fills a text; nullopt when it is missing or fails.
+/// Calls a function of the library that fills a text; nullopt if it is missing or fails.
 template <class Function, class... Arguments>
 [[nodiscard]] std::optional<std::string> ask_text(Function* function, Arguments... arguments) {
-  constexpr std::size_t longest = 96;  // of all texts that NVML gives
+  constexpr std::size_t longest = 96;  // of all texts that NVML returns
   std::array<char, longest> text{};
   if (function == nullptr ||
       function(arguments..., text.data(), static_cast<unsigned>(text.size())) != nvml::success) {
@@ -155,7 +156,7 @@ template <class Function, class... Arguments>
   return std::string{text.data()};
 }
 
-/// Hz
+/// Returns a clock in Hz.
 [[nodiscard]] inline std::optional<double> ask_clock(int (*function)(Device, int, unsigned*),
                                                      Device device, int clock) {
   constexpr double megahertz = 1e6;
@@ -163,23 +164,24 @@ template <class Function, class... Arguments>
   return value ? std::optional{*value * megahertz} : std::nullopt;
 }
 
-/// The GPU or MIG instance with this UUID; nullopt where NVML does not know it.
+/// Returns the GPU or MIG instance with this UUID; nullopt if NVML does not know it.
 [[nodiscard]] std::optional<Device> find_device(const Functions& nvml, std::string_view uuid);
 
 }  // namespace nvml
 
-/// NVML, initialised as long as this lives; or nothing, where there is no library or no driver.
+/// NVML, initialised as long as this object exists. It has no functions if there is no library or
+/// no driver.
 class NvmlLibrary {
  public:
-  /// The machine's own.
+  /// Opens the library of this machine.
   [[nodiscard]] static NvmlLibrary open();
-  /// For tests: any set of functions.
+  /// Takes any set of functions, for tests.
   explicit NvmlLibrary(const FindSymbol& find);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
   NvmlLibrary& operator=(const NvmlLibrary&) = delete;
 
-  /// nullptr where nothing can be asked.
+  /// Returns the functions; nullptr if NVML cannot be used.
   [[nodiscard]] const nvml::Functions* functions() const {
     return initialised_ ? &functions_ : nullptr;
   }

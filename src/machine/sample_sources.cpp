@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t most_clocks = 16;  ///< a reading may interrupt the CPU that it is of
+constexpr std::size_t most_clocks = 16;  ///< limited, since a reading may interrupt its CPU
 
 /// Calls `use` with each line of a text.
 template <class Use>
@@ -44,7 +44,7 @@ bool wanted(const std::vector<int>& cpus, int cpu) {
   return cpus.empty() || std::ranges::find(cpus, cpu) != cpus.end();
 }
 
-/// Keeps every n-th, such that no more are left than a look may cost.
+/// Keeps every n-th CPU, so that at most `most_clocks` are left and a sample stays cheap.
 std::vector<int> thinned(const std::vector<int>& cpus) {
   const std::size_t stride = (cpus.size() + most_clocks - 1) / most_clocks;
   std::vector<int> kept;
@@ -52,7 +52,7 @@ std::vector<int> thinned(const std::vector<int>& cpus) {
   return kept;
 }
 
-/// Reads Hz by CPU out of /proc/cpuinfo.
+/// Reads the clock of each CPU in Hz from /proc/cpuinfo.
 std::map<int, double> clocks_in_cpuinfo(std::string_view text) {
   constexpr double megahertz = 1e6;
   std::map<int, double> clocks;
@@ -67,7 +67,7 @@ std::map<int, double> clocks_in_cpuinfo(std::string_view text) {
   return clocks;
 }
 
-/// Mean and least of what is known.
+/// Writes the mean and the least of the known clocks.
 void put_mean_and_least(const std::vector<double>& clocks, std::span<double> values) {
   values[0] = values[1] = unknown;
   if (clocks.empty()) return;
@@ -82,7 +82,7 @@ std::vector<Channel> clock_channels() {
           {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 }
 
-/// A file in the folders of those CPUs that have one; of many CPUs every n-th.
+/// Returns the file of this name of each CPU that has it; of many CPUs, only every n-th is tried.
 std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cpus,
                                 const char* name) {
   const auto folder = [&](int cpu) {
@@ -102,9 +102,10 @@ std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cp
   return files;
 }
 
-/// Seconds that the wanted CPUs were busy since the system began, mean; NaN when it is not told.
+/// Returns the mean over the wanted CPUs of the seconds that they were busy since the system began;
+/// NaN if unknown.
 double busy_time(std::string_view stat, const std::vector<int>& cpus) {
-  // user nice system idle iowait irq softirq steal: guests' time is part of user's.
+  // The fields are user nice system idle iowait irq softirq steal; guests' time is part of user's.
   constexpr std::size_t fields = 7, idle = 3, waiting = 4;
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   double busy = 0;
@@ -126,12 +127,12 @@ double busy_time(std::string_view stat, const std::vector<int>& cpus) {
   return found == 0 ? unknown : busy / ticks / found;
 }
 
-/// A register that counts up to a limit and then starts anew, as one that never does.
+/// Turns a register that counts up to a limit and then restarts into a counter that only grows.
 class WrappingCounter {
  public:
   WrappingCounter(fs::path file, double range) : file_(std::move(file)), range_(range) {}
 
-  /// Returns what was counted since the first reading; NaN when the file cannot be read now.
+  /// Returns the count since the first reading; NaN if the file cannot be read now.
   [[nodiscard]] double read() {
     const std::optional<double> now = number_in(file_);
     if (!now) return unknown;
@@ -150,11 +151,12 @@ class WrappingCounter {
   double sum_ = 0;
 };
 
-/// "package-0" -> "package 0"; a zone within another one takes its number from that.
+/// Returns the device of a zone: "package 0" for "package-0". Memory takes its number from the zone
+/// that it lies in.
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());
-  if (name != memory) return std::nullopt;  // core and uncore are in a package; psys has it all
+  if (name != memory) return std::nullopt;  // a package includes core and uncore; psys includes all
   const std::string id = zone.filename().string();  // intel-rapl:0:1
   const std::size_t first = id.find(':');
   return fmt::format("{} {}", memory, id.substr(first + 1, id.find(':', first + 1) - first - 1));
@@ -169,7 +171,7 @@ Source temperature_source(std::string device, fs::path file) {
           }};
 }
 
-/// The sensors of packages that drivers of CPUs give.
+/// Returns the sensors of packages that drivers of CPUs provide.
 std::vector<Source> hwmon_sources(const FileTree& tree) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
@@ -205,7 +207,7 @@ std::vector<Source> zone_sources(const FileTree& tree) {
   return sources;
 }
 
-/// A counter's file and what one count of it is worth.
+/// A counter's file, and the value of one count.
 struct Counter {
   const char* file;
   const char* quantity;
@@ -213,7 +215,7 @@ struct Counter {
   double scale;
 };
 
-constexpr double word = 4;  // bytes: what InfiniBand counts data in
+constexpr double word = 4;  // bytes: InfiniBand counts data in words
 constexpr Counter port_counters[]{{"port_xmit_data", "sent_bytes", "B", word},
                                   {"port_rcv_data", "received_bytes", "B", word},
                                   {"symbol_error", "symbol_errors", "1", 1},
@@ -223,7 +225,7 @@ constexpr Counter ethernet_counters[]{{"tx_bytes", "sent_bytes", "B", 1},
                                       {"tx_errors", "send_errors", "1", 1},
                                       {"rx_errors", "receive_errors", "1", 1}};
 
-/// Adds those counters in a folder that can be read; nothing where none can.
+/// Adds those of the counters in a folder that can be read.
 void add_counters(std::vector<Source>& sources, const std::string& device, const fs::path& folder,
                   std::span<const Counter> counters) {
   Source source;
@@ -248,7 +250,7 @@ using nvml::ask;
 using nvml::Device;
 using nvml::Functions;
 
-/// A question to NVML; nullopt where it has no answer.
+/// A query to NVML; nullopt if it has no answer.
 using Question = std::optional<double> (*)(const Functions&, Device);
 
 std::optional<double> scaled(std::optional<unsigned> value, double scale) {
@@ -391,7 +393,7 @@ std::vector<Source> network_sources(const FileTree& tree) {
   std::vector<Source> sources;
   for (const fs::path& adapter : base::entries_of(tree.sys / "class/infiniband")) {
     for (const fs::path& port : base::entries_of(adapter / "ports")) {
-      // "4: ACTIVE"
+      // The file holds a text like "4: ACTIVE".
       const std::string state = line_in(port / "state").value_or("");
       if (!state.ends_with("ACTIVE")) continue;
       add_counters(sources,

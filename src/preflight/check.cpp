@@ -41,7 +41,8 @@ void require_known(const std::vector<std::string>& names) {
   }
 }
 
-/// Joins those that differ in nothing but the host, where the first of them stood.
+/// Joins results that differ only in the host. The joined result stands where the first of them
+/// stood.
 Results with_all_hosts(const Results& results) {
   Results joined;
   std::vector<std::vector<std::string>> hosts;
@@ -118,7 +119,7 @@ void find_differences(Findings& findings, std::span<const Observed> observed,
 }
 
 std::string listed(std::span<const std::string> names) {
-  constexpr std::size_t most = 3, shown = 2;  // as many as are read at a glance
+  constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
   if (names.empty()) return {};
   const std::size_t first = names.size() > most ? shown : names.size() - 1;
   std::string text = fmt::format("{}", fmt::join(names.first(first), ", "));

@@ -39,14 +39,14 @@ void add_shared_memory(CheckedNode& node, const fs::path& root) {
   node.shm_free = block * static_cast<double>(about.f_bavail);
 }
 
-/// No message of the log names a GPU that has none.
+/// Adds the Xids that the kernel's log has for each GPU. A GPU that no message names has had none.
 void add_xids(std::vector<CheckedGpu>& gpus, const fs::path& root) {
   if (gpus.empty()) return;
   const std::optional<std::string> log = kernel_log(root);
   if (!log) return;
   const std::map<std::string, std::vector<int>> xids = xids_in(*log);
   for (CheckedGpu& gpu : gpus) {
-    if (gpu.pci_bus_id.empty()) continue;  // the log would not name it
+    if (gpu.pci_bus_id.empty()) continue;  // the log names GPUs by bus id
     const auto found = xids.find(gpu.pci_bus_id);
     gpu.xids = found == xids.end() ? std::vector<int>{} : found->second;
   }
@@ -65,7 +65,7 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
   node.gpus_lost = found.lost;
 }
 
-/// Adds what lies on the way of data between devices.
+/// Adds facts about the paths of data between devices.
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
   for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
@@ -82,7 +82,8 @@ void add_paths(CheckedNode& node, const FactSources& sources) {
   node.dmabuf = has_dmabuf(sources.root);
 }
 
-/// "Max locked memory   8388608   8388608   bytes" of proc/self/limits; the first is in force.
+/// Reads "Max locked memory   8388608   8388608   bytes" from proc/self/limits; the first number is
+/// the limit in force.
 void add_locked_memory(CheckedRank& rank, const fs::path& root) {
   constexpr std::string_view line = "Max locked memory", no_limit = "unlimited";
   const std::optional<std::string> limits =
@@ -95,7 +96,7 @@ void add_locked_memory(CheckedRank& rank, const fs::path& root) {
   if (!rank.locked_memory_unlimited) rank.locked_memory_limit = machine::leading_number(value);
 }
 
-/// Variables that name a file for NCCL to read, where there is none.
+/// Returns the variables that name a file for NCCL which does not exist.
 std::vector<std::string> missing_files(const FactSources& sources) {
   constexpr std::array<const char*, 4> names{"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE",
                                              "NCCL_NET_PLUGIN"};
@@ -104,7 +105,7 @@ std::vector<std::string> missing_files(const FactSources& sources) {
     const std::optional<std::string> file = sources.environment(name);
     const bool is_name = std::string_view{name} == "NCCL_NET_PLUGIN" &&
                          file.value_or("").find('/') == std::string::npos;
-    if (is_name) continue;  // of a library, which is looked for along paths
+    if (is_name) continue;  // the name of a library, which the loader searches for
     std::error_code failure;
     if (file && !file->empty() && !fs::exists(below(sources.root, *file), failure)) {
       missing.emplace_back(name);

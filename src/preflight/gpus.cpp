@@ -38,7 +38,7 @@ std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
   return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
 }
 
-/// Copies what the library tells in the same words as a rank of the job has its GPU's.
+/// Copies the facts that a rank also records for its own GPU, under the same names.
 void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
   gpu.uuid = facts.uuid.value_or("");
   if (facts.pci_bus_id) gpu.pci_bus_id = sysfs_bus_id(*facts.pci_bus_id);
@@ -64,9 +64,10 @@ void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
   }
 }
 
-/// Pages taken out of use for one cause; older GPUs have them instead of remapped rows.
+/// Returns the number of pages taken out of use for one cause. Older GPUs retire pages and do not
+/// remap rows.
 std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, int cause) {
-  std::array<unsigned long long, 64> addresses{};  // as many as a GPU can retire
+  std::array<unsigned long long, 64> addresses{};  // the most pages that a GPU can retire
   auto count = static_cast<unsigned>(addresses.size());
   if (nvml.retired_pages == nullptr) return std::nullopt;
   const int answer = nvml.retired_pages(device, cause, &count, addresses.data());
@@ -101,7 +102,7 @@ std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Dev
   auto count = static_cast<unsigned>(found.size());
   int answer = nvml.compute_processes(device, &count, found.data());
   if (answer == nvml::insufficient_size && count <= at_most) {
-    found.resize(count + at_first);  // others may start meanwhile
+    found.resize(count + at_first);  // more processes may start meanwhile
     count = static_cast<unsigned>(found.size());
     answer = nvml.compute_processes(device, &count, found.data());
   }
@@ -128,7 +129,7 @@ std::optional<std::string> fabric_state_of(const Functions& nvml, Device device)
   }
 }
 
-/// Asks the library about all GPUs, where there is one.
+/// Asks NVML about all GPUs, if it can count them.
 void ask_all(FoundGpus& found, const Functions& nvml) {
   const std::optional<unsigned> count = ask<unsigned>(nvml.count);
   if (!count || nvml.handle_by_index == nullptr) return;
@@ -137,7 +138,7 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   for (unsigned index = 0; index < *count; ++index) {
     Device device = nullptr;
     const int answer = nvml.handle_by_index(index, &device);
-    // A GPU that control groups keep from this process is no loss.
+    // A GPU that control groups withhold from this process is not lost.
     const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system;
     if (answer != nvml::success && !withheld) ++*found.lost;
     if (answer != nvml::success) continue;
@@ -178,7 +179,7 @@ std::optional<std::string> ancestor_name(int level) {
   }
 }
 
-/// Tells if one has a capability towards the other; nullopt where the library does not tell.
+/// True if one GPU has a capability towards the other; nullopt if NVML does not say.
 std::optional<bool> can(const Functions& nvml, Device a, Device b, int capability) {
   const std::optional<int> status = ask<int>(nvml.p2p_status, a, b, capability);
   if (!status || *status == nvml::p2p_unknown) return std::nullopt;
@@ -222,7 +223,7 @@ CheckedGpu ask_gpu(const Functions& nvml, Device device) {
   CheckedGpu gpu;
   add_known(gpu, machine::gpu_facts(nvml, device));
   gpu.vbios = ask_text(nvml.vbios, device);
-  // SMs follow the graphics clock; that is the one that can be set.
+  // SMs follow the graphics clock, and that one can be set.
   gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
   gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
   add_health(gpu, nvml, device);

@@ -21,8 +21,8 @@
 namespace isoscale::preflight {
 namespace {
 
-// The fields of job facts by name stand here once for writing and reading: fields(&facts, visit)
-// calls visit(name, pointer to member) for each.
+// The fields of job facts are listed here by name, once for both writing and reading:
+// fields(&facts, visit) calls visit(name, pointer to member) for each.
 
 template <class Visit>
 void fields(const CheckedGpu*, Visit visit) {
@@ -161,7 +161,7 @@ using nlohmann::json;
 template <class T>
 concept Struct = requires(const T* facts) { fields(facts, [](const char*, auto) {}); };
 
-// One overload for each kind of field; null = absent.
+// There is one overload for each kind of field; null means absent.
 
 json json_of(const std::string& value) { return value; }
 json json_of(bool value) { return value; }  // NOLINT: the value itself
@@ -290,7 +290,8 @@ bool is_same(const CheckedGpu& a, const CheckedGpu& b) {
   return !a.pci_bus_id.empty() && a.pci_bus_id == b.pci_bus_id;
 }
 
-/// Takes a GPU over from a rank that sees it. Only the node's first rank reads the kernel's log.
+/// Adds a GPU that another rank of the node sees. It keeps the Xids that are known, since only the
+/// node's first rank reads the kernel's log.
 void add_gpu(CheckedNode& node, CheckedGpu seen) {
   if (!node.gpus) node.gpus.emplace();
   const auto known =
@@ -303,7 +304,7 @@ void add_gpu(CheckedNode& node, CheckedGpu seen) {
   }
 }
 
-/// Links that show only once both ends are known.
+/// Finds NVLinks between GPUs, which can only be recognised once both ends are known.
 void find_nvlinks(CheckedNode& node) {
   if (!node.gpus) return;
   for (CheckedPeers& peers : node.peers) {

@@ -9,20 +9,21 @@
 #include <string_view>
 #include <vector>
 
-/// Preflight looks at these before a job measures: facts of its nodes and ranks as found, judged by
-/// nobody yet. A source that is absent leaves its field absent. Bytes, hertz, watts and bits per
-/// second are plain numbers here: the facts travel and are recorded as JSON, where a field has the
-/// name that it has here.
+/// The facts that preflight judges before a job measures: those of its nodes and ranks, as they
+/// were found. If a source is absent, its field is absent. Bytes, hertz, watts and bits per second
+/// are plain numbers here, since the facts are sent and recorded as JSON, with the field names used
+/// here.
 namespace isoscale::preflight {
 
-/// One GPU of a node, as NVML and sysfs know it; also those that no rank of the job has taken.
+/// One GPU of a node, as NVML and sysfs know it; GPUs that no rank of the job has taken are
+/// included.
 struct CheckedGpu {
   std::string uuid;        ///< "GPU-..."; "" when only sysfs knows it
   std::string pci_bus_id;  ///< "0000:1b:00.0", lower case, four digits of domain
   std::optional<std::string> name, driver, vbios, compute_mode;
   std::optional<double> memory, memory_used;               ///< B; used: by all processes
   std::optional<double> sm_clock, sm_clock_max;            ///< Hz
-  std::optional<double> sm_clock_application;              ///< Hz that clocks were locked or set to
+  std::optional<double> sm_clock_application;              ///< Hz, as clocks were locked or set
   std::optional<double> memory_clock_max;                  ///< Hz
   std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<std::vector<std::string>>
@@ -44,15 +45,15 @@ struct CheckedGpu {
   std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
 };
 
-/// True if one has a link to the other, or both to one switch.
+/// True if an NVLink joins the two GPUs, or both have links to the same switch.
 [[nodiscard]] bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b);
 
-/// The link between two GPUs of a node, i < j by their places in CheckedNode::gpus.
+/// The link between two GPUs of a node; i < j are their places in CheckedNode::gpus.
 struct CheckedPeers {
   int i = 0, j = 0;
   std::optional<bool> peer_access;
-  /// "NVLink", or the closest thing on both PCI paths: "one board", "one switch", "several
-  /// switches", "host bridge", "NUMA node", "system".
+  /// "NVLink", or the closest element that both PCI paths share: "one board", "one switch",
+  /// "several switches", "host bridge", "NUMA node", "system".
   std::optional<std::string> link;
 };
 
@@ -74,12 +75,13 @@ struct CheckedNode {
   std::string host;
   std::optional<std::string> cpu_model, os;
   std::optional<int> cores;                           ///< physical
-  std::optional<double> cpu_quota;                    ///< CPUs that a control group leaves the job
+  std::optional<double> cpu_quota;                    ///< CPUs that a control group allows the job
   std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
   std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...
   std::optional<std::map<std::string, int>> governors;  ///< CPUs by frequency governor
   std::optional<std::string> frequency_driver;          ///< of CPUs: "intel_pstate"
-  /// CPUs by what the driver prefers in trading speed for energy: "balance_performance".
+  /// The number of CPUs by energy preference, the driver's setting that trades speed for energy:
+  /// "balance_performance".
   std::optional<std::map<std::string, int>> energy_preferences;
   std::optional<bool> iommu_translates;  ///< an IOMMU is on and not in passthrough
   std::optional<bool> acs;  ///< access control redirects peer traffic on a bridge above a GPU
@@ -87,13 +89,13 @@ struct CheckedNode {
                                                          ///< loaded, kernel able
   std::optional<std::vector<std::string>> nccl_plugins;  ///< libraries found: "libnccl-net.so"
   std::optional<std::vector<CheckedGpu>> gpus;           ///< absent: nothing could be asked
-  std::optional<int> gpus_lost;  ///< that NVML counts and cannot reach, permission aside
+  std::optional<int> gpus_lost;  ///< GPUs that NVML counts but cannot reach, though permitted
   std::vector<CheckedPeers> peers;
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
 };
 
-/// The bandwidth of two ranks when only such pairs exchange data: a rank of the same node, and the
-/// rank in the same place of another node.
+/// The bandwidth between two ranks while only such pairs exchange data: a rank of the same node, or
+/// the rank in the same place of another node.
 struct CheckedNeighbour {
   int rank = 0;
   std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: it did not answer
@@ -105,48 +107,48 @@ struct CheckedRank {
   std::vector<int> cpus, cores;    ///< logical CPUs it may run on, their physical cores; empty =
                                    ///< unknown
   std::optional<std::string> gpu;  ///< UUID of the GPU that it takes
-  /// UUIDs of those of its node that it may use; only of ranks that take one.
+  /// The UUIDs of the node's GPUs that the rank may use; only for ranks that take one.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
   std::optional<double> locked_memory_limit;  ///< B; infinity is stored as absent with
                                               ///< locked_memory_unlimited
   bool locked_memory_unlimited = false;
-  /// The versions of what the job is made of: "isoscale", "git", "build_type", "mpi",
-  /// "cuda_driver", "cuda_runtime", "cublas", "nccl", "device".
+  /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
+  /// "cuda_runtime", "cublas", "nccl", "device".
   std::map<std::string, std::string> versions;
-  /// Variables out of the recorded list that bear on communication and threads: NCCL_*, UCX_*,
-  /// OMP_*, CUDA_*; those of rank 0, and of another rank where they differ from it.
+  /// Those of the recorded variables that affect communication and threads: NCCL_*, UCX_*, OMP_*,
+  /// CUDA_*. Rank 0 has its own; another rank has them only if they differ from those.
   std::map<std::string, std::string> environment;
-  std::vector<std::string> missing_files;  ///< variables whose file is not there: "NCCL_TOPO_FILE"
+  std::vector<std::string> missing_files;  ///< variables whose file is missing: "NCCL_TOPO_FILE"
   /// The launcher's own numbers: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
   /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ... as numbers.
   std::map<std::string, std::int64_t> launcher;
-  // The sniff test; absent and empty: not made.
+  // Results of the sniff test; absent and empty if it was not made.
   std::optional<double> gemm_rate;  ///< FLOP/s
   std::vector<CheckedNeighbour> neighbours;
 };
 
 struct JobFacts {
-  std::string device;                         ///< that the job plays on: "host" or "cuda"
+  std::string device;                         ///< of the job: "host" or "cuda"
   bool share_gpu = false;                     ///< several ranks on one GPU are wanted
   int world = 1;                              ///< ranks as MPI counts them
   std::optional<std::string> device_problem;  ///< why that device cannot be had: a stop
-  std::optional<std::string> device_reason;   ///< of --device auto: why it is this one
+  std::optional<std::string> device_reason;   ///< why --device auto chose it
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
   std::vector<CheckedNode> nodes;             ///< by index
   std::vector<CheckedRank> ranks;             ///< by rank
 };
 
-/// Facts as JSON: fields by name, absent ones left out, and those that have their default.
+/// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
-/// Unknown fields are refused, so that a recorded set cannot misspell one. Throws base::Error with
-/// what is wrong.
+/// Reads facts. Unknown fields are refused, so that a recorded set cannot misspell one. Throws
+/// base::Error that says what is wrong.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
-/// Joins what ranks found into one job: ranks by number, each once; nodes by index, each as the
-/// first part tells it that has it. Parts that tell of the same node add GPUs that the first could
-/// not see, or knew of by the PCI bus alone, and what NVLinks of theirs join. What describes the
-/// job is that of the first part.
+/// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the
+/// first part that has it. Later parts about the same node add GPUs that the first part did not see
+/// or knew only from the PCI bus, and the NVLinks between them. Facts about the job itself come
+/// from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
 }  // namespace isoscale::preflight

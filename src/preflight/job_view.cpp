@@ -18,8 +18,8 @@ namespace {
 /// Ranks by the GPU that they took.
 using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
 
-/// Adds those that were taken and that nobody could look at, so that rules find all unknown of
-/// them. Where GPUs are partitioned ranks take instances, which are not listed.
+/// Adds GPUs that ranks took and about which nothing is known, so that rules count their facts as
+/// unknown. Partitioned GPUs are left out: ranks take their instances, which are not listed.
 void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
   static const CheckedGpu unseen;
   std::map<int, const CheckedNode*> nodes;
@@ -66,7 +66,8 @@ bool fits(std::string_view part, const AdapterList& list, const CheckedPort& por
   return list.is_whole ? port.device == device : port.device.starts_with(device);
 }
 
-/// Further ports of an adapter that is named without a port may rest.
+/// True if the part names the port by its number, or names only the adapter and this is its first
+/// port: further ports of such an adapter may be unused.
 bool names_in_full(std::string_view part, const CheckedPort& port) {
   const std::size_t colon = part.find(':');
   if (part.substr(0, colon) != port.device) return false;
@@ -100,7 +101,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
       any_taken = any_taken || !one.ranks.empty();
     }
-    // Others may belong to others; one without a UUID is not told of by NVML.
+    // GPUs that no rank took may belong to other jobs, and so may those without a UUID, which NVML
+    // does not list.
     const auto is_foreign = [&](const JobGpu& one) {
       return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
     };
@@ -163,7 +165,7 @@ void for_ranks(const JobFacts& job, const JudgeRank& judge,
     }
     for (const auto& [text, numbers] : ranks) {
       std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
-      // Alike on all nodes, so that many nodes are one result.
+      // "every rank" is the same text on all nodes, so that results of many nodes are joined.
       if (numbers.size() == node.ranks.size()) who = "every rank";
       found({.host = node.host(), .device = std::move(who)}, text);
     }

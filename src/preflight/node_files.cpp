@@ -31,7 +31,7 @@ using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
-/// A whole number that the text begins with, taken off it.
+/// Reads a whole number at the beginning of the text, and removes it from the text.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -40,7 +40,7 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-/// The number at the end of "node12", "cpu3"; nullopt for other names.
+/// Returns the number at the end of "node12", "cpu3"; nullopt for other names.
 std::optional<int> number_after(std::string_view prefix, const fs::path& folder) {
   const std::string name = folder.filename().string();
   std::string_view rest = std::string_view{name}.substr(std::min(prefix.size(), name.size()));
@@ -48,7 +48,7 @@ std::optional<int> number_after(std::string_view prefix, const fs::path& folder)
   return rest.empty() ? number : std::nullopt;
 }
 
-/// CPUs by what a file of theirs says.
+/// Counts CPUs by the content of a file in their folders.
 std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
   std::map<std::string, int> cpus;
   for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
@@ -63,7 +63,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, failure);
 }
 
-/// Kinds of the IOMMU groups.
+/// Returns the types of the IOMMU groups.
 std::vector<std::string> group_types(const fs::path& root, const std::vector<fs::path>& functions) {
   std::vector<std::string> types;
   for (const fs::path& function : functions) {
@@ -76,7 +76,7 @@ std::vector<std::string> group_types(const fs::path& root, const std::vector<fs:
   return types;
 }
 
-/// True if the kernel was told to leave addresses as they are.
+/// True if the kernel's command line asks for IOMMU passthrough.
 bool passthrough_asked(const fs::path& root) {
   const std::string line = fmt::format(" {} ", line_in(root / "proc/cmdline").value_or(""));
   return line.find(" iommu=pt ") != std::string::npos ||
@@ -85,7 +85,7 @@ bool passthrough_asked(const fs::path& root) {
 
 constexpr std::string_view adapters_folder = "sys/class/infiniband";
 
-/// "ACTIVE" of "4: ACTIVE".
+/// Returns "ACTIVE" for "4: ACTIVE".
 std::optional<std::string> state_in(const fs::path& file) {
   std::optional<std::string> line = line_in(file);
   if (!line) return std::nullopt;
@@ -94,7 +94,7 @@ std::optional<std::string> state_in(const fs::path& file) {
   return line;
 }
 
-/// 400e9 of "400 Gb/sec (4X NDR)".
+/// Returns 400e9 for "400 Gb/sec (4X NDR)".
 std::optional<double> rate_in(const fs::path& file) {
   constexpr double giga = 1e9;
   const std::optional<std::string> line = line_in(file);
@@ -158,20 +158,20 @@ Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
 }
 
-/// Reads what is there now; of the kernel's own device each read gives one message.
+/// Reads what is available now. Each read of the kernel's own device gives one message.
 std::string read_now(const Descriptor& file) {
-  std::array<char, 8192> message{};  // the kernel's longest
+  std::array<char, 8192> message{};  // the longest message of the kernel
   std::string text;
   for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
     const ssize_t got = ::read(file.get(), message.data(), message.size());
     if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
-    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // the next is there
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // read the next one
     if (got <= 0 && !overwritten) break;
   }
   return text;
 }
 
-/// Seconds since 1970 at which the kernel started: "btime 1763754000" of proc/stat.
+/// Returns the seconds since 1970 at which the kernel started: "btime 1763754000" of proc/stat.
 std::optional<double> boot_time(const fs::path& root) {
   constexpr std::string_view key = "\nbtime ";
   const std::optional<std::string> stat = read_file((root / "proc/stat").string());
@@ -180,8 +180,8 @@ std::optional<double> boot_time(const fs::path& root) {
   return leading_number(std::string_view{*stat}.substr(at + key.size()));
 }
 
-/// The log's end, from the last start of the kernel on. A log that was last written before that
-/// start holds nothing of this boot.
+/// Returns the end of the log, from the last start of the kernel on. A log that was last written
+/// before that start has no messages of this boot.
 std::optional<std::string> log_of_this_boot(const fs::path& root) {
   constexpr std::string_view first_message = "Linux version ";
   const Descriptor file = open_to_read(root / "var/log/kern.log");
@@ -200,7 +200,7 @@ std::optional<std::string> log_of_this_boot(const fs::path& root) {
   return text.empty() ? std::nullopt : std::optional{std::move(text)};
 }
 
-/// "PCI:0000:1b:00" or, of old drivers, "0000:1b:00".
+/// Returns the bus id in "PCI:0000:1b:00" or, from old drivers, "0000:1b:00".
 std::string bus_id_in(std::string_view place) {
   constexpr std::string_view bus = "PCI:";
   if (place.starts_with(bus)) place.remove_prefix(bus.size());
@@ -259,7 +259,7 @@ std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs:
     return std::ranges::any_of(types,
                                [](const std::string& type) { return type.starts_with("DMA"); });
   }
-  // Kernels before 5.11 do not tell the kind of a group.
+  // Kernels before 5.11 do not show the type of a group.
   const fs::path units = root / "sys/class/iommu";
   const bool none = is_folder(units) && base::entries_of(units).empty();
   return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
@@ -294,7 +294,8 @@ fs::path below(const fs::path& root, const fs::path& file) {
 
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
   std::error_code failure;
-  // A kernel without the subsystem has no such folder in a class folder that it does have.
+  // If sys/class exists without this folder, the kernel lacks the subsystem, and the node has no
+  // port.
   if (!fs::is_directory(root / "sys/class", failure)) return std::nullopt;
   std::vector<CheckedPort> ports;
   for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
@@ -333,7 +334,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
       if (is_plugin(file.filename().string())) names.insert(file.filename().string());
     }
   });
-  // Its strings, each ended by a zero, are names and paths of libraries (ldconfig(8)).
+  // The strings in the cache, each ended by a zero, are names and paths of libraries (ldconfig(8)).
   if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
     looked = true;
     each_part(*cache, '\0', [&](std::string_view text) {

@@ -23,7 +23,7 @@ using machine::line_in;
 using machine::number_in;
 using machine::read_file;
 
-/// Lanes of a link; the kernel says 0 or 255 where it does not know.
+/// Returns the lanes of a link; the kernel writes 0 or 255 if they are unknown.
 std::optional<int> lanes_in(const fs::path& file) {
   constexpr int unknown = 255;
   const std::optional<double> lanes = number_in(file);
@@ -36,7 +36,7 @@ std::optional<int> generation_in(const fs::path& file) {
   return speed ? pcie_generation(*speed) : std::nullopt;
 }
 
-/// The folder itself, links followed.
+/// Returns the folder with links resolved.
 std::optional<fs::path> real_folder(const fs::path& function) {
   std::error_code failure;
   fs::path folder = fs::canonical(function, failure);
@@ -50,7 +50,7 @@ std::optional<std::string> path_of(const fs::path& function) {
   const std::string text = folder->string();
   const std::size_t begin = text.rfind(devices);
   if (begin == std::string::npos) return std::nullopt;
-  // On Arm a host bridge may stand below a platform device.
+  // On Arm a host bridge may be below a platform device.
   std::size_t at = begin + devices.size();
   while (text.compare(at, bus.size(), bus) != 0) {
     at = text.find('/', at);
@@ -70,12 +70,12 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   return parts;
 }
 
-/// "0000:16:00.0"
+/// True for "0000:16:00.0".
 bool is_bus_id(std::string_view name) {
   return name.find(':') != std::string_view::npos && name.find('.') != std::string_view::npos;
 }
 
-/// The little-endian number of `bytes` bytes at `offset`.
+/// Returns the little-endian number of `bytes` bytes at `offset`.
 std::uint32_t number_at(std::string_view configuration, std::size_t offset, std::size_t bytes) {
   constexpr unsigned bits = 8;
   std::uint32_t value = 0;
@@ -88,7 +88,8 @@ std::uint32_t number_at(std::string_view configuration, std::size_t offset, std:
 
 constexpr std::size_t conventional_size = 256, configuration_size = 4096;
 
-/// True if the port stands below a switch: device/port type 6 of the PCI Express capability.
+/// True if the port is a switch's downstream port: device/port type 6 of the PCI Express
+/// capability.
 bool is_downstream_port(std::string_view configuration) {
   constexpr std::size_t first = 0x34, capabilities = 48;
   constexpr std::uint32_t express = 0x10, downstream_port = 6;
@@ -102,7 +103,7 @@ bool is_downstream_port(std::string_view configuration) {
   return false;
 }
 
-/// The control register of Access Control Services; 0 without them.
+/// Returns the control register of Access Control Services; 0 without them.
 std::uint32_t access_control(std::string_view configuration) {
   constexpr std::uint32_t services = 0x0D, none = 0xFFFF;
   constexpr std::size_t capabilities = 480, control = 6, header = 4;
@@ -126,7 +127,7 @@ PciFacts pci_facts(const fs::path& function) {
   facts.width = lanes_in(function / "current_link_width");
   facts.width_max = lanes_in(function / "max_link_width");
   const std::optional<double> node = number_in(function / "numa_node");
-  if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: not told
+  if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: unknown
   facts.path = path_of(function);
   return facts;
 }
@@ -163,7 +164,8 @@ std::optional<std::string> closest_on_paths(const std::optional<std::string>& pa
     return *numa_a == *numa_b ? "NUMA node" : "system";
   }
   if (shared == 1) return "host bridge";
-  // Below the bridge that they share, each has a downstream port of that switch and itself.
+  // Below the shared bridge of one switch, each path has only the switch's downstream port and the
+  // function itself.
   const auto below = std::max(a.end() - end_a, b.end() - end_b);
   return below <= 2 ? "one switch" : "several switches";
 }

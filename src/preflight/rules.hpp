@@ -13,8 +13,8 @@
 
 #include "preflight/check.hpp"
 
-/// A rule judges the facts of a job and gathers what it finds; its results have no name yet,
-/// check_job gives them theirs.
+/// A rule judges the facts of a job and collects its findings. Results have no name at first;
+/// check_job() sets it.
 namespace isoscale::preflight {
 
 using Results = std::vector<CheckResult>;
@@ -25,19 +25,20 @@ struct Place {
 struct Finding {
   std::string what, cost, fix;
 };
-/// The text of a rule where nothing is wrong.
+/// The texts of a rule that found nothing wrong.
 struct Otherwise {
   std::string fine;     ///< what was compared
-  std::string unknown;  ///< why nothing could be
-  std::string how{};    ///< how it could be
+  std::string unknown;  ///< why nothing could be compared
+  std::string how{};    ///< how it could be compared
 };
 
-/// The findings of one rule; whose name the results bear is left to the caller.
+/// The findings of one rule. The caller sets the name of the results.
 class Findings {
  public:
   void warn(Place place, Finding finding);
   void stop(Place place, Finding finding);
-  /// True if a fact is there; both are counted, so that "ok" says of how many nothing is known.
+  /// True if the fact is present. Present and absent facts are counted, so that "ok" can say how
+  /// many were unknown.
   template <class T>
   [[nodiscard]] bool knows(const std::optional<T>& fact) {
     fact ? ++known_ : ++unknown_;
@@ -45,8 +46,8 @@ class Findings {
   }
   void know() { ++known_; }
   void miss() { ++unknown_; }
-  /// Gives what was found; without anything one result: ok where something was known, else not
-  /// checked.
+  /// Returns the findings. If there are none, it returns one result: ok if any fact was known, else
+  /// not checked.
   [[nodiscard]] Results results(const Otherwise& otherwise) &&;
 
  private:
@@ -54,14 +55,14 @@ class Findings {
   std::size_t known_ = 0, unknown_ = 0;
 };
 
-/// Something that is to be the same in all places.
+/// A value that should be the same in all places.
 struct Observed {
   Place place;
   std::optional<std::string> value;
   std::string kind{};  ///< compared with others of this kind
 };
-/// Describes a value that differs from the most common value of its kind (of equally common ones
-/// the first); `what` names the quantity: "driver 550.54.15, elsewhere 560.35.03".
+/// Describes a value that differs from the most common value of its kind (the first of equally
+/// common ones). `what` names the quantity: "driver 550.54.15, elsewhere 560.35.03".
 struct Difference {
   std::string_view quantity;
   std::string cost, fix;
@@ -70,10 +71,11 @@ struct Difference {
 void find_differences(Findings& findings, std::span<const Observed> observed,
                       const Difference& difference);
 
-/// "c1", "c1, c2 and c3", "c1, c2 and 30 more"
+/// Returns "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
 [[nodiscard]] std::string listed(std::span<const std::string> names);
 
-/// The most common of some values, of equally common ones the first; absent for none.
+/// Returns the most common of some values, the first of equally common ones; absent if there are
+/// none.
 template <class T>
 [[nodiscard]] std::optional<T> most_common(std::span<const T> values) {
   std::map<T, std::size_t> counts;

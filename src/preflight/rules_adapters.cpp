@@ -13,8 +13,8 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// These rules look at InfiniBand and RoCE adapters: how far GPUs are from those, and from the
-/// cores, that serve them, and the state of their ports.
+/// These rules check InfiniBand and RoCE adapters: their distance from GPUs, the distance of GPUs
+/// from the cores of their ranks, and the state of ports.
 namespace isoscale::preflight {
 namespace {
 
@@ -25,12 +25,13 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// NCCL's default for GPUDirect RDMA is a path of PCIe switches alone (PXB).
+/// True if the path has only PCIe switches (PXB), the default limit of NCCL for GPUDirect RDMA.
 bool is_behind_switches(std::size_t distance) {
   return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
 }
 
-/// Nodes of one GPU joined to its CPU by NVLink-C2C, and of one NUMA node, have no farther side.
+/// Warns of GPUs whose nearest adapter is on another NUMA node. That cannot be on a node with one
+/// NUMA node, or with one GPU that NVLink-C2C joins to its CPU.
 Results judge_gpu_nic(const JobFacts& job) {
   Findings findings;
   std::string fine = "every GPU has an adapter on its own NUMA node";
@@ -57,7 +58,8 @@ Results judge_gpu_nic(const JobFacts& job) {
       {.fine = std::move(fine), .unknown = no_distance(job), .how = "mount /sys"});
 }
 
-/// "GPU0-mlx5_0 GPU1-mlx5_1": the first of the nearest adapters that fewer GPUs before it use.
+/// Returns "GPU0-mlx5_0 GPU1-mlx5_1": for each GPU, of its nearest adapters the one that the fewest
+/// GPUs before it use.
 std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   std::map<std::string, int> users;
   std::vector<std::string> rails;
@@ -99,7 +101,7 @@ Results judge_rail_map(const JobFacts& job) {
       {.fine = fine, .unknown = no_distance(job), .how = "mount /sys"});
 }
 
-/// True if one of the CPUs is in the list.
+/// True if one of the CPUs is in the other list.
 bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
   return std::ranges::any_of(
       cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
@@ -142,7 +144,7 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// The ranks of a node were told to use the port; one of them is enough.
+/// Returns how NCCL_IB_HCA names the port on a node; the rank that says most decides.
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {
@@ -152,7 +154,7 @@ Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& 
   return naming;
 }
 
-/// The ports that the job may use.
+/// Returns the ports that the job may use.
 std::vector<JobPort> job_ports(const JobFacts& job) {
   std::vector<JobPort> ports;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -166,7 +168,7 @@ std::vector<JobPort> job_ports(const JobFacts& job) {
   return ports;
 }
 
-/// GPUs of the job by node, to which a port may be the nearest.
+/// The GPUs of the job by node. A port may be the nearest to some of them.
 using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
 GpusByNode gpus_by_node(const JobFacts& job) {
   GpusByNode gpus;
@@ -174,8 +176,8 @@ GpusByNode gpus_by_node(const JobFacts& job) {
   return gpus;
 }
 
-/// True if a port that is up is among the nearest of a GPU, or one that is down would be nearer
-/// than all that are up.
+/// True if the port is up and among the nearest to a GPU, or is down and would be nearer to one
+/// than all ports that are up.
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
@@ -202,7 +204,8 @@ bool works(const CheckedPort& port) {
   return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
 }
 
-/// Ports of the same name on all nodes: adapters of storage, and second ports, often rest on all.
+/// Counts the ports of the same name on all nodes. Ports of storage adapters and second ports are
+/// often down on all nodes.
 struct SamePorts {
   std::size_t known = 0, working = 0;
 };
@@ -219,8 +222,8 @@ PortsByName ports_by_name(std::span<const JobPort> ports) {
   return by_name;
 }
 
-/// True if a port that does not work is missed: NCCL was told to use it, most other nodes have it,
-/// or, without others, it is a GPU's.
+/// True if the job needs a port that does not work: NCCL_IB_HCA names it, or it works on most
+/// other nodes, or, if there are no others, it is the nearest to a GPU.
 bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   if (one.naming == Naming::named) return true;
   const SamePorts& same = by_name.at(port_text(*one.port));
@@ -260,15 +263,16 @@ Results judge_state(const JobFacts& job) {
   return of_ports(job, std::move(findings), fine_state(ports, resting));
 }
 
-/// A port's rate is compared with these: the same port of other nodes; without others, ports beside
-/// GPUs with each other. "" = nothing, adapters of one node may be for different uses.
+/// Returns the kind of ports that a port's rate is compared with: the same port of other nodes; if
+/// there are none, the node's ports beside GPUs. "" means no comparison, since adapters of one node
+/// may be for different uses.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));
   if (same != by_name.end() && same->second.known > 1) return same->first;
   return is_rail(one, gpus) ? fmt::format("ports of {}", one.node->host) : "";
 }
 
-/// The most common rate of each kind; of equally common ones the highest.
+/// Returns the most common rate of each kind, the highest of equally common ones.
 std::map<std::string, double> usual_rates(
     const std::map<std::string, std::map<double, std::size_t>>& rates) {
   std::map<std::string, double> usual;
@@ -316,8 +320,8 @@ Results judge_rate(const JobFacts& job) {
 
 using Counter = std::optional<std::int64_t> CheckedPort::*;
 
-/// A few errors come from maintenance and from links that train: more than ten, and than four times
-/// the median of the job's ports, come from a cable, a transceiver or a port.
+/// Warns of counts above 10 and above four times the median of the job's ports: these come from a
+/// cable, a transceiver or a port. A few errors come from maintenance and from links that train.
 void judge_counter(Findings& findings, const JobFacts& job, Counter counter,
                    std::string_view what) {
   constexpr double fewest = 10, times_median = 4;
@@ -345,7 +349,7 @@ Results judge_errors(const JobFacts& job) {
   return of_ports(job, std::move(findings), "few losses of links and symbol errors");
 }
 
-/// nvidia_peermem, or dma-buf of kernel and driver: NCCL uses either one.
+/// Checks for nvidia_peermem, or dma-buf of kernel and driver; NCCL can use either.
 Results judge_gpudirect(const JobFacts& job) {
   Findings findings;
   for (const CheckedNode& node : job.nodes) {

@@ -11,8 +11,8 @@
 #include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules look at environment variables: those of NCCL, and what it finds to do with them
-/// (meanings of variables and values: NCCL documentation, Environment Variables), then others.
+/// These rules check environment variables: those of NCCL and the files and devices that they name
+/// (for their meanings see NCCL documentation, Environment Variables), then others.
 namespace isoscale::preflight {
 namespace {
 
@@ -23,7 +23,7 @@ Results of_nccl(const JobFacts& job, Findings findings, std::string fine) {
        .how = "run with --device cuda"});
 }
 
-/// A value as NCCL compares it: without regard to case.
+/// Returns a value in lower case, since NCCL ignores case.
 std::optional<std::string> lower_setting(const CheckedRank& rank, const std::string& name) {
   std::optional<std::string> value = setting(rank, name);
   if (!value) return value;
@@ -33,7 +33,7 @@ std::optional<std::string> lower_setting(const CheckedRank& rank, const std::str
   return value;
 }
 
-/// True if a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 as of old.
+/// True if a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 in the old form.
 bool says_never(const CheckedRank& rank, const std::string& name) {
   const std::optional<std::string> level = lower_setting(rank, name);
   return level == "loc" || level == "0";
@@ -121,7 +121,8 @@ Results judge_debug(const JobFacts& job) {
   return of_nccl(job, std::move(findings), "NCCL prints no more than warnings");
 }
 
-/// Wanted in experiments, so nothing is wrong; said, since it explains results.
+/// Lists forced choices of NCCL. Experiments set them on purpose, so nothing is wrong, but they
+/// explain results.
 Results judge_choices(const JobFacts& job) {
   Findings findings;
   if (job.device == "cuda" && !job.ranks.empty()) findings.know();
@@ -172,8 +173,8 @@ Results judge_interfaces(const JobFacts& job) {
   return of_nccl(job, std::move(findings), "adapters and devices that are named exist");
 }
 
-/// True if a library found is the plugin that NCCL_NET_PLUGIN names: NAME itself, or
-/// libnccl-net-NAME.so. Whether a path is there is nccl-files' subject.
+/// True if a library is the plugin that NCCL_NET_PLUGIN names: NAME itself, or libnccl-net-NAME.so.
+/// The check nccl-files finds out whether a path exists.
 bool is_plugin(std::string_view wanted, std::string_view library) {
   return library.starts_with(wanted) ||
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
@@ -231,7 +232,7 @@ Results judge_plugins(const JobFacts& job) {
       {.fine = fine, .unknown = "the library paths of the nodes are not known"});
 }
 
-/// CUDA C++ Programming Guide, CUDA Environment Variables.
+/// Checks variables of CUDA (CUDA C++ Programming Guide, CUDA Environment Variables).
 Results judge_cuda_settings(const JobFacts& job) {
   Findings findings;
   if (job.device != "cuda") {
@@ -251,8 +252,8 @@ Results judge_cuda_settings(const JobFacts& job) {
        .unknown = "no rank is known"});
 }
 
-/// True if UCX is left a transport of InfiniBand: "all", "ib", or one that begins with rc, ud or dc
-/// ("rc_x", "dc_mlx5"); "^" leaves the named ones out. UCX documentation, UCX_TLS.
+/// True if the list leaves UCX a transport over InfiniBand: "all", "ib", or one that begins with
+/// rc, ud or dc ("rc_x", "dc_mlx5"); "^" excludes the names (UCX documentation, UCX_TLS).
 bool leaves_infiniband(std::string_view list) {
   const bool is_exclusion = list.starts_with('^');
   if (is_exclusion) list.remove_prefix(1);
@@ -304,7 +305,7 @@ Results judge_threads(const JobFacts& job) {
                                       .unknown = "no rank is known"});
 }
 
-/// True for variables that launchers and scripts set for each rank by itself.
+/// True for variables that launchers and scripts set differently for each rank.
 bool is_of_one_rank(const std::string& variable) {
   constexpr std::array<std::string_view, 6> names{
       "CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",         "OMP_PLACES",
@@ -312,8 +313,8 @@ bool is_of_one_rank(const std::string& variable) {
   return std::ranges::find(names, variable) != names.end();
 }
 
-/// The part of a value that is to be alike: of a list of adapters the number, since each rank may
-/// be given those beside its GPU.
+/// Returns the part of a value that must be the same on all ranks. Of a list of adapters that is
+/// their number, since each rank may be given those beside its GPU.
 std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   const std::optional<std::string> value = setting(rank, variable);
   if (!value) return fmt::format("{} is not set", variable);

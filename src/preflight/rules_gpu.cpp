@@ -15,11 +15,11 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// These rules look at GPUs: errors that they have had, how they are set, and what they do now.
+/// These rules check GPUs: the errors that they have had, their settings, and what they do now.
 namespace isoscale::preflight {
 namespace {
 
-/// The usual origin of an error, and so whether the GPU can be measured on.
+/// The usual origin of an error; it decides whether the GPU is fit for a measurement.
 enum class XidOrigin { program, hardware, either };
 
 struct Xid {
@@ -54,7 +54,7 @@ constexpr std::array xids{
 };
 
 /// Looks an error up in NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors);
-/// nullopt for codes that are not among the well known.
+/// nullopt for codes that are not in the table.
 std::optional<Xid> find_xid(int code) {
   const auto* const found = std::ranges::find(xids, code, &Xid::code);
   return found == xids.end() ? std::nullopt : std::optional{*found};
@@ -62,8 +62,8 @@ std::optional<Xid> find_xid(int code) {
 
 constexpr std::string_view on_cuda = "run with --device cuda where NVML answers";
 
-/// Data-centre models; others have no ECC to speak of, or it is a choice. By whole words of the
-/// name: an "NVIDIA RTX A4000" is no A40.
+/// True for data-centre models. Other models have little or no ECC, or it is a choice. Whole words
+/// of the name are compared: an "NVIDIA RTX A4000" is no A40.
 bool is_data_centre(const CheckedGpu& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
@@ -108,9 +108,10 @@ Results judge_uncorrected(const JobFacts& job) {
                                       .how = std::string{on_cuda}});
 }
 
-/// The GPU's own report of its row remapping, or of retired pages; "" when all is well.
+/// Returns what the GPU reports about its row remapping or retired pages; "" if all is well.
 std::string memory_trouble(const CheckedGpu& gpu) {
-  // NVIDIA's documentation of dynamic page retirement: 60 pages and more are a reason to return it.
+  // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
+  // the GPU.
   constexpr std::int64_t most_pages = 60;
   if (gpu.remap_failed == true) return "a memory row could not be remapped";
   if (gpu.remap_pending == true) return "a memory row waits to be remapped";
@@ -155,7 +156,7 @@ Finding finding_of(int code) {
           .fix = std::string{xid->action}};
 }
 
-/// Errors that a program's own mistake leaves behind say nothing of the GPU.
+/// Warns of Xids, except those caused by a program's own mistake, which say nothing about the GPU.
 Results judge_xid(const JobFacts& job) {
   Findings findings;
   for (const JobGpu& one : job_gpus(job)) {
@@ -207,8 +208,8 @@ Results judge_compute_mode(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "lets every rank compute");
 }
 
-/// Something limits clocks before there is any load. That they are set is application-clock's
-/// subject.
+/// Warns if clocks are limited before there is any load. The check application-clock covers clocks
+/// that were set.
 Results judge_throttle(const JobFacts& job) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};
@@ -239,8 +240,8 @@ Results judge_persistence(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "on, on all GPUs");
 }
 
-/// Processes on a GPU that are not of its node's ranks; nullopt where they cannot be told apart: in
-/// a container ranks know themselves by other ids than the driver knows them by.
+/// Returns the processes on a GPU that are not ranks of its node; nullopt if they cannot be told
+/// apart, since in a container ranks have other process ids than the driver reports.
 std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<std::int64_t>& own) {
   const std::optional<std::vector<std::int64_t>>& processes = one.gpu->processes;
   if (!processes) return std::nullopt;
@@ -257,7 +258,7 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   return fmt::format("others compute on it: process {}", listed(others));
 }
 
-/// The median that the job's GPUs have in use: libraries and buffers of a rank like any other.
+/// Returns the median memory use of the job's GPUs: libraries and buffers of a typical rank.
 double usual_use(std::span<const JobGpu> gpus) {
   std::vector<double> used;
   for (const JobGpu& one : gpus) {
@@ -267,7 +268,7 @@ double usual_use(std::span<const JobGpu> gpus) {
 }
 
 Results judge_processes(const JobFacts& job) {
-  constexpr double much = 1024.0 * 1024 * 1024;  // more than ranks of one program differ by
+  constexpr double much = 1024.0 * 1024 * 1024;  // ranks of one program differ by less
   Findings findings;
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);

@@ -12,12 +12,12 @@
 #include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 
-/// These rules look at how many processes were started where, and at what they took.
+/// These rules check how many processes were started on which nodes, and which devices they took.
 namespace isoscale::preflight {
 namespace {
 
-/// The reason that a job that the program put on the host may have been meant for GPUs; "" = it was
-/// not.
+/// Returns the sign that a job was meant for GPUs although the program chose the host; "" if there
+/// is none.
 std::string sign_of_gpus(const JobFacts& job) {
   if (job.device != "host" || !job.device_reason) return {};
   for (const CheckedNode& node : job.nodes) {
@@ -66,8 +66,9 @@ Results judge_device(const JobFacts& job) {
                                       .how = "name one with --device"});
 }
 
-/// A launcher may say how many processes it started. A Slurm step says it of itself; the
-/// allocation's SLURM_NTASKS stands in where no launcher of MPI has another figure.
+/// Compares the number of ranks with the number of processes that the launcher says it started. For
+/// a Slurm step that is the step's own number. The allocation's SLURM_NTASKS is used only if no MPI
+/// launcher gives another number.
 Results judge_world_size(const JobFacts& job) {
   constexpr std::array<const char*, 4> steps{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                              "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -77,7 +78,7 @@ Results judge_world_size(const JobFacts& job) {
       const auto told = rank.launcher.find(name);
       if (told == rank.launcher.end()) continue;
       findings.know();
-      // More than told: a heterogeneous job of Slurm tells of its own part alone.
+      // MPI may count more: in a heterogeneous Slurm job, each part gives only its own number.
       if (told->second <= job.world) return {};
       return fmt::format("{} is {}, but MPI counts {}", name, told->second,
                          base::counted(job.world, "rank"));
@@ -91,7 +92,7 @@ Results judge_world_size(const JobFacts& job) {
                     .fix =
                         "start it with the mpirun of the MPI library that isoscale was built "
                         "with, or srun --mpi=pmix"};
-    // Only the allocation's number: a smaller job in it may be meant.
+    // This is only the allocation's number: a smaller job within it may be intended.
     if (text.starts_with("SLURM_NTASKS")) {
       findings.warn(std::move(place), std::move(finding));
     } else {
@@ -123,7 +124,8 @@ Results judge_ranks_per_node(const JobFacts& job) {
        .unknown = "no rank is known"});
 }
 
-/// GPUs of the node that NVML shows or a rank took; those that only sysfs has belong to other jobs.
+/// Returns the number of the node's GPUs that NVML shows or a rank took. GPUs that only sysfs shows
+/// belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;
@@ -132,10 +134,10 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   }
   std::size_t visible = 0;
   for (const CheckedGpu& gpu : *node.facts->gpus) {
-    if (gpu.mig == true) return std::nullopt;  // instances are not counted here
+    if (gpu.mig == true) return std::nullopt;  // instances are not counted
     if (!gpu.uuid.empty()) ++visible;
   }
-  // None is to be seen, and yet there are some: a container, or NVML is missing.
+  // No GPU is visible although the node has some: this is a container, or NVML is missing.
   if (visible == 0 && !(node.facts->gpus->empty() && taken.empty())) return std::nullopt;
   return std::max(visible, taken.size());
 }
@@ -143,7 +145,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 Results judge_gpus_per_node(const JobFacts& job) {
   Findings findings;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (job.device != "cuda" || job.device_problem) break;  // the problem says it already
+    if (job.device != "cuda" || job.device_problem) break;  // reported as the problem already
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     std::string what = fmt::format("{} for {}", base::counted(*gpus, "GPU"),
@@ -194,8 +196,8 @@ Results judge_duplicate_gpu(const JobFacts& job) {
        .how = "run with --device cuda"});
 }
 
-/// The number of GPUs that this rank may use among those that ranks of the node took; nullopt where
-/// that is not told: an instance of a partitioned GPU is not even listed for the rank that took it.
+/// Returns how many of the GPUs that ranks of the node took this rank may use. nullopt if unknown:
+/// an instance of a partitioned GPU is not even listed for the rank that took it.
 std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
   if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
   const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
@@ -204,7 +206,8 @@ std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std
       taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
 }
 
-/// Control groups that leave a rank its own GPU alone; CUDA_VISIBLE_DEVICES hides none from NCCL.
+/// Warns if control groups let a rank use only its own GPU. CUDA_VISIBLE_DEVICES is no problem:
+/// NCCL can use GPUs that it hides.
 Results judge_visibility(const JobFacts& job) {
   Findings findings;
   std::map<int, std::set<std::string>> taken;

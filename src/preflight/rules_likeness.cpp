@@ -12,7 +12,7 @@
 #include "preflight/rules.hpp"
 #include "units/text.hpp"
 
-/// These rules compare: software among ranks, GPUs with other GPUs, and nodes with other nodes.
+/// These rules compare software among ranks, GPUs with other GPUs, and nodes with other nodes.
 namespace isoscale::preflight {
 namespace {
 
@@ -21,7 +21,7 @@ std::optional<std::string> version_of(const CheckedRank& rank, const std::string
   return found == rank.versions.end() ? std::nullopt : std::optional{found->second};
 }
 
-/// Compares a version among ranks; one result for each node and version that differs.
+/// Compares a version among ranks; gives one result for each node and version that differs.
 void compare_versions(Findings& findings, const JobFacts& job, const std::string& key,
                       const Difference& difference) {
   std::vector<std::string> versions;
@@ -45,7 +45,7 @@ void compare_versions(Findings& findings, const JobFacts& job, const std::string
   });
 }
 
-/// "NCCL 2.27.7 on all ranks"
+/// Returns "NCCL 2.27.7 on all ranks".
 std::string on_all_ranks(const JobFacts& job, std::string_view what, const std::string& key) {
   for (const CheckedRank& rank : job.ranks) {
     if (const auto version = version_of(rank, key)) {
@@ -114,7 +114,7 @@ Results judge_cuda(const JobFacts& job) {
 Results judge_driver(const JobFacts& job) {
   Findings findings;
   std::vector<Observed> observed;
-  // One of a node: its GPUs have the same.
+  // One GPU of each node is compared: all GPUs of a node have the same driver.
   const CheckedNode* last = nullptr;
   std::string fine;
   for (const JobGpu& one : job_gpus(job)) {
@@ -174,7 +174,7 @@ void compare_gpus(Findings& findings, const JobFacts& job, GpuText text,
   find_differences(findings, observed, difference);
 }
 
-/// "NVIDIA H100 80GB HBM3", of the first GPU that says it.
+/// Returns the text of the first GPU that has one: "NVIDIA H100 80GB HBM3".
 std::string first_text(const JobFacts& job, GpuText text) {
   for (const JobGpu& one : job_gpus(job)) {
     if (const auto found = text(*one.gpu)) return *found;
@@ -308,8 +308,9 @@ Results judge_cpu_model(const JobFacts& job) {
                        });
 }
 
-/// Within 2%: firmware takes a little more or less of it on each node, a memory module is more.
-/// What is missing is looked for, so the larger of the two values in the middle counts.
+/// Warns if a node has over 2% less memory than usual: firmware takes up to that much more on some
+/// nodes, and a missing memory module is more than that. The usual size is the upper one of the two
+/// middle values, since too little memory is the fault to find.
 Results judge_node_memory(const JobFacts& job) {
   constexpr double tolerance = 0.02;
   Findings findings;

@@ -13,8 +13,8 @@
 #include "preflight/rules.hpp"
 #include "units/text.hpp"
 
-/// These rules look at links: what joins GPUs with GPUs, the PCI Express links of GPUs and
-/// adapters, and what slows traffic between them.
+/// These rules check links: those between GPUs, the PCI Express links of GPUs and adapters, and
+/// settings that slow traffic between devices.
 namespace isoscale::preflight {
 namespace {
 
@@ -27,7 +27,7 @@ struct Pair {
   }
 };
 
-/// Pairs of GPUs that the job judges, by node.
+/// Returns the pairs of GPUs that the job uses, by node.
 std::vector<Pair> job_pairs(const JobFacts& job) {
   std::map<const CheckedNode*, std::set<int>> gpus;
   for (const JobGpu& one : job_gpus(job)) gpus[one.node].insert(one.index);
@@ -43,7 +43,7 @@ std::vector<Pair> job_pairs(const JobFacts& job) {
   return pairs;
 }
 
-/// Counts pairs of which nothing is known at all, since one of their GPUs could not be looked at.
+/// Counts the pairs about which nothing is known, since one of their GPUs could not be queried.
 void miss_others(Findings& findings, const JobFacts& job, std::span<const Pair> known) {
   std::map<const CheckedNode*, std::size_t> gpus;
   for (const JobGpu& one : job_gpus(job)) ++gpus[one.node];
@@ -159,8 +159,8 @@ Results judge_fabric(const JobFacts& job) {
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
 
-/// An NVLink domain of several nodes holds up to 72 GB200 or GB300 (NVL72); what others hold is not
-/// told.
+/// True if all GPUs fit into one NVLink domain of several nodes: GB200 or GB300 (NVL72) allow up to
+/// 72. The size of other domains is unknown.
 bool fits_one_domain(std::span<const JobGpu> gpus) {
   constexpr std::size_t most_gpus = 72;
   return gpus.size() <= most_gpus && std::ranges::all_of(gpus, [](const JobGpu& one) {
@@ -169,12 +169,12 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
          });
 }
 
-/// A job that would fit into one domain and is spread over several pays for it.
+/// Warns if a job that would fit into one NVLink domain is spread over several, among others.
 Results judge_domain(const JobFacts& job) {
   Findings findings;
   const std::vector<JobGpu> gpus = job_gpus(job);
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
-  std::set<std::string> models;                          // that have a domain
+  std::set<std::string> models;                          // models with a domain
   for (const JobGpu& one : gpus) {
     if (!one.gpu->fabric_state && !one.gpu->fabric) {
       findings.miss();
@@ -215,8 +215,9 @@ Results judge_domain(const JobFacts& job) {
        .how = "needs a driver that knows NVLink fabrics"});
 }
 
-/// Bits per second that a link carries: lanes by transfers a second by the code (PCI Express Base
-/// Specification: 8b/10b in generations 1 and 2, 128b/130b in 3 to 5, flits of about 242/256 in 6).
+/// Returns the bits per second that a link carries: lanes x transfers per second x code rate (PCI
+/// Express Base Specification: 8b/10b in generations 1 and 2, 128b/130b in 3 to 5, flits of about
+/// 242/256 in 6).
 double pcie_rate(int generation, int width) {
   constexpr std::array<double, 6> lane{
       2.0e9, 4.0e9, 8e9 * 128 / 130, 16e9 * 128 / 130, 32e9 * 128 / 130, 64e9 * 242 / 256};
@@ -224,13 +225,13 @@ double pcie_rate(int generation, int width) {
   return width * lane[static_cast<std::size_t>(std::clamp(generation, 1, last) - 1)];
 }
 
-/// "generation 4 x8"
+/// Returns "generation 4 x8".
 std::string link_text(int generation, int width) {
   return fmt::format("generation {} x{}", generation, width);
 }
 
-/// An idle GPU lowers the generation of its link, never the width: the generation that it can have
-/// is compared with that of its like.
+/// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
+/// width. So its greatest possible generation is compared with that of GPUs of the same model.
 Results judge_gpu_pcie(const JobFacts& job) {
   constexpr std::string_view cost = "copies between host and GPU, and GPUDirect RDMA, are slower";
   Findings findings;
@@ -275,8 +276,8 @@ std::optional<bool> is_link_slow(const CheckedPort& port) {
   return is_reduced && !is_enough;
 }
 
-/// A card may be able to do more than its port needs: only a link that is slower than the port
-/// costs anything.
+/// Warns of adapters whose PCIe link is slower than their port. A reduced link that is fast enough
+/// costs nothing, since a card may support more than its port needs.
 Results judge_nic_pcie(const JobFacts& job) {
   Findings findings;
   for (const CheckedNode& node : job.nodes) {
@@ -307,8 +308,8 @@ Results judge_nic_pcie(const JobFacts& job) {
 
 bool plays_on_gpus(const JobFacts& job) { return job.device == "cuda"; }
 
-/// Nodes that are joined to their GPUs by NVLink-C2C have their IOMMU on by design: it gives GPUs
-/// the address spaces of processes (NVIDIA, Grace Platform Software).
+/// Nodes joined to their GPUs by NVLink-C2C have their IOMMU on by design: it gives GPUs the
+/// address spaces of processes (NVIDIA, Grace Platform Software).
 Results judge_iommu(const JobFacts& job) {
   Findings findings;
   std::string fine = "off, or passes addresses through";

@@ -13,17 +13,17 @@
 #include "preflight/rules.hpp"
 #include "units/text.hpp"
 
-/// These rules look at what nodes grant: cores that ranks may run on, memory that may be locked or
-/// shared, clocks of CPUs.
+/// These rules check the resources of nodes: cores that ranks may run on, memory that may be locked
+/// or shared, and clocks of CPUs.
 namespace isoscale::preflight {
 namespace {
 
-/// Gives ranks a core each, one rank after the other: augmenting paths of bipartite matching.
+/// Assigns a core of its own to each rank in turn, by augmenting paths of bipartite matching.
 class Seats {
  public:
   explicit Seats(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
 
-  /// The number of ranks that can have a core of their own at once.
+  /// Returns the number of ranks that can have a core of their own at the same time.
   [[nodiscard]] std::size_t count() {
     std::size_t seated = 0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -36,7 +36,7 @@ class Seats {
  private:
   bool seat(std::size_t rank) {
     const std::vector<int>& cores = ranks_[rank]->cores;
-    // A free core first: paths are long only where cores are few.
+    // A free core is tried first, so that paths are long only if cores are few.
     for (const int core : cores) {
       if (taken_.try_emplace(core, rank).second) return true;
     }
@@ -112,7 +112,7 @@ Results judge_single_core(const JobFacts& job) {
                                       .how = "mount /sys"});
 }
 
-/// The number of the node's NUMA nodes that these CPUs are on; nullopt where that is not known.
+/// Returns the number of NUMA nodes that the rank's CPUs are on; nullopt if unknown.
 std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedNode* node) {
   if (node == nullptr || node->numa_cpus.empty() || rank.cpus.empty()) return std::nullopt;
   const std::set<int> own{rank.cpus.begin(), rank.cpus.end()};
@@ -152,7 +152,7 @@ Results judge_blas_threads(const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    // One thread a rank is what shared-cores speaks of.
+    // The check shared-cores covers the case of one thread per rank.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
     findings.warn({.host = node.host()},
@@ -176,13 +176,14 @@ Results judge_blas_threads(const JobFacts& job) {
                                       .how = "mount /sys"});
 }
 
-/// A rank keeps a CPU busy all the time, with BLAS on the host as many as it has threads.
+/// Compares the CPU quota with the threads that are always busy: one for each rank, or with BLAS on
+/// the host all of its BLAS threads.
 Results judge_quota(const JobFacts& job) {
   Findings findings;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     if (node.facts == nullptr) continue;
     if (!node.facts->cpu_quota) {
-      // No limit was found; that counts as known where anything of the node is.
+      // No limit was found; that counts as known if anything about the node is known.
       if (node.facts->cores) findings.know();
       continue;
     }
@@ -210,7 +211,8 @@ std::string size_text(double value) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
 }
 
-/// Adapters register what they send from: memory that the kernel must not move.
+/// Checks the limit of locked memory. Adapters register the buffers that they send from, which the
+/// kernel must not move.
 Results judge_locked_memory(const JobFacts& job) {
   Findings findings;
   const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
@@ -236,9 +238,10 @@ Results judge_locked_memory(const JobFacts& job) {
        .unknown = "no node has an InfiniBand or RoCE port that is known to be up"});
 }
 
-/// NVIDIA recommends 1 GiB for NCCL in containers (NCCL documentation, Troubleshooting, Runtime and
-/// MPI issues: --shm-size=1g), whose own default is 64 MiB. Fewer than 16 ranks need less: NCCL's
-/// segments have about 4 MiB each, of which 64 MiB hold those for 16 peers.
+/// Returns the shared memory that NCCL needs. NVIDIA recommends 1 GiB in containers (NCCL
+/// documentation, Troubleshooting, Runtime and MPI issues: --shm-size=1g), whose own default is 64
+/// MiB. Fewer than 16 ranks need less: NCCL's segments have about 4 MiB each, and 64 MiB hold those
+/// for 16 peers.
 double shared_memory_need(std::size_t ranks) {
   constexpr double each = 64 * mebibyte, most = 1024 * mebibyte;
   return std::min(most, each * static_cast<double>(ranks));
@@ -263,7 +266,7 @@ Results judge_shared_memory(const JobFacts& job) {
                                       .how = "mount /dev/shm"});
 }
 
-/// CPUs with one of these settings, and all CPUs.
+/// Returns the number of CPUs with one of these settings, and of all CPUs.
 std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
                                std::initializer_list<std::string_view> wanted) {
   int found = 0, all = 0;
@@ -274,8 +277,9 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
   return {found, all};
 }
 
-/// In the active modes of intel_pstate and amd-pstate-epp "powersave" is the dynamic default, and
-/// the energy preference decides (Linux kernel documentation, CPU Performance Scaling); "" = fine.
+/// Returns how many CPUs are set to save energy, as a sentence; "" if none. In the active modes of
+/// intel_pstate and amd-pstate-epp "powersave" is the dynamic default, and the energy preference
+/// decides (Linux kernel documentation, CPU Performance Scaling).
 std::string saving_cpus(const CheckedNode& node) {
   const bool is_active =
       node.frequency_driver == "intel_pstate" || node.frequency_driver == "amd-pstate-epp";

@@ -15,18 +15,18 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// These rules judge the sniff test: they compare what each rank does alone and with a neighbour
-/// with others of its kind.
+/// These rules judge the sniff test: they compare each rank's speed, alone and with a neighbour,
+/// with that of others of its kind.
 namespace isoscale::preflight {
 namespace {
 
 constexpr std::size_t fewest_alike = 4;  ///< fewer have no majority to differ from
 
-/// A value counts as slow below the median of its kind by three standard deviations, as the median
-/// absolute deviation tells them (1.4826 of it on normal noise), and by no less than a share, since
-/// a very even kind has a deviation of nearly nothing. GPUs of one model vary by 8% on average
-/// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
-/// share caches, memory and power with others, and links share switches.
+/// A value counts as slow if it is below the median of its kind by three standard deviations,
+/// estimated from the median absolute deviation (times 1.4826 for normal noise). The margin is at
+/// least a given share of the median, since a very even kind has nearly no deviation. GPUs of one
+/// model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is
+/// 4% to either side; CPUs share caches, memory and power with others, and links share switches.
 struct Threshold {
   double median = 0, limit = 0;
 };
@@ -42,14 +42,14 @@ Threshold threshold_of(const std::vector<double>& values, double least) {
   return {.median = middle, .limit = middle - margin};
 }
 
-/// One figure of a rank or a pair.
+/// One measured value of a rank or a pair.
 struct Sniffed {
   Place place;
   std::string kind;
   double value = 0;
 };
 
-/// Warns of those that are slow among at least four of their kind.
+/// Warns of slow values among at least four of their kind.
 void find_slow(Findings& findings, const std::vector<Sniffed>& all, double least,
                std::string_view unit, const std::string& cost, const std::string& fix) {
   std::map<std::string, std::vector<double>> values;
@@ -83,7 +83,7 @@ std::string why_not(const JobFacts& job) {
       fmt::format("fewer than {} of a kind were measured", fewest_alike));
 }
 
-/// Ranks' nodes and GPUs by number.
+/// The nodes and GPUs of ranks, by rank.
 class Ranks {
  public:
   explicit Ranks(const JobFacts& job) : job_(job) {
@@ -108,13 +108,13 @@ class Ranks {
     const auto found = nodes_.find(rank.node);
     return found == nodes_.end() ? fmt::format("node {}", rank.node) : found->second->host;
   }
-  /// "rank 12", "rank 12, GPU 4 (0000:9d:00.0)"
+  /// Returns "rank 12" or "rank 12, GPU 4 (0000:9d:00.0)".
   [[nodiscard]] std::string device(const CheckedRank& rank) const {
     const Gpu* const gpu = gpu_of(rank);
     const std::string text = fmt::format("rank {}", rank.rank);
     return gpu == nullptr ? text : fmt::format("{}, GPU {} ({})", text, gpu->index, gpu->bus_id);
   }
-  /// Names what computes for it: "ranks on NVIDIA H100", "ranks on Xeon with 1 BLAS thread".
+  /// Names the processor of a rank: "ranks on NVIDIA H100", "ranks on Xeon, 1 BLAS thread".
   [[nodiscard]] std::string kind(const CheckedRank& rank) const {
     if (job_.device == "cuda") {
       const Gpu* const gpu = gpu_of(rank);
@@ -126,7 +126,7 @@ class Ranks {
     return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
                        base::counted(rank.blas_threads, "BLAS thread"));
   }
-  /// Names what joins two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
+  /// Names the link between two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
   [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
     if (a.node != b.node) return "pairs across nodes";
     const Gpu* const gpu_a = gpu_of(a);
@@ -187,7 +187,7 @@ Results judge_bandwidth(const JobFacts& job) {
       const auto [place, is_new] =
           pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth);
       if (is_new) continue;
-      // The pair did not get what either of them did not get.
+      // If either rank of the pair had no answer, the pair has no bandwidth.
       if (!other.bandwidth || !place->second) {
         place->second.reset();
       } else {

@@ -90,7 +90,7 @@ namespace {
 constexpr std::string_view row =
     "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
-/// "dp 1.20 MiB, tp 3.00 MiB"; "nothing" when nothing is sent.
+/// Returns the traffic by axes, "dp 1.20 MiB, tp 3.00 MiB"; "nothing" when nothing is sent.
 std::string traffic_text(const PlannedPoint& point) {
   std::vector<std::string> texts;
   for (const AxesTraffic& traffic : point.sent_by_axes) {
@@ -101,7 +101,7 @@ std::string traffic_text(const PlannedPoint& point) {
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Formats the columns of a point that is not measured, up to where it says why.
+/// Formats the columns that a skipped point has, up to the one that holds the reason.
 std::string left_columns(const PlannedPoint& point) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
                      uses_model(point) ? point.request.model.name : "-", point.ranks);
@@ -132,7 +132,7 @@ std::string misfit_line(const PlannedPoint& point) {
       fmt::format("does not fit: {}", point.misfit));
 }
 
-/// Says how work is shared out by speed; "" where no point is.
+/// Describes how work is partitioned by measured speed; "" if no point is partitioned so.
 std::string partition_text(const Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
     return point.skip_reason.empty() && partitions_by_speed(point.request);
@@ -160,8 +160,8 @@ std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t 
       fitting, base::counted(fitting + left_out, "point"), units::format(budget));
 }
 
-/// Prints the plan for a machine that a data sheet describes. `why`: the reason that this sheet is
-/// assumed; "" where it is named.
+/// Prints the plan for a machine that a data sheet describes. `why` is the reason why this sheet is
+/// assumed; "" if the user named it.
 void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
                 int ranks, const Services& services) {
   const PricedMachine machine = services.priced_machine(sheet);
@@ -185,8 +185,8 @@ void dry_run_on(const std::string& sheet, const std::string& why, const config::
   services.print(text + gpu_work + describe(plan, config, site.device));
 }
 
-/// Prints the plan for the ranks that were started, or, unless this host can do all of it, for the
-/// data sheet that is assumed.
+/// Prints the plan for the ranks that were started. If this host cannot do all of it, prints the
+/// plan for the assumed data sheet instead.
 void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
                   const Services& services) {
   const Site site = planned_site(here, asked);

@@ -25,14 +25,14 @@ namespace {
 std::string point_title(const PlannedPoint& point) {
   const std::string model = uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
-  // A point that is skipped may have no mesh, and one rank has nothing to say of its own.
+  // A skipped point may have no mesh, and the mesh of one rank tells nothing.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
   return fmt::format("{}{} on {}{}", point.workload->name, model,
                      base::counted(point.ranks, "rank"),
                      has_mesh ? fmt::format(" ({})", mesh::to_string(mesh)) : "");
 }
 
-/// Steps from which the step time is computed.
+/// Returns the number of steps that the step time is computed from.
 std::size_t counted_steps(const results::PointData& data) {
   std::size_t counted = 0;
   for (auto i = static_cast<std::size_t>(data.warm_up_steps); i < data.traced.size(); ++i) {
@@ -52,7 +52,7 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// A point for which there was no time.
+/// Returns the data of a point that was not measured because there was no time.
 results::PointData left_out(const PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // as planned: its mesh is known
   data.status = results::PointStatus::skipped;
@@ -105,15 +105,16 @@ Outcome Launch::measure_points() {
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-/// While it is held nobody ends the process, or records an abort of the point under way.
+/// Locks the run file. While the lock is held, no thread ends the process or records an abort of
+/// the point under way.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   Supervisor* const supervisor = setting_.services.supervisor;
   return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}
                                : std::unique_lock<std::timed_mutex>{};
 }
 
-/// Writes a point, and returns what is in the file then. Where no memory is left for that, the
-/// point has failed.
+/// Writes a point and returns what the file then holds. If there is too little memory to write it,
+/// the point is recorded as failed.
 results::PointData Launch::commit(results::PointData data) {
   const auto lock = hold_file();
   try {
@@ -154,7 +155,8 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// The same on every rank; rank 0 has the clock and knows what is wanted.
+/// Returns the same turn on every rank. Rank 0 chooses it, since it has the clock and knows which
+/// points are wanted.
 std::optional<Turn> Launch::agreed_next() {
   const comm::Communicator& world = *setting_.world;
   constexpr std::int64_t none = -1;
@@ -195,7 +197,7 @@ PointContext Launch::context(const Turn& turn) {
           .rank_facts = rank_facts_};
 }
 
-/// When it returns, the point is in the file.
+/// Measures a point and writes it to the file before it returns.
 results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
@@ -207,7 +209,7 @@ results::PointData Launch::measure_point(const Turn& turn) {
   return record(std::move(data));
 }
 
-/// Collective: writes a point, and returns what is in the file, on rank 0.
+/// Collective: writes a point; rank 0 returns what the file then holds.
 results::PointData Launch::record(results::PointData data) {
   if (Activity* const activity = progress_->activity()) activity->doing("writing the run file");
   on_root(*setting_.world, [&] { data = commit(std::move(data)); });
@@ -285,8 +287,8 @@ results::PointData Launch::as_failed(int index, const std::string& why) const {
   return data;
 }
 
-/// Absent on GPUs: a rank that is stuck on one, or with one thread for MPI, cannot leave what it is
-/// at.
+/// Absent on GPUs: a rank that is stuck on a GPU, or whose MPI allows only one thread, cannot
+/// abandon its work.
 Supervisor::Continuation Launch::continuation() {
   if (site_.device != "host") return nullptr;
   return [self = shared_from_this()](const std::string& why, comm::Communicator world) {

@@ -39,29 +39,29 @@ class Launch : public std::enable_shared_from_this<Launch> {
     std::span<const machine::MachineFacts> facts;  ///< by rank
     Site site;
     units::Nanoseconds begin;                    ///< of the run, as --budget counts
-    std::optional<std::string> device_reason{};  ///< of --device auto: why it is this one
+    std::optional<std::string> device_reason{};  ///< why --device auto chose this device
   };
 
-  /// `earlier`: on rank 0, the run that is resumed, if one is. Throws base::UsageError where
-  /// make_plan() does. What `setting` refers to must outlive the launch.
+  /// `earlier` is set on rank 0 if a run is resumed: it is that run. Throws base::UsageError where
+  /// make_plan() does. Everything that `setting` refers to must outlive the launch.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
 
-  /// Collective; once.
+  /// Collective; called once.
   [[nodiscard]] Outcome measure();
-  /// Collective, after all ranks have given up the point under way: records it as failed, and
-  /// measures what is left with a new world.
+  /// Collective, called after all ranks have given up the point under way: records that point as
+  /// failed, and measures the remaining ones with a new world.
   [[nodiscard]] Outcome continue_after_hang(const std::string& why, comm::Communicator world);
-  /// On rank 0, when the job ends early: records the point under way as failed.
+  /// Called on rank 0 when the job ends early: records the point under way as failed.
   void record_abort(const std::string& why);
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// Estimates how long each point that is wanted takes, by index.
+  /// Estimates how long each wanted point takes, by index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// Returns when the budget, if there is one, is used up.
+  /// Returns when the budget is used up; absent without a budget.
   [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
-  /// Makes the file ready for points, and says which are wanted. False, on every rank, when a run
-  /// that was to be resumed lacks nothing.
+  /// Makes the file ready for points and determines which points are wanted. Returns false on every
+  /// rank if the run that was to be resumed lacks nothing.
   bool opened();
   void create();
   bool reopen();  ///< in resume.cpp
@@ -74,7 +74,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   results::PointData record(results::PointData data);
   results::PointData commit(results::PointData data);
   [[nodiscard]] std::unique_lock<std::timed_mutex> hold_file() const;
-  /// Returns how the run continues when the point under way is given up, where it can be.
+  /// Returns how the run continues after the point under way is given up; null if it cannot.
   [[nodiscard]] Supervisor::Continuation continuation();
   void record_left_out();
   void finish();

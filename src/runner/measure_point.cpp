@@ -35,7 +35,7 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-constexpr std::size_t most_soak_findings = 1000;  // that a run file keeps
+constexpr std::size_t most_soak_findings = 1000;  // the most that a run file keeps
 
 void fail(PointData& data, std::string reason) {
   data.status = PointStatus::failed;
@@ -48,8 +48,8 @@ std::string standing_text(const Standing& at) {
   return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
 }
 
-/// Changes traces to the times that this rank's faulty clock shows. What was read from it before is
-/// corrected here and not where it was read: no read pays for a fault that is not there.
+/// Changes traces to the times that this rank's faulty clock would show. The correction is made
+/// here and not where the clock is read, so that no read pays for a fault when none is injected.
 void misread(const comm::ClockSync& clocks, Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
@@ -61,7 +61,7 @@ void misread(const comm::ClockSync& clocks, Record& record) {
   }
 }
 
-/// A point on the ranks that play it.
+/// Measures a point on the ranks that play it or a copy of it.
 class PointRun {
  public:
   PointRun(const PlannedPoint& point, const PointContext& context, RankRole role)
@@ -74,7 +74,8 @@ class PointRun {
 
   [[nodiscard]] bool plays() const { return role_.replica >= 0; }
 
-  /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
+  /// Collective over the ranks that play: fills `data` on rank 0 of the point, and its status on
+  /// all.
   void run(PointData& data) {
     const bool has_twin = point_.workload->twin != nullptr;
     if (!partitioned(data)) return;
@@ -109,7 +110,8 @@ class PointRun {
       collect_device_series(sub_world_, record, sampled, data);
     }
     if (soak_) soak(data);
-    // Side by side on shared cores, ops would take longer than they do in turn.
+    // The step without communication is played by all ranks at the same time. On shared cores its
+    // ops would take longer than they do when ranks take turns.
     const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
     if (solo_ && !shares_cores) play_solo(record, data);
   }
@@ -117,12 +119,12 @@ class PointRun {
  private:
   [[nodiscard]] bool in_point() const { return role_.replica == 0; }
 
-  /// The ranks of the point whose spans are kept.
+  /// Returns the ranks of the point whose spans are kept.
   [[nodiscard]] std::vector<int> traced() const {
     return traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
-  /// Replays a step, and says what differed.
+  /// Replays a step, and records which replays differed.
   void soak(PointData& data) {
     const auto tell = [&](const SoakResult& so_far) {
       context_.progress.doing(
@@ -143,7 +145,7 @@ class PointRun {
     if (data.status == PointStatus::ok) static_cast<void>(agreed(data, verdict));
   }
 
-  /// Between blocks: what was traced since the last look is checked.
+  /// Called between blocks. Checks the weights if steps were traced since the last call.
   void look_at(const Standing& at) {
     context_.progress.doing(standing_text(at));
     if (at.traced == checked_traces_) return;
@@ -151,7 +153,7 @@ class PointRun {
     check_->weights(*session_, sub_world_);
   }
 
-  /// Last, since a step without its communication leaves nothing that is right.
+  /// Plays the step without communication. It comes last, since it leaves wrong results behind.
   void play_solo(const Record& record, PointData& data) {
     context_.progress.doing("playing without communication");
     const double step = active_.all_max(record.step_times.back());
@@ -161,14 +163,14 @@ class PointRun {
     if (in_point()) collect_solo(sub_world_, times, traced(), data);
   }
 
-  /// None on copies of the point, whose rows are not kept, nor of its twin: results are wrong for
-  /// other reasons.
+  /// Returns the faults of this rank: none on copies of the point, whose rows are not kept. The
+  /// twin is checked without faults, so that a wrong result there means an error.
   [[nodiscard]] program::Faults faults() const {
     return faults_of(context_.config.injections, point_.world_ranks, context_.world.rank(),
                      point_.request.seed);
   }
 
-  /// Nothing on ranks that play a copy of the point.
+  /// Returns what this rank samples: nothing if it plays a copy of the point.
   [[nodiscard]] SamplingDuty duty() const {
     if (!in_point()) return {};
     const auto& device = context_.executor.describe().facts_text;
@@ -186,23 +188,22 @@ class PointRun {
     (has_requests ? serve::run_serve : run_bench)(point_, context_, place, data);
   }
 
-  /// A rank that found a problem says so; the same answer on every rank that plays, replicas
-  /// included.
+  /// Collective: fails the point if any rank that plays, copies included, has a problem. The answer
+  /// is the same on all of them.
   [[nodiscard]] bool agreed(PointData& data, const std::string& problem) {
     const comm::Vote vote = comm::all_ok(active_, problem);
     if (!vote.ok) fail(data, vote.why);
     return vote.ok;
   }
-  /// The ranks of one replica have agreed already and all hold `why`: a point keeps its own reason,
-  /// and learns of a copy's.
+  /// Like the other, for a verdict that all ranks of one replica share already: a point keeps its
+  /// own reason, and otherwise takes that of the copy that failed.
   [[nodiscard]] bool agreed(PointData& data, const Verdict& verdict) {
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
     if (!vote.ok) fail(data, verdict.ok ? "a copy of the point: " + vote.why : verdict.detail);
     return vote.ok;
   }
 
-  /// Measures the speed of each rank for a request that is partitioned by it; does nothing for
-  /// others.
+  /// Measures the speed of each rank if the request is partitioned by speed; else does nothing.
   bool partitioned(PointData& data) {
     if (!partitions_by_speed(request_)) return true;
     context_.progress.doing("measuring the speed of each rank");
@@ -222,8 +223,8 @@ class PointRun {
     return agreed(data, problem);
   }
 
-  /// Skips a point that the executor cannot play, which is no failure; the same answer on every
-  /// rank that plays.
+  /// Skips a point that the executor cannot play; that is no failure. The answer is the same on
+  /// every rank that plays.
   [[nodiscard]] bool supported(PointData& data, const std::string& unsupported) {
     const comm::Vote vote = comm::all_ok(active_, unsupported);
     if (vote.ok) return true;
@@ -243,7 +244,7 @@ class PointRun {
           fmt::format("; replicas were dealt {} microbatches by measured speed",
                       fmt::join(workloads::stack::deal_of(request_).microbatches, ", "));
     }
-    // A later run that is given these chooses nothing anew, not even for its twin.
+    // The twin's choices are kept too: a later run that is given them chooses nothing anew.
     if (in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data);
     return agreed(data, twin);
   }
@@ -278,7 +279,7 @@ class PointRun {
     return agreed(data, problem) && supported(data, unsupported);
   }
 
-  /// Sections by which steps are found to be right.
+  /// Adds the sections that check the results of steps.
   void add_checks() {
     std::optional<int> flipping;
     if (context_.config.soak && in_point()) {
@@ -336,7 +337,7 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
     context.world.quiet_barrier();
   }
   data.ended = base::utc_now();
-  // The ranks that slept learn how it went.
+  // Ranks that slept learn the status here.
   data.status =
       static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));
   return data;

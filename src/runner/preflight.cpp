@@ -29,7 +29,8 @@ using preflight::CheckedRank;
 using preflight::CheckResult;
 using preflight::JobFacts;
 
-/// Runs `work`; a base::Error of any rank is thrown as base::UsageError on all.
+/// Runs `work` on every rank. If it throws base::Error on any rank, all ranks throw
+/// base::UsageError.
 template <class Work>
 void together(const comm::Communicator& world, const Work& work) {
   std::string problem;
@@ -54,7 +55,7 @@ executor::HostStreams streams_of(const config::RunConfig& config,
     case HostStreams::threads:
       break;
   }
-  // The executor would fold them; what was asked for by name is not to be something else.
+  // The executor would silently fold the streams; a mode that the user named must not be replaced.
   if (environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
         "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
@@ -75,7 +76,8 @@ std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
        .thread_level = environment.thread_level()});
 }
 
-/// The choices of an earlier run, read by rank 0 and told to all as the file has them.
+/// Returns the GEMM algorithms that an earlier run chose. Every rank reads the file; if one cannot,
+/// all throw base::UsageError.
 std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& config,
                                                    const comm::Communicator& world) {
   std::vector<executor::GemmChoice> known;
@@ -100,14 +102,15 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // nobody watches
-  // A communicator that NCCL cannot set up fails its point before it could pass for a hang.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // no supervisor
+  // If NCCL cannot set up a communicator, the point must fail before the supervisor takes that for
+  // a hang.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.table->make(options, world);
 }
 
-/// The plugin and the reason not to use it.
+/// The CUDA plugin, and the reason not to use it.
 struct Gpus {
   executor::PluginSearch search;
   comm::Vote usable;  ///< on every rank
@@ -135,7 +138,7 @@ std::map<std::string, std::string> versions_of(const executor::Executor* executo
   return versions;
 }
 
-/// Collects this rank's part, and its node's if it is the first there.
+/// Collects the facts of this rank, and those of its node if it is the first rank there.
 JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
                    const std::vector<int>& node_of_rank) {
   const auto me = static_cast<std::size_t>(world.rank());
@@ -161,7 +164,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
     facts.nodes.push_back(preflight::collect_node(sources, machine));
     facts.nodes.back().node = node;
   } else if (rank.gpu) {
-    // Control groups may hide it from the node's first rank.
+    // A control group may hide this GPU from the node's first rank.
     if (auto gpu = preflight::collect_gpu(sources, *rank.gpu)) {
       facts.nodes.emplace_back().node = node;
       facts.nodes.back().gpus = {*std::move(gpu)};
@@ -171,7 +174,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   return facts;
 }
 
-/// Says why a comparison of ranks would mean nothing; "" when it is meaningful.
+/// Returns why a comparison of ranks would be meaningless; "" if it is meaningful.
 std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // fewer have no majority to differ from
   if (wish.executor == nullptr) return "no device was found to run on";
@@ -188,14 +191,14 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
   return {};
 }
 
-/// Joins all parts; on rank 0.
+/// Joins the parts of all ranks; called on rank 0.
 JobFacts join(const std::vector<std::string>& texts) {
   std::vector<JobFacts> parts;
   for (const std::string& text : texts) parts.push_back(preflight::job_facts_from_json(text));
   return preflight::merge(std::move(parts));
 }
 
-/// Writes the facts for the file: settings that are those of rank 0 are said once.
+/// Writes the facts for the file. Settings that equal those of rank 0 are written once.
 std::string recorded(JobFacts job) {
   for (std::size_t rank = 1; rank < job.ranks.size(); ++rank) {
     if (job.ranks[rank].environment == job.ranks.front().environment) {

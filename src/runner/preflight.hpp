@@ -13,54 +13,55 @@
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
 
-/// The steps before anything is measured: the choice of the executor, and checks of the ranks and
-/// machines of a launch.
+/// The steps before the measurement: the executor is chosen, and the ranks and machines of the
+/// launch are checked.
 namespace isoscale::runner {
 
 /// The executor that plays the points of a launch.
 struct ChosenExecutor {
   std::unique_ptr<executor::Executor> executor;
-  std::string reason;  ///< of --device auto, one clause; "" when the user named the device
+  std::string reason;  ///< why --device auto chose it, a clause; "" if the user named it
 };
 
 /// Collective over `world`: returns the executor that --device asks for, the same on every rank.
-/// auto takes cuda where all ranks can have it, else host, and says why. Throws base::UsageError on
-/// all ranks when what was asked for cannot be had: never a silent other device.
+/// `auto` takes cuda if all ranks can have it, else host, and gives the reason. Throws
+/// base::UsageError on all ranks if the device that the user named cannot be had; another device
+/// never takes its place silently.
 [[nodiscard]] ChosenExecutor choose_executor(const config::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
-/// Describes GPUs of which nothing is known: every type is taken to work.
+/// Describes GPUs about which nothing is known: every type is assumed to work.
 [[nodiscard]] executor::Description unseen_gpus();
 
-/// Collective over `world`: returns the device that a plan is made for. Like choose_executor, but
-/// --device cuda needs no GPU: where there is none, it is made for unseen_gpus().
+/// Collective over `world`: returns the device that a plan is made for. It is chosen as by
+/// choose_executor, but --device cuda needs no GPU: without one, the plan is for unseen_gpus().
 [[nodiscard]] executor::Description planned_device(const config::RunConfig& config,
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
-/// The input of preflight. `executor` is null where the device cannot be had; `device_problem`
-/// says why then.
+/// The input of preflight. If the device cannot be had, `executor` is null and `device_problem`
+/// says why.
 struct PreflightWish {
   const config::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};    ///< of --device auto: why it is this one
+  std::optional<std::string> device_reason{};    ///< why --device auto chose this device
   std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 
-/// Collective over `world`: returns the facts and the results of all checks, on rank 0; empty
-/// elsewhere. Takes no rank more than a logarithm of their number of messages. Throws
-/// base::UsageError on every rank when --allow names no check.
+/// Collective over `world`: rank 0 returns the facts and the results of all checks, other ranks
+/// nothing. Each rank takes part in a number of messages that grows with the logarithm of the
+/// number of ranks. Throws base::UsageError on every rank if --allow names no check.
 [[nodiscard]] results::PreflightData preflight(const PreflightWish& wish,
                                                const comm::Communicator& world);
 
-/// Collective over `world`: throws base::UsageError on every rank when rank 0's checks say stop.
-/// Warns of everything else that is wrong.
+/// Collective over `world`: throws base::UsageError on every rank if a check of rank 0 says stop.
+/// Prints warnings for the other problems.
 void require_no_stop(const results::PreflightData& preflight, const comm::Communicator& world);
 
-/// `isoscale check`: preflight alone, for the device that `config` asks for; where it cannot be
-/// had, that is a stop among the others. Like preflight().
+/// Runs `isoscale check`: preflight alone, for the device that `config` asks for. If that device
+/// cannot be had, this is one stop among the others. Throws as preflight() does.
 [[nodiscard]] results::PreflightData check(const config::RunConfig& config,
                                            const comm::Environment& environment,
                                            const comm::Communicator& world);

@@ -28,11 +28,12 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RunData;
 
-/// Facts of a rank, as text, that its times depend on. Not where exactly it ran: UUIDs, addresses.
+/// The facts of a rank, as text, that its times depend on. UUIDs and addresses, which say where
+/// exactly it ran, are not among them.
 constexpr std::array<std::string_view, 8> facts_that_count{
     "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
 
-/// Settings that say which devices a launch was dealt, or what is logged: these may differ.
+/// Settings that say which devices a launch was given, or what is logged; they may differ.
 constexpr std::array<std::string_view, 4> settings_of_the_place{
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NCCL_HOSTID", "NCCL_DEBUG"};
 
@@ -46,7 +47,7 @@ std::string fact_of(const RankFacts& rank, std::string_view key) {
   return at == rank.text.end() ? "" : at->second;
 }
 
-/// The first rank whose fact differs speaks for all.
+/// Compares the facts of ranks. For each fact, only the first rank that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
   for (const std::string_view key : facts_that_count) {
@@ -95,7 +96,7 @@ void compare_settings(const RunData& earlier, const RunData& now, std::vector<st
   }
 }
 
-/// Each once, in the order of ranks.
+/// Returns the hosts of a run, each once, in the order of ranks.
 std::vector<std::string> hosts_of(const RunData& run) {
   std::vector<std::string> hosts;
   for (const RankFacts& rank : run.rank_facts) {
@@ -105,7 +106,7 @@ std::vector<std::string> hosts_of(const RunData& run) {
 }
 
 std::string hosts_text(const std::vector<std::string>& hosts) {
-  constexpr std::size_t listed = 4;  // of what may be thousands
+  constexpr std::size_t listed = 4;  // there may be thousands
   std::string text = fmt::format(
       "{}",
       fmt::join(hosts.begin(),
@@ -114,7 +115,7 @@ std::string hosts_text(const std::vector<std::string>& hosts) {
   return text;
 }
 
-/// "1 to 3, 5": numbers as people count them.
+/// Returns "1 to 3, 5" for points 0, 1, 2 and 4: numbers as people count them.
 std::string ranges_text(const std::set<int>& indices) {
   std::vector<std::string> texts;
   for (auto at = indices.begin(); at != indices.end();) {
@@ -213,8 +214,8 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   return text;
 }
 
-/// Returns true if the run that is resumed lacks anything. Its header takes the place of this
-/// launch's; a warning says which points are whose.
+/// Returns true if the run to resume lacks anything. Its header replaces that of this launch, and a
+/// warning says which points come from which launch.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));
@@ -231,7 +232,7 @@ bool Launch::reopen() {
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
     for (const preflight::CheckResult& result : header_.preflight->results) {
-      // The file's own preflight is that of its first launch.
+      // The file's own preflight is that of the first launch.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }
   }

@@ -34,7 +34,7 @@
 namespace isoscale::runner {
 namespace {
 
-/// The objects that a launch refers to. They exist for as long as the launch does.
+/// The objects that a launch refers to; they live as long as the launch.
 struct LaunchParts {
   config::RunConfig config;
   Services services;
@@ -43,7 +43,8 @@ struct LaunchParts {
   std::vector<machine::MachineFacts> facts;
 };
 
-/// The run that --resume continues, on rank 0; its settings as the file keeps them, everywhere.
+/// The run that --resume continues. Rank 0 has the run; all ranks have its settings as the file
+/// keeps them.
 struct Resumed {
   std::optional<results::RunData> run;
   config::RunConfig config;
@@ -59,8 +60,8 @@ Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& w
   return resumed;
 }
 
-/// Names the device, where --device auto chose it, and says how to get a curve where there is one
-/// rank.
+/// Returns the lines that name the device, if --device auto chose it, and that tell how to get a
+/// curve if there is only one rank.
 std::string opening_lines(const executor::Description& device, const std::string& reason,
                           int ranks) {
   std::string text;
@@ -125,7 +126,7 @@ void Launch::warn_of_time_limit() const {
   if (warning) base::warn(*warning);
 }
 
-/// Warns of injections that were asked for and touch no point, so that they do not pass for made.
+/// Warns of requested injections that touch no point, so that nobody takes them for made.
 void Launch::add_idle_injections() {
   for (const std::string& text : idle_injections(setting_.config.injections, plan_)) {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
@@ -172,7 +173,7 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
                   .begin = begin,
                   .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                  std::move(earlier)};
-  // A launch may continue after this returned, so it keeps its parts.
+  // The launch may continue after run() has returned, so it keeps its parts alive.
   const std::shared_ptr<Launch> kept{launch, [parts](Launch* made) { delete made; }};
   if (world.rank() == 0 && parts->config.verbosity == config::Verbosity::normal) {
     services.print(opening_lines(used.describe(), reason, world.size()) + gpu_work);

@@ -13,17 +13,17 @@
 #include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 
-/// One launch, from plan to file.
+/// Runs one launch, from the plan to the file.
 namespace isoscale::runner {
 
-/// Functions that the runner is lent by layers that it does not see.
+/// Functions of higher layers that the runner calls without depending on them.
 struct Services {
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
-  /// Says what the finished file holds; called on world rank 0 only, and not where the run is
-  /// quiet.
+  /// Shows what the finished file holds; called on world rank 0 only, and not if the run is quiet.
   std::function<void(const std::filesystem::path&)> show_file{};
-  /// Reads a data sheet, by name or file; called on world rank 0 only. Throws base::UsageError.
+  /// Reads a data sheet, given by name or file; called on world rank 0 only. Throws
+  /// base::UsageError.
   std::function<PricedMachine(const std::string&)> priced_machine{};
   Supervisor* supervisor = nullptr;  ///< of the launch; without one nothing is watched
 };
@@ -32,8 +32,8 @@ struct Outcome {
   base::ExitCode exit_code = base::ExitCode::done;
 };
 
-/// Collective over the world. Throws base::UsageError, on every rank alike, for what is refused
-/// before anything is measured. The file is written by world rank 0.
+/// Collective over the world. Throws base::UsageError, on every rank alike, for anything that is
+/// refused before the measurement begins. World rank 0 writes the file.
 [[nodiscard]] Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
                           const comm::Communicator& world, const Services& services);
 

@@ -50,7 +50,7 @@ std::map<std::string, std::string> shape_of(const workloads::Model& model) {
           {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
 }
 
-/// Returns the name in the fallback, or with a number where something has it.
+/// Returns the path of `name` in the fallback directory; a number is added if that path exists.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;
@@ -61,12 +61,12 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// Returns the points of the run that can be read from a file.
+/// Returns those points of the run that can be read from a file.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
     if (run.id == id) return std::move(run.points);
-  } catch (const base::Error&) {  // what cannot be read is not taken along
+  } catch (const base::Error&) {  // an unreadable file gives no points
   }
   return {};
 }
@@ -95,7 +95,7 @@ std::string to_text(const RankSoftware& software) {
   object["text"] = software.text;
   json& number = object["number"] = json::object();
   for (const auto& [key, value] : software.number) {
-    if (std::isfinite(value)) number[key] = value;  // JSON has no others
+    if (std::isfinite(value)) number[key] = value;  // JSON has only finite numbers
   }
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -146,7 +146,7 @@ std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts
       entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
       entry.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
     }
-    // For people, and for rules.
+    // The text is for people, the number for rules.
     if (machine.cpu_quota) {
       entry.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
     }
@@ -208,14 +208,15 @@ PointData describe_point(const PlannedPoint& point) {
   data.dtype = workloads::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
-  data.nodes = point.nodes.value();  // what is measured has been started
+  data.nodes = point.nodes.value();  // known, since its ranks are running
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
   const workloads::OptionReader options{point.workload->options, request.options};
   for (const workloads::OptionSpec& spec : point.workload->options) {
     if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
   }
-  // Points without a model get none of its numbers: weak scaling would tell them apart by these.
+  // Points without a model get none of its numbers, since weak scaling would then make these points
+  // differ.
   if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
@@ -275,7 +276,8 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The name is gone or somebody else's, and the file itself is open; or one of its parts is gone.
+  // The file's name is gone or belongs to another file while the file itself is still open; or one
+  // of its parts is gone.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

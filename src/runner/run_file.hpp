@@ -18,16 +18,16 @@
 #include "runner/plan/plan.hpp"
 #include "runner/plan/site.hpp"
 
-/// The run file of a launch: its name, its header, its points before they are measured, and where
-/// it is written.
+/// The run file of a launch: its name, its header, its points before they are measured, and the
+/// place where it is written.
 namespace isoscale::runner {
 
-/// Returns the path that the run of `config` is written to: the name that was given, or one made of
+/// Returns the path of the run file of `config`: the name that the user gave, or one made of the
 /// workloads, `host` and the time now.
 [[nodiscard]] std::filesystem::path output_path(const config::RunConfig& config,
                                                 const std::string& host);
 
-/// The software that a rank computes and communicates with; may differ from node to node.
+/// The software that a rank computes and communicates with; it may differ from node to node.
 struct RankSoftware {
   std::string device;                            ///< executor::Description::detail
   std::string mpi_library;                       ///< first line of its version
@@ -43,38 +43,40 @@ struct RankSoftware {
 [[nodiscard]] std::vector<RankSoftware> gather_software(const comm::Communicator& world,
                                                         const executor::Description& device);
 
-/// Joins the facts of each rank; all three arguments are by rank. What the machine says of itself
-/// goes before what a device says under the same key.
+/// Joins the facts of each rank; all three arguments are by rank. If the machine and the device
+/// give a value for the same key, the machine's is kept.
 [[nodiscard]] std::vector<results::RankFacts> rank_facts(
     std::span<const machine::MachineFacts> facts, std::span<const RankSoftware> software,
     std::span<const int> node_of_rank);
 
-/// Returns everything of a run but its points and its end, with a new identity. `facts` and
-/// `software` by rank.
+/// Returns the header of a run, with a new identity: everything but its points and its end. `facts`
+/// and `software` are by rank.
 [[nodiscard]] results::RunData make_header(const config::RunConfig& config, const Site& site,
                                            const executor::Description& device,
                                            std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
 
-/// Returns the data of a point before it is measured, or of one that is skipped.
+/// Returns the data of a point as known before it is measured; complete for a skipped point.
 [[nodiscard]] results::PointData describe_point(const PlannedPoint& point);
 
-/// The file that a launch writes, and where it goes on when that cannot be written any more: a full
-/// or read-only file system, one that is gone, a file that somebody replaced. Used by rank 0.
+/// The file that a launch writes. It continues in a fallback directory when it cannot be written
+/// any more: its file system is full, read-only or gone, or somebody replaced the file. Used by
+/// rank 0.
 class RunFile {
  public:
-  /// `header`: what the file has of the launch. `fallback`: a directory on another file system.
+  /// `header` is what the file holds about the launch, `fallback` a directory on another file
+  /// system.
   RunFile(results::RunWriter writer, std::filesystem::path path, results::RunData header,
           std::filesystem::path fallback);
 
-  /// When these return, it is on disk, in the file or in one of the same name in the fallback,
-  /// which then has all earlier points too as far as they can still be read. Throws base::Error
-  /// when neither can be written.
+  /// When these functions return, the data is on disk: in the file, or in one of the same name in
+  /// the fallback directory, which then also holds all earlier points that can still be read. They
+  /// throw base::Error when neither file can be written.
   void commit(const results::PointData& point);
   void finish(const results::RunData& last);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// A sentence that says why the file is not where it was asked for; "" when it is.
+  /// Returns a sentence that says why the file is not at the path that was asked for; "" if it is.
   [[nodiscard]] const std::string& moved() const { return moved_; }
 
  private:
@@ -90,7 +92,7 @@ class RunFile {
 };
 
 /// Returns the directory in which the run of `config` continues when its file cannot be written any
-/// more: the one that was given, else TMPDIR, else /tmp.
+/// more: the one that the user gave, else TMPDIR, else /tmp.
 [[nodiscard]] std::filesystem::path fallback_of(const config::RunConfig& config);
 
 }  // namespace isoscale::runner

@@ -11,26 +11,26 @@
 #include "workloads/api/workload.hpp"
 
 /// This benchmark measures what a library of collectives could have chosen: each of its algorithms
-/// and protocols in a session of its own, beside its own choice; and small messages with memory
-/// that it knows beforehand or not.
+/// and protocols in a session of its own, beside the library's own choice; and small messages from
+/// memory that is registered beforehand or not.
 namespace isoscale::workloads::algorithms {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 
-/// The memory that a session communicates from: as it is; registered by each rank; or in windows
-/// that are alike on all ranks.
+/// The memory that a session communicates from: plain, registered by each rank, or in windows that
+/// are the same on all ranks.
 enum class Registered : std::uint8_t { none, local, symmetric };
 [[nodiscard]] std::string_view name(Registered registered);
 
-/// One session: a choice, and what is measured under it, as options of the collectives benchmark.
+/// One session: a choice, and what is measured with it, as options of the collectives benchmark.
 struct Choice {
   std::string algorithm{}, protocol{};  ///< "" = the library's own choice
   Registered registered = Registered::none;
   Options measured{};
 };
-/// The library's own choice first, then pairs of algorithm and protocol that exist, then small
-/// messages by registration. Throws base::UsageError when nothing is left.
+/// Returns the library's own choice first, then pairs of algorithm and protocol that exist, then
+/// small messages by registration. Throws base::UsageError if nothing is left.
 [[nodiscard]] std::vector<Choice> choices_of(const Request& request);
 
 [[nodiscard]] Bench build(const Request& request, int batch);

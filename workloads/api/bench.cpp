@@ -14,7 +14,7 @@ namespace {
 
 using program::DType;
 
-/// No GPU known so far has a larger L2 (B200: 126 MB).
+/// No GPU known so far has a larger L2 cache (B200: 126 MB).
 constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
 
 constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
@@ -25,10 +25,10 @@ constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16
 PlayBounds play_bounds(const Machine& machine) {
   if (machine.device == "host") return {};
   const units::Bytes cache = machine.gpu_cache.value() > 0 ? machine.gpu_cache : largest_cache;
-  return {// Events of a GPU have a grain of 0.5 us.
+  return {// Events of a GPU have a resolution of 0.5 us.
           .least_time = units::Seconds{2e-3},
           .least_calls = 20,
-          // A call of NCCL or cuBLASLt takes the host about as long, at most.
+          // A call of NCCL or cuBLASLt takes the host at most about this long.
           .short_call = units::Seconds{10e-6},
           .most_short_calls = 64,
           .cold = units::Bytes{2 * cache.value()}};

@@ -9,20 +9,19 @@
 
 #include "program/op.hpp"
 
-/// These tables say which of NCCL's algorithms and protocols exist for which collective. Pure data:
-/// a plan is made of it where there is no NCCL. Whether a machine has what an algorithm needs
-/// (NVLink SHARP, a CollNet network, several nodes) only NCCL can tell, when a communicator is
-/// used.
+/// These tables say which of NCCL's algorithms and protocols exist for which collective. They are
+/// pure data, so that a plan can be made without NCCL. Only NCCL can tell, when a communicator is
+/// used, if a machine has what an algorithm needs (NVLink SHARP, a CollNet network, several nodes).
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
 /// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.
 namespace isoscale::workloads {
 
 struct CollectiveAlgorithm {
-  std::string_view name;       ///< as options and rows have it
-  std::string_view nccl_name;  ///< as NCCL_ALGO has it
-  std::uint16_t kinds;         ///< bit k: it does program::CollectiveKind k
-  bool every_protocol;         ///< else `simple` alone
+  std::string_view name;       ///< in options and rows
+  std::string_view nccl_name;  ///< in NCCL_ALGO
+  std::uint16_t kinds;         ///< bit k: it exists for program::CollectiveKind k
+  bool every_protocol;         ///< else only `simple`
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {
     return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;
@@ -59,13 +58,13 @@ inline constexpr std::array<CollectiveAlgorithm, 7> collective_algorithms{{
 }};
 
 struct CollectiveProtocol {
-  std::string_view name;       ///< as options and rows have it
-  std::string_view nccl_name;  ///< as NCCL_PROTO has it
+  std::string_view name;       ///< in options and rows
+  std::string_view nccl_name;  ///< in NCCL_PROTO
 };
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
 
-/// Null for a name that is none.
+/// Returns nullptr if no algorithm or protocol has this name.
 [[nodiscard]] constexpr const CollectiveAlgorithm* find_collective_algorithm(
     std::string_view name) {
   for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
@@ -81,7 +80,7 @@ inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
   return nullptr;
 }
 
-/// True if the two go together.
+/// True if the algorithm exists with the protocol.
 [[nodiscard]] constexpr bool has_protocol(const CollectiveAlgorithm& algorithm,
                                           std::string_view protocol) {
   return algorithm.every_protocol || protocol == "simple";

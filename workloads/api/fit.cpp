@@ -24,7 +24,7 @@ std::string advice(std::string_view key, const std::vector<long long>& suggested
   return fmt::format("; the nearest that work are {}={} and {}", key, suggested[0], suggested[1]);
 }
 
-/// True if the workload takes the mesh with these options.
+/// True if the workload accepts the mesh with these options.
 bool takes(const Workload& workload, const Request& base, const mesh::Shape& shape,
            Scaling scaling) {
   try {
@@ -45,7 +45,7 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// "--workload hybrid --mesh dp=2", where that would do; else "".
+/// Returns "--workload hybrid --mesh dp=2" if that would work; else "".
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
@@ -76,7 +76,7 @@ bool fits(const Workload& workload, const Request& base, const mesh::Request& wa
   }
 }
 
-/// "use 1 or 3 ranks, or --workload hybrid --mesh dp=2": all that would do.
+/// Returns all alternatives that would work: "use 1 or 3 ranks, or --workload hybrid --mesh dp=2".
 std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
                     int ranks, Scaling scaling) {
   const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);

@@ -11,10 +11,12 @@
 #include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
-/// A workload on a number of ranks: its mesh and its batch, or a refusal that says what would fit.
+/// Fits a workload to a number of ranks: its mesh and its batch, or a refusal that says what would
+/// fit.
 namespace isoscale::workloads {
 
-/// An option whose number does not fit. The numbers suggested are accepted by the same call.
+/// The error that an option's number does not fit. The same call accepts the numbers that it
+/// suggests.
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
@@ -26,28 +28,28 @@ class NumberError : public base::UsageError {
   std::vector<long long> suggested_;
 };
 
-/// The nearest numbers below and above `number`, of at least 1, that `accepts` takes; empty where
-/// none of those looked at is taken.
+/// Returns the nearest numbers below and above `number`, of at least 1, that `accepts` accepts;
+/// empty if none is found within the search.
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// The axes that all meshes of a curve have in common where the user names none: of a workload that
-/// is about dp beside other axes, tp and pp, so that dp alone grows along the curve. They are those
-/// of the smallest count at which most axes are at work, and tp stays within `node_ranks`, the
-/// fewest ranks of a node (0: unknown). Empty for other workloads, whose natural mesh is of each
-/// count. `counts` ascend.
+/// Returns the axes that all meshes of a curve share if the user names none. It applies to a
+/// workload that scales dp beside other axes, tp and pp, so that only dp grows along the curve.
+/// These axes are those of the smallest count at which most axes are in use; tp stays within
+/// `node_ranks`, the fewest ranks on a node (0: unknown). Empty for other workloads, which have a
+/// natural mesh for each count. `counts` ascend.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
-/// The rank counts nearest below and above `ranks`, up to the double of it, that fit() takes with
-/// the same mesh and options; empty where none of those looked at is taken.
+/// Returns the rank counts nearest below and above `ranks`, up to twice its value, that fit()
+/// accepts with the same mesh and options; empty if none is found.
 [[nodiscard]] std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
                                              const mesh::Request& wanted, int ranks,
                                              Scaling scaling);
 
-/// The request of a point on `ranks` ranks, on the mesh asked for or, where that is empty, on the
-/// workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError. A mesh,
-/// number of ranks or workload that it suggests is accepted with the same options.
+/// Returns the request of a point on `ranks` ranks: on the mesh asked for or, if that is empty, on
+/// the workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError. A
+/// mesh, number of ranks or workload that the error suggests is accepted with the same options.
 [[nodiscard]] Request fit(const Workload& workload, const Request& base,
                           const mesh::Request& wanted, int ranks, Scaling scaling);
 

@@ -22,8 +22,8 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// One key of a model file. `fallback` says what the value is where the file has none, in words for
-/// people; complete() computes those that follow from others.
+/// One key of a model file. `fallback` describes, for people, the value that is taken if the file
+/// has none; complete() computes values that follow from others.
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
@@ -68,7 +68,7 @@ constexpr std::string_view name_letters =
 constexpr std::size_t longest_name = 64;
 constexpr std::size_t longest_source = 400;
 
-/// Reads the value of one key. What is wrong with it goes to `problems`, with its key and line.
+/// Reads the value of one key. An error is added to `problems`, with its key and line.
 class FieldReader {
  public:
   FieldReader(const toml::node& node, std::string_view origin, const Field& field,
@@ -131,7 +131,7 @@ void find_unknown_keys(const toml::table& table, std::string_view origin,
   }
 }
 
-/// Reads what the table has; all that is missing is one problem.
+/// Reads the values of a table; all missing keys are one problem.
 Model read_fields(const toml::table& table, std::string_view origin,
                   std::vector<std::string>& problems) {
   Model model;
@@ -151,7 +151,7 @@ Model read_fields(const toml::table& table, std::string_view origin,
   return model;
 }
 
-/// "mine" of "/models/mine.toml", in the letters that a name may have.
+/// Returns "mine" for "/models/mine.toml", with only those characters that a name may have.
 std::string name_from(std::string_view origin) {
   std::string name = std::filesystem::path{origin}.stem().string();
   std::erase_if(name, [](char c) { return name_letters.find(c) == std::string_view::npos; });
@@ -159,7 +159,7 @@ std::string name_from(std::string_view origin) {
   return name.empty() ? "unnamed" : name;
 }
 
-/// Values that follow from others, where the table has none of their own.
+/// Sets values that follow from others, if the table does not have them.
 void complete(const toml::table& table, std::string_view origin, Model& model) {
   const auto has = [&](std::string_view key) { return table.contains(key); };
   if (!has("name")) model.name = name_from(origin);
@@ -170,7 +170,7 @@ void complete(const toml::table& table, std::string_view origin, Model& model) {
   if (!has("vocabulary")) model.vocabulary = usual_vocabulary;
 }
 
-/// Limits between fields, and on the name, which goes into tables and file names.
+/// Checks limits between fields, and on the name, which goes into tables and file names.
 void find_impossible(const toml::table& table, const Model& model, const std::string& where,
                      std::vector<std::string>& problems) {
   const auto refuse = [&](std::string_view why) {
@@ -283,10 +283,10 @@ double parameter_count(const Model& model) {
   const double key_value = 2.0 * model.kv_heads * model.head_size;
   const double up = (model.gated_mlp ? 2.0 : 1.0) * model.ffn;
 
-  // Each projection: inputs x outputs.
+  // The terms are the projections, inputs x outputs each.
   double layer = h * (query + key_value) + query * h + h * up + model.ffn * h;
-  // Models with a gated MLP (Llama's family) have no biases and norms of one vector, the others
-  // (GPT's) a bias per output and norms of two.
+  // Models with a gated MLP (the Llama family) have no biases, and norms of one vector. The others
+  // (GPT) have a bias per output, and norms of two vectors.
   const bool biases = !model.gated_mlp;
   if (biases) layer += (query + key_value) + h + up + h;
   const double norm = biases ? 2 * h : h;

@@ -8,7 +8,7 @@
 
 namespace isoscale::workloads {
 
-/// The transformer that a GEMM stack is shaped after.
+/// The transformer whose sizes a stack of GEMMs has.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published
@@ -24,20 +24,22 @@ struct Model {
   bool tied_embedding = true;       ///< the output projection shares the embedding's weights
   bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< as the source states; 0 = none published
-  /// Samples of a training step, as the source states tokens: to the nearest multiple of 256; 0 =
-  /// none published. Predictions from a data sheet start from it; a run has its own default.
+  /// Samples of a training step: the source gives tokens, rounded here to the nearest multiple of
+  /// 256; 0 = none published. Predictions from a data sheet start from it; a run has its own
+  /// default.
   int batch = 0;
 
   bool operator==(const Model&) const = default;
 };
 
-/// Names of the built-in presets, in the order of their size.
+/// Returns the names of the built-in presets, in the order of their size.
 [[nodiscard]] std::vector<std::string> model_names();
-/// A preset by name, or a TOML file by path (anything that ends in .toml). Throws base::UsageError
-/// for an unknown name (with the nearest one), and one for all missing and unknown keys and
-/// impossible numbers of a file together.
+/// Loads a preset by name, or a TOML file by path (anything that ends in .toml). Throws
+/// base::UsageError for an unknown name (with the nearest one), and one error for all missing and
+/// unknown keys and impossible numbers of a file together.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model; `origin` names it in errors, and its stem the model that has no name.
+/// Parses one model. `origin` names it in errors, and its stem is the name of a model that has
+/// none.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// One key of a model file, as `list keys model` explains it.
@@ -47,8 +49,9 @@ struct ModelKey {
 };
 [[nodiscard]] std::vector<ModelKey> model_keys();
 
-/// Weights of the published model, embeddings, positions, norms and biases included: a plain MLP
-/// comes with biases and norms of two vectors (GPT), a gated one with neither (Llama).
+/// Returns the number of weights of the published model, with embeddings, positions, norms and
+/// biases: a plain MLP comes with biases and norms of two vectors (GPT), a gated one with neither
+/// (Llama).
 [[nodiscard]] double parameter_count(const Model& model);
 
 }  // namespace isoscale::workloads

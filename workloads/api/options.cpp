@@ -25,7 +25,7 @@ namespace {
                                      base::quoted(value), why, accepted(spec)));
 }
 
-/// Why `number` is out of the option's range; nothing when it is inside.
+/// Returns why `number` is out of the option's range; nullopt if it is within.
 std::optional<std::string_view> out_of_range(const OptionSpec& spec, long long number) {
   if (number < spec.minimum) return "too small";
   if (spec.maximum != 0 && number > spec.maximum) return "too large";
@@ -125,7 +125,7 @@ std::string accepted(const OptionSpec& spec) {
 }
 
 void validate(const OptionSpec& spec, std::string_view value) {
-  // Foreign text may be any size; no value with a meaning is longer than this, or is not plain.
+  // Foreign text may have any size. No valid value is longer than this, or is not plain text.
   constexpr std::size_t longest = 64, longest_list = 4096;
   const bool is_long = spec.type == OptionType::list || spec.type == OptionType::text;
   if (value.empty()) refuse(spec, value, "empty");

@@ -11,18 +11,18 @@
 
 namespace isoscale::workloads {
 
-// One table per workload holds its options: it feeds --help, `list options`, validation, the
+// Each workload has one table of its options. It feeds --help, `list options`, validation, the
 // experiment file, the run file and the documentation.
 
-/// list: some of the choices, separated by commas. text: what the workload checks when a point is
-/// planned.
+/// list: some of the choices, separated by commas. text: a value that the workload checks when a
+/// point is planned.
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
   std::string_view default_value{};            ///< "" = derived, as the help says
-  std::string_view gpu_default{};              ///< on GPUs, where it is another; "" = the same
+  std::string_view gpu_default{};              ///< default on GPUs; "" = the same
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
   std::string_view help{};
@@ -31,20 +31,21 @@ struct OptionSpec {
 /// Options as given: key -> text. An option that is absent has its default.
 using Options = std::map<std::string, std::string, std::less<>>;
 
-/// Throws base::UsageError when `value` has no meaning for `spec`: names the key, the value and
-/// what would be accepted.
+/// Throws base::UsageError if `value` is not valid for `spec`; it names the key, the value and what
+/// would be accepted.
 void validate(const OptionSpec& spec, std::string_view value);
-/// Throws base::UsageError for a key that `workload` does not know (with the nearest) and for a
-/// value without meaning.
+/// Throws base::UsageError for a key that `workload` does not know (with the nearest) and for an
+/// invalid value.
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
-/// The options for a device ("host", "cuda"): on a GPU, what is not given and has a default of its
-/// own there is set to it.
+/// Returns the options for a device ("host", "cuda"): on a GPU, an option that is not given and has
+/// its own default there is set to it.
 [[nodiscard]] Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
                                        Options given);
-/// The values that a key takes, as text: "on|off", "a whole number of at least 1", "a size, 64MiB".
+/// Returns the values that a key accepts, as text: "on|off", "a whole number of at least 1", "a
+/// size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
-/// Typed access to options against their table. Values have been validated.
+/// Gives typed access to options by their table. The values have been validated.
 class OptionReader {
  public:
   OptionReader(std::span<const OptionSpec> table, const Options& given);
@@ -59,13 +60,14 @@ class OptionReader {
   const Options& given_;
 };
 
-// Lists in the options of micro-benchmarks.
+// These functions read lists in the options of micro-benchmarks.
 
-/// The parts of "a,b,c". Throws base::UsageError that names `key` when one is empty or twice there.
+/// Returns the parts of "a,b,c". Throws base::UsageError that names `key` if a part is empty or
+/// appears twice.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view key, std::string_view text);
 
-/// Sizes in bytes, ascending, each once: "8,64KiB,1..1MiB" where a range doubles, or
-/// "8..1GiB*4" where it grows by a factor of at least 2. Throws base::UsageError that names `key`.
+/// Returns sizes in bytes, ascending, each once: "8,64KiB,1..1MiB", where a range doubles, or
+/// "8..1GiB*4", where it grows by a factor of at least 2. Throws base::UsageError that names `key`.
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
 
 }  // namespace isoscale::workloads

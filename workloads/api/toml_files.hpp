@@ -23,23 +23,24 @@ struct Preset {
 [[nodiscard]] std::span<const Preset> suite_presets();   ///< suites/*.toml, by name
 [[nodiscard]] std::span<const Preset> system_presets();  ///< analysis/systems/*.toml, by name
 
-/// Throws base::UsageError "ORIGIN:LINE: ..." when `text` is no TOML.
+/// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
 
-/// "ORIGIN:LINE", or "ORIGIN" for a node that stands nowhere.
+/// Returns "ORIGIN:LINE", or "ORIGIN" for a node without a place.
 [[nodiscard]] std::string place_of(std::string_view origin, const toml::source_region& region);
 
-/// `text` as a TOML string on one line, quotes included.
+/// Returns `text` as a TOML string on one line, quotes included.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
-/// The whole of a small text file. Throws base::UsageError when it cannot be read, or is larger
-/// than any `kind` ("model file") would be.
+/// Returns the content of a small text file. Throws base::UsageError if it cannot be read, or is
+/// larger than any `kind` ("model file") would be.
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
-/// A model from a parsed table; `origin` names the file in errors. See parse_model().
+/// Reads a model from a parsed table; `origin` names the file in errors. See parse_model().
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
-/// The keys of a model with their values, one a line; parse_model() gives the same model back.
+/// Writes the keys of a model with their values, one per line; parse_model() gives the same model
+/// back.
 [[nodiscard]] std::string to_toml(const Model& model);
 
 }  // namespace isoscale::workloads

@@ -17,21 +17,21 @@
 
 namespace isoscale::workloads {
 
-/// The type that a run computes in. tf32 stores f32.
+/// The type that a run computes in; tf32 is stored as f32.
 enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 [[nodiscard]] std::string_view name(Precision precision);
-/// Throws base::UsageError with the names that exist.
+/// Reads a precision. Throws base::UsageError with the names that exist.
 [[nodiscard]] Precision parse_precision(std::string_view text);
 
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// Says whether a program keeps what it computes until the end of a step, for verification to read,
-/// or frees it as soon as it is used.
+/// Says whether a program keeps its results until the end of a step, for verification to read, or
+/// frees them as soon as they are used.
 enum class Keep : std::uint8_t { nothing, observables };
 
-/// Everything a program is a function of. `options` are complete: batch, microbatch and
-/// microbatches are all set when a point has been planned.
+/// The complete input from which a program is built. `options` are complete: once a point has been
+/// planned, batch, microbatch and microbatches are all set.
 struct Request {
   Model model{};
   mesh::Shape mesh{};
@@ -39,60 +39,61 @@ struct Request {
   Options options{};
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
-  /// Under weak scaling, how many times the work per token has grown over the base mesh.
+  /// The factor by which weak scaling has grown the work per token over the base mesh.
   double growth = 1;
-  /// The node of each rank, for micro-benchmarks, as far as known; empty = all on one.
+  /// The node of each rank, for micro-benchmarks, as far as known; empty = all ranks on one node.
   std::vector<int> node_of_rank{};
-  /// Pairs of ranks (the lower first), for micro-benchmarks, that did not answer each other, and
-  /// are left in peace.
+  /// Pairs of ranks (the lower first) that did not answer each other in a micro-benchmark and are
+  /// skipped.
   std::vector<std::pair<int, int>> silent_pairs{};
-  /// The bounds of a micro-benchmark's plays: those of the device.
+  /// The bounds that the device sets for a micro-benchmark's plays.
   PlayBounds bounds{};
-  /// The measured speed of each rank of the mesh, in any one unit, for workloads that deal work out
-  /// by speed; empty = all alike.
+  /// The measured speed of each rank of the mesh, in any common unit, for workloads that partition
+  /// work by speed; empty = all equal.
   std::vector<double> speed_of_rank{};
 
   bool operator==(const Request&) const = default;
 };
 
-/// What a point of a workload plays and reports: steps that are all alike, the cases of a
+/// Says what a point of a workload plays and reports: steps with equal work, the cases of a
 /// micro-benchmark with a row for each, or requests that arrive while it plays.
 enum class Kind : std::uint8_t { steps, rows, requests };
 
-/// Says whether a workload is shaped after Request::model. A micro-benchmark says so by its hooks.
+/// Says whether a workload has the sizes of Request::model. A micro-benchmark says so by its hooks.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
-/// One row of the registry: a workload is these functions, and no state.
+/// One row of the registry: a workload consists of these functions, and has no state.
 struct Workload {
   std::string_view name;
   std::string_view description;
   std::span<const OptionSpec> options;
   mesh::AxisSet axes;  ///< the axes it may use; the others stay 1
-  /// The mesh of `ranks` ranks that the workload is about when the user names none.
+  /// Returns the mesh of `ranks` ranks that the workload takes if the user names none.
   mesh::Request (*natural_mesh)(int ranks);
-  /// The numbers that the mesh must divide.
+  /// Returns the numbers that the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
-  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in
-  /// batch, microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN
-  /// width with tp, layers with pp. Throws base::UsageError with the numbers when the batch does
-  /// not divide.
+  /// Returns the request of a point at `mesh`, from the request at the base mesh (all axes 1). It
+  /// fills in batch, microbatch and microbatches; under weak scaling the batch grows with dp, heads
+  /// and FFN width with tp, and layers with pp. Throws base::UsageError with the numbers if the
+  /// batch does not divide.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-  /// The programs of all ranks. Throws base::UsageError when options exclude each other or the
+  /// Builds the programs of all ranks. Throws base::UsageError if options exclude each other or the
   /// mesh.
   program::ProgramSet (*build)(const Request& request);
-  /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
-  /// thresholds scaled down together; its programs keep what they compute (observables).
+  /// Returns a small version for verification: it has the same mesh, code, schedule and options,
+  /// but sizes and bucket thresholds are scaled down together, and its programs keep their results
+  /// (observables).
   Request (*twin)(const Request& request);
-  /// The request that one rank alone answers with the same outputs, gradients and weights as the
-  /// whole mesh of `twin`, in f64.
+  /// Returns the request with which a single rank computes in f64 the same outputs, gradients and
+  /// weights as the whole mesh of `twin`.
   Request (*reference)(const Request& twin);
-  /// Work per step over all ranks, in what `throughput_unit` counts: tokens, times the growth of
-  /// the work per token under weak scaling.
+  /// Returns the work per step over all ranks, in the unit of `throughput_unit`: tokens, times the
+  /// growth of the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
   Kind kind = Kind::steps;
-  /// The hooks of a workload that has rows instead of steps: work_per_step is null then, and so are
-  /// build, twin and reference unless it is verified by its twin; a micro-benchmark has no limits.
+  /// The hooks of a workload with rows instead of steps. Its work_per_step is null, and so are
+  /// build, twin and reference unless its twin verifies it. A micro-benchmark has no limits.
   BenchHooks bench{};
   /// The use of the model by a workload with steps.
   ModelUse model_use = ModelUse::shapes_all;
@@ -101,7 +102,7 @@ struct Workload {
 };
 
 [[nodiscard]] std::span<const Workload> registry();
-/// Throws base::UsageError with the nearest name.
+/// Returns the workload of this name. Throws base::UsageError with the nearest name.
 [[nodiscard]] const Workload& find_workload(std::string_view name);
 
 }  // namespace isoscale::workloads

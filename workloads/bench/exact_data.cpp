@@ -41,7 +41,7 @@ class Pattern {
   program::FillGrid grid_;
 };
 
-/// The integer that `value` becomes when it is stored as `type`.
+/// Returns the integer that `value` becomes when it is stored as `type`.
 std::int64_t stored(std::int64_t value, DType type) {
   if (type == DType::u8) return static_cast<std::uint8_t>(value);
   if (type == DType::i8) return static_cast<std::int8_t>(value);
@@ -53,7 +53,7 @@ void put(std::byte* at, Element element) {
   std::memcpy(at, &element, sizeof element);
 }
 
-/// Writes an element of `type`, which holds `value` exactly.
+/// Writes an element of `type`, which can hold `value` exactly.
 void store_integer(std::byte* at, std::int64_t value, DType type) {
   if (const auto format = program::narrow_format(type)) {
     const std::uint16_t code = program::encode(*format, static_cast<double>(value));
@@ -85,13 +85,13 @@ std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
   }
 }
 
-/// Primes, so that no tile of a kernel looks like another.
+/// Both are primes, so that no two tiles of a kernel are equal.
 constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
 
 constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
 
-/// Up to where a multiplication adds integers exactly. Tensor cores keep some 14 bits of sums of
-/// fp8 products.
+/// Returns the limit up to which a multiplication adds integers exactly. Tensor cores keep some 14
+/// bits of sums of fp8 products.
 double exact_sums(const ProductTypes& types) {
   constexpr double of_fp8 = 8192, of_others = 16777216;
   const auto is_fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
@@ -107,14 +107,14 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
                                  exact_integers(types.a).value_or(widest),
                                  exact_integers(types.b).value_or(widest)});
   if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
-  // Two thirds of what is drawn from -1, 0, 1 counts. On average an eighth of what a sum may reach
-  // is multiplied; see pattern_grid for how far the tail goes.
+  // Two thirds of the values drawn from -1, 0, 1 are not zero. On average, the number of products
+  // that are not zero is an eighth of what a sum may reach; see pattern_grid for the tail.
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
 }
 
-/// One operand: `extent` rows of op(A) or columns of op(B), of which `period` differ, each of
-/// `depth` elements. They lie one after the other, or side by side.
+/// One operand: `extent` rows of op(A) or columns of op(B), of which `period` differ, with `depth`
+/// elements each. They are stored one after the other, or side by side.
 struct Operand {
   program::Slice slice;
   std::uint64_t extent, period, depth, batch;
@@ -125,7 +125,7 @@ struct Operand {
     return side_by_side ? (b * depth + l) * period + r : (b * period + r) * depth + l;
   }
 
-  /// `count` whole stretches of `width` rows or columns, from number `begin` on.
+  /// Fills `count` whole stretches of `width` rows or columns, from number `begin` on.
   [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
                                    std::uint64_t count, std::uint64_t width) const {
     program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
@@ -150,7 +150,7 @@ struct Operand {
     if (rest > 0) fills.push_back(fill(grid, whole * period, 1, rest));
   }
 
-  /// [row or column][depth] of one matrix.
+  /// Returns the values of one matrix as [row or column][depth].
   [[nodiscard]] std::vector<std::int32_t> values(const PatternGrid& grid, std::uint64_t b) const {
     const program::FillGrid drawn{
         .origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
@@ -200,9 +200,9 @@ PatternGrid pattern_grid(DType type, int ranks) {
   if (!limit) return {};
   const double share = std::floor(*limit / ranks);
   if (share >= 1) return {.range = static_cast<std::int32_t>(std::min(share, widest))};
-  // Two thirds of what is drawn from -1, 0, 1 counts. The number of ranks that contribute to an
-  // element is near to Poisson's; its mean keeps the tail beyond the limit below 1e-13 (8 for
-  // e5m2, the smallest: mean 1/8; 16: 1/4; 256: 32).
+  // Two thirds of the values drawn from -1, 0, 1 are not zero. The number of ranks that contribute
+  // to an element nearly follows Poisson's distribution; its mean keeps the tail beyond the limit
+  // below 1e-13 (8 for e5m2, the smallest: mean 1/8; 16: 1/4; 256: 32).
   constexpr double drawn = 2.0 / 3.0, large = 64;
   const double mean = *limit >= large ? *limit / 8 : *limit / large;
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(drawn * ranks / mean))};

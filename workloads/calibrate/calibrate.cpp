@@ -10,13 +10,13 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
-/// The operations that training workloads communicate with. They sum where gradients are, and
-/// libraries may sum in place by another algorithm than out of place; the others they send from one
-/// place and receive in another.
+/// The operations that training workloads communicate with. Sums are measured in place, as
+/// gradients are summed, since libraries may use another algorithm than out of place. The other
+/// operations are measured out of place, as workloads use them.
 constexpr std::string_view in_place = "all_reduce";
 constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 
-/// The sessions, in order. Alone, a rank has nothing to communicate with.
+/// The sessions, in order. A single rank has nothing to communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
 Part part_of(int batch) { return static_cast<Part>(batch); }

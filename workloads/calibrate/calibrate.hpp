@@ -7,7 +7,7 @@
 #include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
-/// The parts of other micro-benchmarks that a calibration needs, and no more.
+/// The parts of other micro-benchmarks that a calibration needs.
 namespace isoscale::workloads::calibrate {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

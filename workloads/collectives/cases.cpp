@@ -35,7 +35,7 @@ constexpr std::array implementation_names{std::string_view{"library"}, std::stri
 /// nccl-tests rounds parts down to whole multiples of this many bytes (peers align their loads).
 constexpr std::uint64_t part_alignment = 16;
 
-/// Bytes that one play moves through, as far as there are as many calls.
+/// The bytes that one play moves, if there can be enough calls.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;
@@ -67,7 +67,7 @@ std::vector<std::optional<Reduction>> reductions_of(const OptionReader& options,
   return result;
 }
 
-/// Textbook algorithms add, and leave what was sent alone.
+/// True if there is such a case. Textbook algorithms only add, and only out of place.
 bool exists(Implementation implementation, Operation operation, Place place,
             std::optional<Reduction> reduction, int members) {
   if (implementation == Implementation::library) return true;
@@ -88,7 +88,7 @@ bool exists(Implementation implementation, Operation operation, Place place,
   }
 }
 
-/// The size as nccl-tests would realise it; count 0 when nothing is left.
+/// Sets the size as nccl-tests would realise it; count 0 if nothing is left.
 void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   const std::uint64_t element = program::element_size(one.type);
   if (!has_parts(one.operation)) {
@@ -165,7 +165,7 @@ class Lister {
   }
 
   void list_sizes(CollectiveCase one) {
-    std::uint64_t last = 0;  // two sizes may be realised as one
+    std::uint64_t last = 0;  // two sizes may be realised as the same
     for (const std::uint64_t asked : sizes_) {
       realise(one, asked, setting_.members);
       // Textbook algorithms cut a whole into as many parts as there are ranks.
@@ -195,8 +195,8 @@ class Lister {
   std::vector<CollectiveCase> cases_;
 };
 
-/// Says what one rank holds after the calls of a case. Buffers of a type are numbered as they are
-/// allocated: source, work, and scratch where a textbook algorithm needs it.
+/// Returns the values that one rank must hold after the calls of a case. Buffers of a type are
+/// numbered in the order of allocation: source, work, and scratch if a textbook algorithm needs it.
 class Expecter {
  public:
   Expecter(const Request& request, const Setting& setting, int rank, program::BufferId source)
@@ -210,7 +210,7 @@ class Expecter {
     result_.clear();
     for (std::uint64_t call = 0; call < one.calls; ++call) received(one, call * one.stride);
     if (one.place == Place::out_of_place) {
-      // The data that was sent is still there.
+      // The data that was sent must be unchanged.
       result_.push_back({.slice = {.buffer = source_, .count = one.calls * one.stride},
                          .sources = {rank_},
                          .first = 0});
@@ -230,7 +230,8 @@ class Expecter {
                        .first = first});
   }
 
-  /// `base`: element at which the call's data begins, in both buffers and so in the pattern.
+  /// Adds the values of one call. `base` is the element at which the call's data begins, in both
+  /// buffers and hence in the pattern.
   void received(const CollectiveCase& one, std::uint64_t base) {
     const auto n = static_cast<std::uint64_t>(setting_.members);
     const auto me = static_cast<std::uint64_t>(place_);
@@ -253,7 +254,8 @@ class Expecter {
         [[fallthrough]];
       case Operation::all_gather:
         for (std::uint64_t other = 0; other < n; ++other) {
-          // Out of place each sends the first part of its pattern, in place the part of its place.
+          // Out of place each rank sends the first part of its pattern, in place the part at its
+          // own place.
           add(base + other * one.count, one.count, {members_[other]},
               in_place ? base + other * one.count : base, one);
         }

@@ -23,13 +23,14 @@ using program::Slice;
 
 constexpr program::StreamId stream = 0;
 
-/// The value of what receives before a call: no pattern has it.
+/// The value of the receive buffer before a call; no pattern has it.
 constexpr double poison = -128;
 
-/// Each rank has a program of its own where textbook algorithms are played: no more than these.
+/// Where textbook algorithms are played, each rank has a program of its own; the mesh may have no
+/// more ranks than this.
 constexpr int most_textbook_ranks = 256;
 
-/// The memory of one type: what is sent from, and what calls write to.
+/// The memory of one type: the source that is sent from, and the buffer that calls write to.
 struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };
@@ -66,8 +67,8 @@ struct Player {
   int place = 0;           ///< in its group; textbook algorithms are written for one place
 };
 
-/// Writes the program of one kind of rank: two sections a case, one that makes its memory ready and
-/// one that is timed.
+/// Writes the program of one kind of rank. Each case has two sections: one prepares its memory, and
+/// one is timed.
 class Writer {
  public:
   Writer(const Request& request, const Setting& setting, const std::vector<CollectiveCase>& cases,
@@ -144,7 +145,7 @@ class Writer {
                                         .dst = matrix(work)});
   }
 
-  /// The data of one call: all of it, or this rank's part.
+  /// Returns the data of one call: all of it, or this rank's part.
   [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
     return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
   }
@@ -222,7 +223,7 @@ class Writer {
   std::map<program::DType, Buffers> buffers_;
 };
 
-/// The programs of all ranks: as few as there are kinds of ranks.
+/// Writes the programs of all ranks: one for each kind of rank.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<CollectiveCase>& cases) {
   const bool any_textbook = std::ranges::any_of(cases, [](const CollectiveCase& one) {
@@ -361,7 +362,7 @@ Bench build(const Request& request, int /*batch*/) {
 BenchHooks hooks() {
   return {.batches =
               [](const Request& request) {
-                static_cast<void>(setting_of(request));  // refuses meshes that it cannot play
+                static_cast<void>(setting_of(request));  // throws for meshes that it cannot play
                 return 1;
               },
           .build = build,

@@ -17,8 +17,8 @@
 
 namespace isoscale::workloads::collectives {
 
-// The collectives benchmark measures collective operations of many sizes, each checked bit for bit:
-// the product of its options, as a list of cases.
+// The collectives benchmark measures collective operations of many sizes, and checks each bit for
+// bit. Its list of cases is the product of its options.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
@@ -37,13 +37,14 @@ enum class Operation : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Operation operation);
 [[nodiscard]] bool reduces(Operation operation);
-/// True if a whole is made of one part per rank: nccl-tests counts parts then.
+/// True if a whole consists of one part per rank; nccl-tests then counts parts.
 [[nodiscard]] bool has_parts(Operation operation);
 [[nodiscard]] bool has_root(Operation operation);
 
 enum class Place : std::uint8_t { out_of_place, in_place };
 enum class Groups : std::uint8_t { all, one };
-/// The library's own collective, or a textbook algorithm as a program of exchanges and additions.
+/// Says who implements a collective: the library, or a textbook algorithm as a program of exchanges
+/// and additions.
 enum class Implementation : std::uint8_t { library, ring, tree, recursive_doubling };
 [[nodiscard]] std::string_view name(Implementation implementation);
 
@@ -60,7 +61,7 @@ struct CollectiveCase {
   std::uint64_t calls = 1;   ///< of one pass, each on its own data
   std::uint64_t most_times = 1;
 
-  /// True if a call changes what it starts from, so that a second one would not compute the same.
+  /// True if a call overwrites its own input, so that a second call would compute something else.
   [[nodiscard]] bool spoils_input() const {
     return place == Place::in_place && reduction == program::Reduction::sum;
   }
@@ -68,14 +69,14 @@ struct CollectiveCase {
 
 /// The group that all cases share.
 struct Setting {
-  mesh::Axis axis = mesh::Axis::dp;  ///< that groups vary along
+  mesh::Axis axis = mesh::Axis::dp;  ///< groups vary along it
   std::string axis_name;             ///< as given: "world", "tp"
   int members = 1;                   ///< ranks of a group
   int root = 0;                      ///< place in the group
 };
 
-/// Throws base::UsageError: an axis that the mesh has not, a root beyond the group, sizes too small
-/// for every operation.
+/// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root
+/// beyond the group, or sizes too small for every operation.
 [[nodiscard]] Setting setting_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
@@ -90,8 +91,8 @@ struct TextbookCall {
   program::BufferId scratch = program::no_buffer;  ///< of scratch_room() elements
 };
 
-/// Elements of scratch that a call needs, of which `whole` is the larger of what a rank sends and
-/// receives: half for what comes in, half for partial sums.
+/// Returns the elements of scratch that a call needs: half for incoming data, half for partial
+/// sums. `whole` is the larger of what a rank sends and receives.
 [[nodiscard]] constexpr std::uint64_t scratch_room(std::uint64_t whole) { return 2 * whole; }
 
 /// Emits the call. ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009); tree: binomial

@@ -43,7 +43,7 @@ class TextbookWriter {
     return parts_.count * static_cast<std::uint64_t>(part) /
            static_cast<std::uint64_t>(call_.members);
   }
-  /// Parts first ... last-1 of a slice that is as long as the whole.
+  /// Returns parts first ... last-1 of a slice that is as long as the whole.
   [[nodiscard]] Slice parts(const Slice& whole, int first, int last) const {
     Slice slice = whole;
     slice.offset += begin_of(first);
@@ -102,7 +102,7 @@ class TextbookWriter {
     if (!scatters) ring_gather();
   }
 
-  /// Partial sums travel towards the next rank; part i ends, complete, on rank i.
+  /// Sends partial sums to the next rank; part i ends, complete, on rank i.
   void ring_scatter(const Slice& result) {
     Slice outgoing = part(call_.send, wrapped(call_.me - 1));
     for (int step = 0; step < call_.members - 1; ++step) {
@@ -139,7 +139,8 @@ class TextbookWriter {
         add(call_.receive, incoming_, call_.receive);
       }
     }
-    // A rank hears the result from where it sent its sum, then tells those it had heard from.
+    // A rank receives the result from the rank that it sent its sum to, then sends it to the ranks
+    // whose sums it received.
     if (span < call_.members) exchange({transfer(Direction::receive, -span, call_.receive)});
     for (span /= 2; span >= 1; span /= 2) {
       if (call_.me % (2 * span) == 0 && call_.me + span < call_.members) {
@@ -193,8 +194,8 @@ class TextbookWriter {
   program::Builder& builder_;
   const TextbookCall& call_;
   Slice parts_;     ///< as long as the whole
-  Slice incoming_;  ///< scratch for what others send
-  Slice partial_;   ///< scratch for sums on their way
+  Slice incoming_;  ///< scratch for incoming data
+  Slice partial_;   ///< scratch for partial sums to send
 };
 
 }  // namespace

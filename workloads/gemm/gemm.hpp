@@ -19,7 +19,7 @@ namespace isoscale::workloads::gemm {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// op(A) m x k, op(B) k x n, D m x n, all dense, `batch` times.
+/// A multiplication: op(A) m x k, op(B) k x n, D m x n, all dense, `batch` times.
 struct Shape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   program::Transpose transpose_a = program::Transpose::no;
@@ -36,25 +36,26 @@ struct Shape {
   [[nodiscard]] std::uint64_t bytes() const;  ///< of A, B and D
 };
 
-/// Each shape once, by origin and then by FLOP. Throws base::UsageError: text without meaning, a
-/// shape that fp8 cannot have, a model that the mesh does not divide.
+/// Returns each shape once, by origin and then by FLOP. Throws base::UsageError for invalid text, a
+/// shape that fp8 cannot have, or a model that the mesh does not divide.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
 
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
 
-/// Memory for multiplications of any of some shapes, `sets` of each: random operands, results.
+/// Memory for multiplications of several shapes, `sets` of each: random operands and results.
 class Operands {
  public:
   explicit Operands(program::Builder& builder) : builder_(builder) {}
 
-  /// Must be called for every shape before fill().
+  /// Reserves memory for a shape; must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
-  /// Emits the fills with numbers of all digits, which rates are measured on; belongs to setup.
+  /// Emits the fills for rate measurements, with numbers that use all digits; belongs to setup.
   void fill();
-  /// The multiplication of one set, each in memory of its own.
+  /// Returns the multiplication of one set; each set has memory of its own.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;
-  /// Fills its operands with integers, and its result with none; returns the multiplication.
+  /// Fills the operands with integers, and the result with a value that is none; returns the
+  /// multiplication.
   program::Gemm fill_check(const Shape& shape, std::uint64_t set);
 
  private:

@@ -18,7 +18,7 @@ namespace isoscale::workloads::hybrid {
 
 namespace {
 
-/// `at` along `axes`, 0 along the others.
+/// Returns `at` along `axes`, and 0 along the others.
 mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   const auto keep = [&](int& coordinate, mesh::Axis axis) {
     if (!axes.contains(axis)) coordinate = 0;
@@ -31,7 +31,8 @@ mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   return at;
 }
 
-/// The option as given: other workloads have none of these, and a default is no text here.
+/// Returns the option as given, else "". Other workloads do not have these options, so there is no
+/// default text.
 std::string given(const Request& request, std::string_view key) {
   const auto found = request.options.find(key);
   return found == request.options.end() ? std::string{} : found->second;

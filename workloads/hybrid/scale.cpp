@@ -31,16 +31,16 @@ namespace {
 constexpr long long default_microbatch = 4;
 constexpr long long default_microbatches = 16;
 
-/// Layers x microbatches of a stage, at most: some 20 ops each, so a program of a few GB.
+/// The most layers x microbatches of a stage: with some 20 ops each, the program takes a few GB.
 constexpr long long most_layer_passes = 250'000;
 
-/// At the base mesh: batch = microbatch * microbatches.
+/// The split of a batch at the base mesh: batch = microbatch * microbatches.
 struct BatchPlan {
   long long microbatch = 0, microbatches = 0;
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-/// A batch and how it is split, as far as the user said.
+/// A batch and its split, as far as the user gave them.
 struct Given {
   std::optional<long long> batch, microbatch, microbatches;
 };
@@ -55,8 +55,8 @@ Given given_of(const Request& base) {
           .microbatches = number("microbatches")};
 }
 
-/// Splits the batch over `replicas` replicas: fewer microbatches each, and smaller ones only when
-/// one is left. `problem` is set, if the batch does not divide, to the reason.
+/// Splits the batch over `replicas` replicas: each gets fewer microbatches, and smaller ones only
+/// if one is left. If the batch does not divide, `problem` is set to the reason.
 BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
                 std::string& problem) {
   BatchPlan plan{.microbatch = given.microbatch.value_or(
@@ -84,7 +84,7 @@ BatchPlan split(const Given& given, long long replicas, std::string_view replica
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
 }
 
-/// The numbers near what was given of `key` with which the batch divides.
+/// Returns numbers near the given value of `key` with which the batch divides.
 std::vector<long long> suggested(const Given& given, std::optional<long long> Given::*key,
                                  long long number, long long replicas) {
   return nearest_accepted(number, [&](long long candidate) {
@@ -96,8 +96,8 @@ std::vector<long long> suggested(const Given& given, std::optional<long long> Gi
   });
 }
 
-/// Throws NumberError unless the batch divides; what it suggests is accepted with the other
-/// options.
+/// Throws NumberError unless the batch divides. The numbers that the error suggests are accepted
+/// with the other options.
 BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
   const Given given = given_of(base);
   if (given.batch && given.microbatch && given.microbatches &&
@@ -111,7 +111,7 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   const BatchPlan plan = split(given, replicas, replicas_text, problem);
   if (problem.empty()) return plan;
   if (given.microbatch && given.microbatches) {
-    // A batch as well would say the same thing twice.
+    // The batch is left out, since it follows from the other two.
     Given two = given;
     two.batch.reset();
     const std::string more = given.batch ? "; leave batch out" : "";
@@ -122,8 +122,9 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// A rank's share of a width is a multiple of 16 too in fp8: what tp divides is so many times
-/// smaller. A width that is none on one rank either is refused by its numbers, in scale.
+/// In fp8 a rank's share of a width must be a multiple of 16, so that tp must divide the width over
+/// that unit. A width that is not a multiple even on one rank is refused later, with its numbers,
+/// in scale().
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -140,11 +141,11 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
   return limits;
 }
 
-/// The widths that tp must divide, and the layers that pp must divide.
+/// Returns the widths that tp must divide, and the layers that pp must divide.
 std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
   const OptionReader options{stack::option_table(), base.options};
   const Model& model = base.model;
-  // Under weak scaling all but the hidden size grows with tp, and the layers with pp.
+  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp.
   const bool gathers = options.is("tp_output", "gather");
   if (scaling == Scaling::weak && !gathers) return {};
   const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
@@ -168,8 +169,9 @@ long long experts_of(const Request& request) {
   return OptionReader{stack::option_table(), request.options}.integer("experts");
 }
 
-/// Work per token with a sequence of cp times the length over that without: attention multiplies
-/// each token by every other, twice (scores and context), all else is per token.
+/// Returns the factor by which the work per token grows if the sequence is cp times as long.
+/// Attention multiplies each token by every other, twice (scores and context); all other work is
+/// per token.
 double growth_with_sequence(const Model& model, int cp) {
   const double hidden = model.hidden, heads = static_cast<double>(model.heads) * model.head_size;
   const double kv = static_cast<double>(model.kv_heads) * model.head_size;
@@ -181,8 +183,8 @@ double growth_with_sequence(const Model& model, int cp) {
 
 constexpr long long most_chunks = 4;
 
-/// At least two positions for each part into which cp, sequence parallelism and chunks cut the
-/// sequence; each rank has a multiple of `unit`.
+/// Returns a length with at least two positions for each part into which cp, sequence parallelism
+/// and chunks cut the sequence; each rank has a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
   const OptionReader options{stack::option_table(), request.options};
   const bool splits = options.is("sequence_parallel", "on");
@@ -194,8 +196,9 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Widths scaled down to a few multiples of what tp must divide; at most two layers a stage. In fp8
-/// all that GEMMs see is a multiple of 16, also where a rank has a single head.
+/// Returns a model with widths scaled down to a few multiples of what tp must divide, and at most
+/// two layers a stage. In fp8 all extents of GEMMs are multiples of 16, even if a rank has a single
+/// head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;
@@ -222,8 +225,8 @@ std::size_t bucket_count(const Request& request, std::uint64_t bucket) {
   return stack::buckets_of(stack::parameters_of(geometry), bucket, element).size();
 }
 
-/// The bucket size that cuts the small model's gradients into as many buckets as the real one's, at
-/// least two, or as many as it has tensors.
+/// Returns the bucket size that cuts the small model's gradients into as many buckets as the real
+/// one's: at least two, and at most as many as it has tensors.
 std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const stack::Geometry geometry{small, {.pp = small.mesh.pp - 1}};
   const auto element = stack::state_plan_of(small).element;
@@ -257,7 +260,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   if (scaling == Scaling::strong) result.push_back(of_cp);
   const OptionReader options{stack::option_table(), base.options};
   if (options.is("sequence_parallel", "on")) result.push_back(of_tp);
-  // So do the experts with ep.
+  // The experts likewise grow with ep.
   if (const long long experts = experts_of(base); scaling == Scaling::strong && experts > 0) {
     result.push_back({mesh::Axis::ep, static_cast<int>(experts), "experts"});
   }
@@ -267,7 +270,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  // Before the batch: no batch helps where ep has no experts.
+  // This check precedes that of the batch: no batch helps if ep has no experts.
   if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {
@@ -331,7 +334,7 @@ Request twin(const Request& request) {
   Request small = request;
   small.model = small_model(request);
   small.keep = Keep::observables;
-  // Interleaved takes them in turns of pp.
+  // The interleaved schedule takes microbatches in turns of pp.
   const bool in_turns = options.is("schedule", "interleaved");
   const long long some = 2LL * request.mesh.pp + (in_turns && request.mesh.pp > 1 ? 0 : 1);
   const long long microbatches = std::max(2LL, std::min(options.integer("microbatches"), some));

@@ -41,7 +41,8 @@ std::uint64_t parse_batch(std::string_view text) {
       base::quoted(text), most_samples));
 }
 
-/// Widths scaled down to a few multiples of what tp must divide; at most two layers a stage.
+/// Returns a model with widths scaled down to a few multiples of what tp must divide, and at most
+/// two layers a stage.
 Model small_model(const Model& real, const mesh::Shape& mesh) {
   Model model = real;
   model.head_size = std::min(real.head_size, 8);
@@ -56,7 +57,7 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// In one play, so that what begins and ends a play weighs little.
+/// The passes in one play: enough that the beginning and end of a play take little of its time.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {
@@ -66,7 +67,8 @@ Room room_of(const Setting& setting, std::uint64_t batch) {
           .decoded = window_of(setting).tokens};
 }
 
-/// One program for each stage: the others of a mesh differ in where their shards begin.
+/// Writes one program for each stage: other ranks of the mesh differ only in where their shards
+/// begin.
 template <class Write>
 program::ProgramSet by_stage(const Request& request, const Write& write) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
@@ -94,8 +96,8 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
   return sum;
 }
 
-/// Bytes of keys and values on one rank: 2 x layers / pp x batch x kv_heads / tp x positions x
-/// head_size elements.
+/// Returns the bytes of keys and values on one rank: 2 x layers / pp x batch x kv_heads / tp x
+/// positions x head_size elements.
 units::Bytes cache_of(const Request& request, std::uint64_t batch) {
   const Model& model = request.model;
   const auto share = [](int whole, int parts) { return static_cast<std::uint64_t>(whole / parts); };
@@ -140,7 +142,8 @@ Bench bench_of(const Request& request, int index) {
   decode.number["position"] = static_cast<double>(window.position);
   decode.number["tokens"] = static_cast<double>(window.tokens);
   bench.rows = {std::move(prefill), std::move(decode)};
-  // Prompts that follow each other at once would overlap in the stages: each of them stands alone.
+  // Prompts that follow each other at once would overlap in the stages, so each one is played
+  // alone.
   bench.cases = {{.section = program::step_section(prefill_step),
                   .most_times = request.mesh.pp > 1 ? 1 : passes,
                   .row_begin = 0,
@@ -217,7 +220,7 @@ std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
 }
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  if (scaling == Scaling::weak) return {};  // all that is split grows
+  if (scaling == Scaling::weak) return {};  // everything that is split grows
   const Model& model = base.model;
   std::vector<mesh::Constraint> result{{mesh::Axis::tp, model.kv_heads, "kv_heads"},
                                        {mesh::Axis::tp, model.ffn, "ffn"},

@@ -37,7 +37,8 @@ std::string_view suffix(stack::Tensor tensor) {
   return ".down";
 }
 
-/// The most bytes of scores that are kept at once: those of a long prompt are a square.
+/// The most bytes of scores that are kept at once, since the scores of a long prompt grow with its
+/// square.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
 }  // namespace
@@ -136,7 +137,7 @@ Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass
                                pass.first_sample * g_.kv_heads * head() +
                                pass.position * g_.head_size;
   const auto of = [&](BufferId buffer) {
-    // One new token: a row for each head. Several: a block of rows for each.
+    // With one new token there is a row for each head; with several, a block of rows for each head.
     return pass.positions == 1 ? stack::matrix(builder.whole(buffer), {.rows = heads,
                                                                        .columns = g_.head_size,
                                                                        .row_stride = head(),
@@ -250,8 +251,8 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // A head's queries of one position are rows that follow each other: one product for all of
-  // them. Else the j-th query of every key-value head makes a product of its own.
+  // With one position, the queries of a head are consecutive rows: one product covers all of them.
+  // Otherwise the j-th queries of all key-value heads form a product of their own.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;
   const std::uint64_t rows = is_single ? g_.grouped : pass.positions;
@@ -304,7 +305,7 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   const BufferId up = multiply(dense(builder_.whole(middle), rows, g_.hidden),
                                weights_.of(layer, Tensor::up), rows, g_.hidden, columns);
   if (g_.up_parts == 1) return up;
-  // gate + up stands in for the gated product, as in training.
+  // As in training, gate + up stands in for the gated product.
   const BufferId result = new_buffer(rows * g_.ffn);
   const auto part = [&](std::uint64_t p) {
     return stack::matrix(

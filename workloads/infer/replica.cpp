@@ -24,7 +24,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// The request as training's geometry reads it: a microbatch is what a group holds.
+/// Returns the request in the form that training's geometry reads: a microbatch is a group's
+/// samples.
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);
@@ -73,8 +74,8 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
   if (g_.first_stage()) fill_inputs(request);
 }
 
-/// Prompts are [group][position][sample], as the groups of a full batch take them; tokens are
-/// [token][sample]. Values are those of the sample and position, on every mesh.
+/// Prompts are stored as [group][position][sample], as the groups of a full batch take them; tokens
+/// as [token][sample]. Values depend on the sample and position only, on every mesh.
 void Replica::fill_inputs(const Request& request) {
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
@@ -161,7 +162,7 @@ void Replica::hand_back(std::uint64_t batch) {
 }
 
 Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& step) {
-  // The last position's rows; of a single position, all.
+  // These are the rows of the last position; with a single position, all rows.
   const Slice last{.buffer = output,
                    .offset = (pass.rows() - pass.samples) * g_.hidden,
                    .count = pass.samples * g_.hidden};
@@ -179,7 +180,7 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
 void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
                       std::uint64_t rows_of_sample) {
   if (keep_ == Keep::nothing) return;
-  // Global element (sample, token, row, column).
+  // The global element is (sample, token, row, column).
   const auto tp = static_cast<std::uint64_t>(g_.tp);
   const bool is_split = g_.vocabulary > 0;
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;
@@ -200,10 +201,10 @@ void Replica::drop(const Product& product) {
   if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
 }
 
-// Tokens are decoded one after the other on a ring of stages: at tick k stage s has token
-// (k - s - g) / pp of group g = (k - s) mod pp, if there is such a group. No more groups than
-// stages, so that a stage has one at most; as many, and it always has one but while the first fill
-// the ring and the last leave it.
+// Tokens are decoded one after the other on a ring of stages: at tick k stage s has token (k - s -
+// g) / pp of group g = (k - s) mod pp, if there is such a group. There are no more groups than
+// stages, so that a stage has at most one at a time. With as many groups as stages, a stage always
+// has one, except while the first groups fill the ring and the last leave it.
 
 void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens) {
   require(batch, room_.samples, "samples");
@@ -252,12 +253,12 @@ void Replica::shift(const std::optional<Product>& made,
     exchange.transfers.push_back(
         {.direction = direction, .axis = mesh::Axis::pp, .offset = offset, .slice = slice});
   };
-  // The next stage, counted the other way round: messages of prefill, on other streams, are counted
-  // forwards, and neither must take the other's place.
+  // The offset to the next stage is counted backwards around the ring. Messages of prefill, on
+  // other streams, are counted forwards, so that neither can be mistaken for the other.
   const std::int32_t to_next = 1 - g_.stages;
   if (made) add(program::Direction::send, to_next, made->sent);
   if (samples_to_come) {
-    // Tokens to the first stage, activations to the others.
+    // The first stage receives tokens, the others receive activations.
     held_ = layers_.new_buffer(*samples_to_come * (g_.first_stage() ? 1 : g_.hidden));
     add(program::Direction::receive, -to_next, builder_.whole(held_));
   }

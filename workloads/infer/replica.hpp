@@ -14,11 +14,11 @@
 
 namespace isoscale::workloads::infer {
 
-/// The weights of one stage on one rank, those that training begins with, and nothing else of it:
-/// no gradients, no optimizer.
+/// The weights of one stage on one rank, with the initial values of training, but without gradients
+/// and optimizer.
 class Weights {
  public:
-  /// Allocates and, in the setup section, fills them from the seed.
+  /// Allocates the weights and, in the setup section, fills them from the seed.
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
@@ -33,31 +33,32 @@ class Weights {
   program::BufferId buffer_ = program::no_buffer;
 };
 
-/// Tokens that go through the layers at once: `positions` consecutive ones of each of `samples`
-/// consecutive samples; rows are ordered [position][sample].
+/// Tokens that go through the layers at once: `positions` consecutive positions of each of
+/// `samples` consecutive samples. Rows are ordered [position][sample].
 struct Pass {
   std::uint64_t samples = 1, positions = 1;
   std::uint64_t first_sample = 0;  ///< in the cache
-  std::uint64_t position = 0;      ///< of the first token: so many of its sample are in the cache
+  std::uint64_t position = 0;      ///< of the first token: the number before it in the cache
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
-  /// Tokens that each of these attends to: all that came before the pass, and all of the pass.
+  /// Returns the number of tokens that each token attends to: those before the pass, and all of the
+  /// pass.
   [[nodiscard]] std::uint64_t length() const { return position + positions; }
 };
 
 /// Keys and values of one stage on one rank, each [layer][sample][kv head][position][d].
 class Cache {
  public:
-  /// Allocates and, in the setup section, fills it from the seed: a sample's history.
+  /// Allocates the cache and, in the setup section, fills it from the seed as a sample's history.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
-  /// positions x d of each (sample, kv head), from `pass`'s first sample + `sample` on.
+  /// Returns positions x d of each (sample, kv head), from `pass`'s first sample + `sample` on.
   [[nodiscard]] program::Matrix keys(const program::Builder& builder, int layer, const Pass& pass,
                                      std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
                                        std::uint64_t sample, std::uint64_t samples) const;
-  /// The places to which keys and values of a pass's own tokens go, as batch x rows x columns.
+  /// The place of a pass's own keys and values in the cache, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
   };
@@ -79,9 +80,9 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// as in training (stack::LayerWriter), but that attention reads keys and values from the cache,
-/// where the pass has put its own first. Without softmax or mask: every token of a pass attends to
-/// the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
+/// as in training (stack::LayerWriter), except that attention reads keys and values from the cache,
+/// after the pass has put its own there. There is no softmax or mask: every token of a pass attends
+/// to the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
 /// sums are all-reduced, twice a layer.
 class Layers {
  public:
@@ -91,7 +92,7 @@ class Layers {
 
   /// X [rows, h] -> Z [rows, h] of all layers of the stage, a new buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
-  /// The output projection of `rows` rows: [rows, V / tp], a new buffer.
+  /// Writes the output projection of `rows` rows: [rows, V / tp], a new buffer.
   [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows);
 
   [[nodiscard]] program::BufferId new_buffer(std::uint64_t count);
@@ -101,7 +102,7 @@ class Layers {
                                             const program::Matrix& input);
   /// Copies keys and values of the pass from the columns of `qkv` into the cache.
   void remember(int layer, const Pass& pass, program::BufferId qkv);
-  /// Scores and context of some samples of the pass.
+  /// Computes scores and context of some samples of the pass.
   void attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
               program::BufferId qkv, program::BufferId context);
   [[nodiscard]] program::BufferId inner(int layer, const Pass& pass, program::BufferId middle);
@@ -125,54 +126,54 @@ class Layers {
 
 /// The sizes that a replica has memory for.
 struct Room {
-  std::uint64_t samples = 1;    ///< that it answers at once, at most
+  std::uint64_t samples = 1;    ///< answered at once, at most
   std::uint64_t prompt = 1;     ///< tokens of a prompt, at most
   std::uint64_t positions = 1;  ///< of the cache, for each sample
   std::uint64_t decoded = 1;    ///< tokens that one call of decode generates, at most
 };
 
 /// Writes what one rank of one replica plays: a tp x pp mesh that answers a batch of samples,
-/// beside dp others. Weights, cache and inputs are one buffer table, filled in setup; prefill and
-/// decode write into whichever section the builder stands in, as often as wanted, for any sizes
-/// within the room. Each leaves the cache as the model has it: a decode may follow a prefill in one
-/// section.
+/// beside other replicas along dp. Weights, cache and inputs are one buffer table, filled in setup;
+/// prefill and decode write into the builder's current section, any number of times, for any sizes
+/// within the room. After each of them the cache holds what the model would: a decode may follow a
+/// prefill in one section.
 ///
 /// Stages work on groups_of(batch, pp) groups of samples at once. Prefill ends when the first stage
 /// has the last group's first tokens; a group's next token begins when the first stage has the one
-/// before. A token travels as one element for each sample, taken from the last stage's answer; what
-/// the first stage goes on with is the embedding of a token drawn from the seed.
+/// before. A token is sent as one element for each sample, taken from the last stage's answer; the
+/// first stage continues with the embedding of a token drawn from the seed.
 ///
-/// The request's model, mesh, precision, seed, keep and, of its options, vocabulary count.
+/// Only the request's model, mesh, precision, seed, keep and its option vocabulary matter.
 class Replica {
  public:
-  /// `builder` stands in setup. Allocates and fills.
+  /// `builder` must be in the setup section. Allocates the buffers and fills them.
   Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
           const Room& room);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  /// Runs prompts of `prompt` tokens through the layers, fills the cache up to there, and answers
-  /// each sample's last token. On several stages it uses streams pp_prev and pp_next.
-  /// Throws base::Error beyond the room.
+  /// Runs prompts of `prompt` tokens through the layers, fills the cache with them, and answers
+  /// each sample's last token. On several stages it uses streams pp_prev and pp_next. Throws
+  /// base::Error for sizes beyond the room.
   void prefill(std::uint64_t batch, std::uint64_t prompt);
-  /// Generates `tokens` tokens for each sample, the first at `position` of its cache. All of it is
-  /// on the compute stream, so that passes that follow each other at once keep their order.
-  /// Throws base::Error beyond the room.
+  /// Generates `tokens` tokens for each sample, the first at `position` of its cache. All ops are
+  /// on the compute stream, so that passes that follow each other at once keep their order. Throws
+  /// base::Error for sizes beyond the room.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
-  /// The cache, as observables by layer; outputs are observed as they are made. Only one batch of
-  /// all the room's samples may be written then, and only under Keep::observables.
+  /// Observes the cache by layer; outputs are observed when they are made. Only one batch, of all
+  /// the room's samples, may be written then, and only under Keep::observables.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
 
  private:
-  /// The result of a stage for a group, and the part that the next one is sent: all of it, or of
-  /// the last stage's answer an element for each sample, the tokens.
+  /// The result of a stage for a group, and the part that is sent to the next stage: all of it, or
+  /// from the last stage's answer one element for each sample, the tokens.
   struct Product {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
   };
-  /// Places the elements of an answer among those of all samples and tokens.
+  /// The place of an answer's elements among those of all samples and tokens.
   struct Step {
     const char* name = "";
     std::uint64_t batch = 1, token = 0, tokens = 1;
@@ -180,16 +181,16 @@ class Replica {
 
   void fill_inputs(const Request& request);
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
-  /// The tokens of all groups go from the last stage to the first, around the ring.
+  /// Sends the tokens of all groups from the last stage to the first, around the ring.
   void hand_back(std::uint64_t batch);
-  /// This stage's part of a token of a group.
+  /// Writes this stage's part of a token of a group.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
-  /// The messages that end a tick, at once: a shift of the ring by one stage.
+  /// Writes the messages at the end of a tick, which go at once: a shift of the ring by one stage.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
   [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
   void observe(program::BufferId answer, const Pass& pass, const Step& step,
                std::uint64_t rows_of_sample);
-  /// Keeps what is observed: the answers.
+  /// Releases a product, unless it is an answer that is observed.
   void drop(const Product& product);
   void require(std::uint64_t asked, std::uint64_t room, const char* what) const;
   [[nodiscard]] std::uint64_t stages() const { return static_cast<std::uint64_t>(g_.stages); }

@@ -94,7 +94,7 @@ constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 
 constexpr std::uint64_t most_times = 256;
 
-/// Two ends of each memory: what is read there and what is written there.
+/// The memories of a transfer: the one that is read, and the one that is written.
 struct Ends {
   Space from = Space::device, to = Space::device;
 };
@@ -120,7 +120,8 @@ Ends ends_of(Kind kind) {
   }
 }
 
-/// A buffer's number is the order in which it was allocated: a bench says what each must hold.
+/// The parts of memory. A buffer's number is its order of allocation, since the bench says by
+/// number what each buffer must hold.
 enum class Part : std::uint8_t { source, second, target, staged };
 
 class Layout {
@@ -197,7 +198,7 @@ class Writer {
     return layout_.slice(ends_of(one.kind).to, Part::target, one.count);
   }
 
-  /// Pages lie with the host, and no advice holds: it would outlive the prefetch.
+  /// Moves pages to the host and removes advice, which would otherwise outlive the prefetch.
   void make_ready(const MemoryCase& one) {
     if (!is_managed(one.kind)) return builder_.emit(stream, poisoned(target(one)));
     for (const Advice advice :
@@ -412,7 +413,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   std::vector<Expectation> expected{
       {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}}};
   const bool adds = one.kind >= Kind::triad;
-  if (!adds) {  // what they write is no pattern
+  if (!adds) {  // sums are no pattern
     expected.push_back(
         {.slice = layout.slice(ends.to, Part::target, one.count), .sources = {rank}});
   }

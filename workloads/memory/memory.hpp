@@ -21,12 +21,13 @@ namespace isoscale::workloads::memory {
 [[nodiscard]] Bench build(const Request& request, int batch);
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
                                               int rank);
-/// Kinds that the device has where none are named; the numbers of all NUMA nodes for numa=all.
+/// Fills in the kinds that the device has, if none are named, and the numbers of all NUMA nodes for
+/// numa=all.
 [[nodiscard]] Request on_machine(const Request& request, const Machine& machine);
 
-/// The transfers that are timed. The last five bring data that lies with the host to the device,
-/// where one kernel reads it: by a copy before, or by the pages of managed memory, which move when
-/// they are touched or as advice has it.
+/// The transfers that are timed. The last five bring data from the host to the device, where one
+/// kernel reads it: by a copy before the kernel, or by the pages of managed memory, which move when
+/// they are touched or as advised.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,
@@ -54,13 +55,13 @@ struct MemoryCase {
   std::uint64_t count = 0;  ///< elements of one array
 
   [[nodiscard]] std::uint64_t size() const;  ///< bytes of one array
-  /// Bytes that the row's bandwidth is defined on: what crosses between host and device, once; what
-  /// is read and written where both ends are one memory.
+  /// Returns the bytes that the row's bandwidth is defined on: bytes that cross between host and
+  /// device count once; if both ends are in one memory, bytes read and written count.
   [[nodiscard]] std::uint64_t bytes() const;
 };
-/// Throws base::UsageError when nothing is left to measure.
+/// Returns the cases. Throws base::UsageError if nothing is left to measure.
 [[nodiscard]] std::vector<MemoryCase> cases_of(const Request& request);
-/// The NUMA nodes that host memory lies on, one batch each; absent: where it comes to lie.
+/// Returns the NUMA nodes for host memory, one batch each; absent: the system chooses the node.
 [[nodiscard]] std::vector<std::optional<int>> numa_nodes_of(const Request& request);
 
 }  // namespace isoscale::workloads::memory

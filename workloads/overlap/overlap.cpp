@@ -22,7 +22,7 @@ using program::CollectiveKind;
 using program::Slice;
 
 constexpr program::StreamId compute = 0;
-/// In one play, so that what begins and ends a play weighs little.
+/// The passes in one play: enough that the beginning and end of a play take little of its time.
 constexpr std::uint64_t passes = 16;
 
 struct Pair {
@@ -38,7 +38,7 @@ struct Plan {
   std::uint64_t multiplications = 1;
   std::vector<Pair> pairs{};
 
-  /// Elements of the whole, as nccl-tests counts its size.
+  /// Returns the elements of the whole, as nccl-tests counts its size.
   [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
     return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
   }
@@ -71,11 +71,11 @@ Plan plan_of(const Request& request) {
   return plan;
 }
 
-/// The first that are allocated.
+/// These buffers are allocated first.
 constexpr BufferId source = 0, target = 1;
 
-/// Three sections a pair: the multiplications alone, the collective alone, both at once. Then one a
-/// pair that makes what they are checked on.
+/// Writes three sections for each pair: the multiplications alone, the collective alone, both at
+/// once. After these, one section for each pair makes the inputs of its check.
 class Writer {
  public:
   Writer(const Request& request, const Plan& plan)
@@ -112,7 +112,7 @@ class Writer {
     return builder_.finish();
   }
 
-  /// The multiplications of each pair.
+  /// Returns the multiplications of each pair.
   [[nodiscard]] const std::vector<std::vector<program::Gemm>>& products() const {
     return products_;
   }
@@ -246,10 +246,10 @@ Bench build(const Request& request, int /*batch*/) {
 
 std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
                                 int rank) {
-  if (index % 3 == 0) return {};  // it only multiplies
+  if (index % 3 == 0) return {};  // the multiplications alone
   const Plan plan = plan_of(request);
   const std::uint64_t part = plan.pairs.at(index / 3).part;
-  // Parts go by the place in the group of all ranks, sources by the number of the rank.
+  // Parts are ordered by the place in the group of all ranks, sources by the number of the rank.
   const int place = mesh::group_index(request.mesh, rank, mesh::every_axis);
   const std::uint64_t own = static_cast<std::uint64_t>(place) * part;
   const std::vector<int> all = mesh::group_members(request.mesh, rank, mesh::every_axis);

@@ -9,13 +9,13 @@
 #include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
-/// A multiplication and a collective, each alone and both at once.
+/// Measures a multiplication and a collective, each alone and both at once.
 namespace isoscale::workloads::overlap {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
-/// The values that the collective of case number `index` leaves on `rank`.
+/// Returns the values that the collective of case number `index` leaves on `rank`.
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
                                               int rank);
 

@@ -21,22 +21,22 @@ using program::Direction;
 using program::Slice;
 using program::Transfer;
 
-constexpr program::DType type = program::DType::u8;  ///< so that any size can be had
+constexpr program::DType type = program::DType::u8;  ///< so that any size is possible
 
-/// Buffers, in the order in which they are allocated: what is sent, and where messages come in.
+/// The buffers in the order of allocation: the one that is sent from, and the one that receives.
 constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
 
-/// One thing that is timed. `Kind::bandwidth` has two of each round: from low to high, and back.
+/// One timed section. `Kind::bandwidth` has two for each round: from low to high, and back.
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
-  Round pairs{};  ///< at the same time; none for all_to_all
+  Round pairs{};  ///< play at the same time; none for all_to_all
 };
 
-/// The part of one rank in a timed thing: it rests, or exchanges with its partner, who is `hop`
-/// ranks further on (modulo their number).
+/// The part of one rank in a timed section: it rests, or exchanges with the rank `hop` places
+/// further on (modulo their number).
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;
@@ -65,7 +65,7 @@ bool is_silent(const Request& request, const Pair& pair) {
          request.silent_pairs.end();
 }
 
-/// True if all ranks take part, so that the thing cannot be timed where two of them do not answer.
+/// True if all ranks take part, so that it cannot be timed if two of them do not answer.
 bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
 
 Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
@@ -81,7 +81,7 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// Passes of one play, at most: round trips, and messages so that this many bytes have moved.
+/// The most passes of one play: round trips, or as many messages as move this many bytes.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {
@@ -100,7 +100,8 @@ class Writer {
     builder_.emit(stream, fill_pattern(pattern, type, request.mesh));
   }
 
-  /// Two steps that make memory ready, for few bytes and for all, then one for each timed thing.
+  /// Writes two steps that prepare memory, for few bytes and for all, then one step for each timed
+  /// section.
   program::RankProgram write(const std::vector<Timed>& list, const std::vector<Part>& parts) {
     std::size_t section = 0;
     for (const std::uint64_t bytes : {latency_bytes, room()}) {
@@ -119,7 +120,7 @@ class Writer {
     return std::max(setting_.messages * setting_.bytes, latency_bytes);
   }
 
-  /// Copies this rank's own data to where messages will come: no other rank's data is like it.
+  /// Copies this rank's own data to the receive buffer: no other rank's data is equal to it.
   void make_ready(std::uint64_t bytes) {
     constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy's columns are 32 bits
     for (std::uint64_t done = 0; done < bytes; done += widest) {
@@ -135,7 +136,7 @@ class Writer {
     }
   }
 
-  // Links are named alike at both ends: by how many ranks further on the receiver is, 1 or more.
+  // Both ends use the same name for a link: how many ranks further on the receiver is, 1 or more.
   void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
                 std::vector<Transfer>& transfers) const {
     transfers.push_back({.direction = Direction::send,
@@ -185,7 +186,7 @@ class Writer {
   program::Builder builder_;
 };
 
-/// The programs of all ranks: as few as there are kinds of ranks.
+/// Writes the programs of all ranks: one for each kind of rank.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<Timed>& list) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
@@ -201,7 +202,7 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   return set;
 }
 
-/// The transport is named where it is not the usual one.
+/// Makes a row, which names the transport if it is not the usual one.
 RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
   RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
               .number = {{"bytes", static_cast<double>(bytes)}}};
@@ -255,8 +256,8 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .restore = program::step_section(is_ping_pong ? 0 : 1),
           .calls = calls,
           .most_times = passes,
-          // The spans of a ping-pong wait for the trip there and back, those of several messages
-          // are of all: neither is a call.
+          // The spans of a ping-pong include the wait for the way there and back, and those of
+          // several messages cover all of them: neither is a call.
           .calls_are_spans = CallsAreSpans::no};
 }
 
@@ -300,7 +301,7 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
     }
   } else if (part.role != Part::Role::rests) {
     const bool is_low = part.role == Part::Role::low;
-    if (timed.kind == Kind::bandwidth && is_low != timed.back) return mine;  // it sends
+    if (timed.kind == Kind::bandwidth && is_low != timed.back) return mine;  // this rank sends
     receives((rank + part.hop) % setting.ranks, 0,
              timed.kind == Kind::latency ? latency_bytes : setting.messages * setting.bytes, 0);
   }

@@ -34,13 +34,12 @@ constexpr std::array kind_names{std::string_view{"latency"}, std::string_view{"b
                                 std::string_view{"bidirectional"}, std::string_view{"bisection"},
                                 std::string_view{"all_to_all"}};
 
-/// The bytes that are under way in one direction: enough that starting a message costs no
-/// bandwidth.
+/// The bytes under way in one direction: enough that starting a message costs no bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;
 
-/// K of "sample:K"; absent when the text is another.
+/// Returns K for "sample:K"; absent for any other text.
 std::optional<int> sample_size(std::string_view text) {
   constexpr std::string_view prefix = "sample:";
   if (!text.starts_with(prefix)) return std::nullopt;
@@ -57,7 +56,7 @@ std::vector<Round> rounds_of(const Request& request, const std::string& pairs) {
   if (pairs == "neighbours") return neighbours(ranks);
   if (pairs == "isolated") {
     std::vector<int> node_of_rank = request.node_of_rank;
-    node_of_rank.resize(static_cast<std::size_t>(ranks));  // all on one node when nobody knows
+    node_of_rank.resize(static_cast<std::size_t>(ranks));  // unknown: all on one node
     return isolated(node_of_rank);
   }
   if (const auto count = sample_size(pairs)) return sample(ranks, *count, request.seed);
@@ -100,7 +99,7 @@ void add_transport(const Request& request, const OptionReader& options, Setting&
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  setting.all_to_all = false;  // of the default, what there is
+  setting.all_to_all = false;  // of the default, the part that is possible
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
@@ -120,7 +119,7 @@ mesh::Axis only_axis(const mesh::Shape& shape) {
 
 std::vector<Round> all_pairs(int ranks) {
   if (ranks < 2) return {};
-  // One seat stays, the others move on by one; an odd number leaves the staying seat empty.
+  // One seat stays fixed and the others move on by one; for an odd number the fixed seat is empty.
   const int seats = ranks + ranks % 2;
   std::vector<Round> rounds(static_cast<std::size_t>(seats) - 1);
   for (int round = 0; round < seats - 1; ++round) {
@@ -147,11 +146,10 @@ std::vector<Round> neighbours(int ranks) {
 
 std::vector<Round> sample(int ranks, int count, std::uint64_t seed) {
   std::vector<Round> rounds = all_pairs(ranks);
-  // In a round of an odd number of ranks one rests, another in each: a further round lets those
-  // that rested catch up.
+  // With an odd number of ranks, a different rank rests in each round; a further round gives those
+  // that rested their missing pair.
   const auto wanted = static_cast<std::size_t>(count) + static_cast<std::size_t>(ranks % 2);
-  // The rounds with the smallest draws are taken, so that the same seed gives the same rounds
-  // everywhere.
+  // The rounds with the smallest draws are taken, so that a seed gives the same rounds everywhere.
   std::vector<std::pair<std::uint64_t, std::size_t>> draws;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     draws.emplace_back(program::scatter_bits(program::fill_origin(seed) + i), i);
@@ -181,7 +179,8 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
     }
     deal_out(within, 0, rounds);
   }
-  // Nodes meet as ranks do elsewhere; while two of them meet, their ranks do one pair at a time.
+  // Nodes meet in pairs as ranks do in all_pairs; while two nodes meet, one pair of their ranks
+  // plays at a time.
   for (const Round& meetings : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
     for (const Pair& meeting : meetings) {

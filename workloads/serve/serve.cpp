@@ -25,7 +25,7 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 
 constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, over all batch sizes
 
-/// A number above 0, as text has it.
+/// Reads a number above 0.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -47,7 +47,7 @@ std::uint64_t whole(const OptionReader& options, std::string_view key) {
   return static_cast<std::uint64_t>(options.integer(key));
 }
 
-/// Workload `infer` at the largest batch, which is what a replica computes.
+/// Returns the request of workload `infer` at the largest batch: the work of a replica.
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
   Request result = request;
@@ -81,7 +81,7 @@ program::RankProgram stage_program(const Request& request, int stage) {
   return builder.finish();
 }
 
-/// Ranks of one stage are alike.
+/// Returns the programs; ranks of one stage share a program.
 program::ProgramSet programs_of(const Request& request) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
   for (int stage = 0; stage < request.mesh.pp; ++stage) {

@@ -14,7 +14,7 @@
 
 namespace isoscale::workloads::serve {
 
-// Serving: dp replicas answer requests as they come. A replica computes programs; which one it
+// Serving: dp replicas answer requests as they come. A replica has several programs; which one it
 // plays next depends on the requests that have arrived, and the runner chooses it.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
@@ -32,31 +32,32 @@ struct Setting {
   std::optional<double> slo{};   ///< seconds that the 99th percentile of latency may take
   Policy policy = Policy::round_robin;
 
-  /// The mean length of an answer.
+  /// Returns the mean length of an answer.
   [[nodiscard]] double mean_tokens() const;
 };
-/// Throws base::UsageError for a rate or an slo without meaning, and for options that exclude each
-/// other.
+/// Reads the options. Throws base::UsageError for an invalid rate or slo, and for options that
+/// exclude each other.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// Batch sizes that there are programs for: powers of two below `max_batch`, and it. A batch is
-/// played as the smallest that holds it.
+/// Returns the batch sizes that have programs: powers of two below `max_batch`, and `max_batch`. A
+/// batch is played with the smallest size that holds it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
-// These belong to the registry's row; see workloads/api/workload.hpp.
+// These functions are in the registry's row; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
-/// Throws base::UsageError for what `infer` cannot compute in, and for programs too many to keep.
+/// Fits a request to a mesh. Throws base::UsageError for a precision `infer` cannot compute in, and
+/// for too many programs.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 
-/// One session with the programs of all replicas, and neither cases nor rows: these are the
-/// runner's, as they depend on when requests are answered.
+/// Returns the hooks of one session with the programs of all replicas. It has neither cases nor
+/// rows: the runner makes the rows, since they depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
-/// The programs of one replica, on a mesh without dp: for each batch size of sizes_of() a prefill
-/// and a decode of each token after the first, which prefill answers.
+/// Builds the programs of one replica, on a mesh without dp: for each batch size of sizes_of(), a
+/// prefill, which gives the first token, and a decode of each later token.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
-/// Batch size number `size`; token 0 is prefill.
+/// Returns the section of batch size number `size`; token 0 is prefill.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,
                                           std::uint64_t output);
 

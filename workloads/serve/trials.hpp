@@ -35,8 +35,8 @@ struct ReplicaUse {
   double utilisation = 0;  ///< busy over the trial's time
 };
 
-/// Quantiles are samples: the smallest that so many percent do not exceed. Absent where a sample
-/// beyond them cannot be told from chance: the 90th below 10 requests, the 99th below 100.
+/// Quantiles are samples: the smallest that is not exceeded by that percentage of samples. They are
+/// absent with too few samples to be meaningful: the 90th below 10 requests, the 99th below 100.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };
@@ -53,38 +53,38 @@ struct Summary {
   std::vector<ReplicaUse> replicas{};
   double imbalance = 1;       ///< most busy over mean busy
   std::uint64_t backlog = 0;  ///< requests not answered at the last arrival
-  /// Requests not answered that arrivals of the last quarter find, less those that arrivals of the
-  /// first find, the means.
+  /// The mean number of unanswered requests at arrivals of the last quarter, less that at arrivals
+  /// of the first quarter.
   double backlog_rise = 0;
-  /// Requests that pile up of each that arrives: the rise over the arrivals in between. Around 0
-  /// where all are answered in time, 1 - capacity / offered where they are not.
+  /// The share of arriving requests that pile up: the rise over the arrivals in between. It is
+  /// around 0 if all are answered in time, else 1 - capacity / offered.
   double backlog_growth = 0;
 };
 /// Summarises all requests of a trial, in order of arrival; at least one.
 [[nodiscard]] Summary summarise(std::span<const Outcome> outcomes, std::size_t replicas);
 
-/// One in 20 requests piles up.
+/// The largest backlog_growth that counts as sustained: one in 20 requests piles up.
 inline constexpr double most_growth = 0.05;
-/// True if a trial was beyond what can be sustained: its backlog grew by more than most_growth and
-/// by more requests than the replicas took at once, or more than one request in 100 took longer
-/// than `slo` seconds, if there is one.
+/// True if a trial's rate could not be sustained: its backlog grew by more than most_growth and by
+/// more requests than the replicas took at once, or more than one request in 100 took longer than
+/// `slo` seconds, if there is one.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 
-/// The highest rate that a system sustains, found by trying some; pure.
+/// Searches for the highest rate that a system sustains, by trying some; pure.
 
-/// Doubles the rate until one is too high (halves it until one is not), then tries the geometric
+/// Doubles the rate until one is too high (or halves it until one is not), then tries the geometric
 /// mean of the two until they are within 5% of each other.
 class RateSearch {
  public:
   explicit RateSearch(double first) : next_(first) {}
 
-  /// The rate to try next; absent when the search is over.
+  /// Returns the rate to try next; absent when the search is over.
   [[nodiscard]] std::optional<double> next() const { return next_; }
   enum class Outcome : unsigned char { sustained, saturated };
   /// Reports the outcome of next().
   void tell(Outcome outcome);
-  /// The highest rate that was sustained; absent while none was.
+  /// Returns the highest rate that was sustained; absent while none was.
   [[nodiscard]] std::optional<double> sustained() const { return low_; }
 
   static constexpr double resolution = 1.05;

@@ -16,8 +16,8 @@ using program::Matrix;
 using program::Role;
 using program::Transpose;
 
-/// Views of the attention operands. The batch runs over (sample, key-value head) with one stride;
-/// the `j`-th query head of every key-value head is one batched GEMM.
+/// Makes views of the attention operands. The batch runs over (sample, key-value head) with one
+/// stride; the `j`-th query heads of all key-value heads form one batched GEMM.
 class AttentionViews {
  public:
   AttentionViews(const Builder& builder, const Geometry& g) : builder_(builder), g_(g) {}
@@ -26,7 +26,7 @@ class AttentionViews {
   [[nodiscard]] Matrix key(BufferId qkv) const { return column(qkv, g_.grouped); }
   [[nodiscard]] Matrix value(BufferId qkv) const { return column(qkv, g_.grouped + 1); }
 
-  /// [batch][j][s][s]
+  /// Returns [batch][j][s][s].
   [[nodiscard]] Matrix scores(BufferId buffer, std::uint64_t j) const {
     const std::uint64_t square = g_.sequence * g_.sequence;
     return matrix(builder_.whole(buffer), {.rows = g_.sequence,
@@ -36,7 +36,7 @@ class AttentionViews {
                                            .batch = batch(),
                                            .batch_stride = g_.grouped * square});
   }
-  /// [s][batch][j][d]
+  /// Returns [s][batch][j][d].
   [[nodiscard]] Matrix context(BufferId buffer, std::uint64_t j) const {
     return matrix(builder_.whole(buffer), {.rows = g_.sequence,
                                            .columns = g_.head_size,
@@ -48,7 +48,7 @@ class AttentionViews {
   [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
 
  private:
-  /// Column block `index` of each head's [q.., k, v] columns of [s][batch][..][d].
+  /// Returns column block `index` of each head's [q.., k, v] columns of [s][batch][..][d].
   [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const {
     return matrix(builder_.whole(qkv), {.rows = g_.sequence,
                                         .columns = g_.head_size,
@@ -62,8 +62,9 @@ class AttentionViews {
   const Geometry& g_;
 };
 
-/// Rows of a softmax add up to 1. Sums of s scores as they are times values have variance s, and
-/// s^2 / hidden more because all keys and values are products of inputs with the same weights.
+/// Returns the factor of the context. The rows of a softmax add up to 1. Without softmax, sums of s
+/// products of scores and values have variance s, and s^2 / hidden more because all keys and values
+/// are products of inputs with the same weights.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
@@ -183,7 +184,7 @@ void LayerWriter::local_attention_backward(const LayerState& state, BufferId d_c
     gemm.mode = types_.mode;
     builder_.emit(0, gemm);
   };
-  // Query heads of a group share key and value.
+  // The query heads of a group share key and value.
   const auto accumulate = [](std::uint64_t j) { return j == 0 ? 0.0 : 1.0; };
   const auto through_context = [&](std::uint64_t j) {
     emit({.m = s,

@@ -12,11 +12,11 @@
 
 namespace isoscale::workloads::stack {
 
-/// An extent as ops have it; those of Geometry are checked to fit.
+/// Converts an extent to the type that ops use; those of Geometry are checked to fit.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
-/// rows x columns from `offset` on, `row_stride` apart, `batch` times `batch_stride` apart; the
-/// slice spans exactly what is touched.
+/// The layout of rows x columns from `offset` on, with rows `row_stride` apart, `batch` times
+/// `batch_stride` apart; the slice spans exactly the elements that are touched.
 struct Layout {
   std::uint64_t rows = 0, columns = 0, row_stride = 0;
   std::uint64_t offset = 0, batch = 1, batch_stride = 0;
@@ -35,13 +35,13 @@ struct Layout {
           .batch_stride = layout.batch_stride};
 }
 
-/// All of a contiguous rows x columns slice.
+/// Returns all of a contiguous slice as a rows x columns matrix.
 [[nodiscard]] inline program::Matrix dense(const program::Slice& in, std::uint64_t rows,
                                            std::uint64_t columns) {
   return matrix(in, {.rows = rows, .columns = columns, .row_stride = columns});
 }
 
-/// Rows first ... first + rows - 1 of a matrix of `columns` columns.
+/// Returns rows first ... first + rows - 1 of a matrix of `columns` columns.
 [[nodiscard]] inline program::Matrix rows_of(const program::Matrix& whole, std::uint64_t first,
                                              std::uint64_t rows, std::uint64_t columns) {
   program::Matrix part = whole;
@@ -50,17 +50,17 @@ struct Layout {
   return part;
 }
 
-// Ops on consecutive elements.
+// The functions below work on consecutive elements.
 
-/// Elements offset ... offset + count - 1 of a buffer; none of no buffer.
+/// Returns elements offset ... offset + count - 1 of a buffer; an empty slice for no_buffer.
 [[nodiscard]] inline program::Slice flat(program::BufferId buffer, std::uint64_t offset,
                                          std::uint64_t count) {
   if (buffer == program::no_buffer) return {};
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// This rank's part of `whole` when it is cut into `parts` equal parts, one for each coordinate
-/// along dp.
+/// Returns this rank's part of `whole` if it is cut into `parts` equal parts, one for each
+/// coordinate along dp.
 [[nodiscard]] inline program::Slice own_part(program::Slice whole, std::uint64_t parts) {
   if (parts == 1 || whole.buffer == program::no_buffer) return whole;
   whole.axis = mesh::Axis::dp;
@@ -69,8 +69,8 @@ struct Layout {
   return whole;
 }
 
-/// Calls visit(columns, piece) for pieces that fit into an op, whose extents have 32 bits; piece
-/// gives a slice's part of it as a matrix of one row.
+/// Calls visit(columns, piece) for pieces that fit into an op, whose extents have 32 bits. `piece`
+/// returns the part of a slice as a matrix of one row.
 template <class Visit>
 void for_each_piece(std::uint64_t count, const Visit& visit) {
   constexpr std::uint64_t most = std::uint64_t{1} << 31U;
@@ -84,7 +84,8 @@ void for_each_piece(std::uint64_t count, const Visit& visit) {
   }
 }
 
-/// Copies: dst = src, of as many elements, any number of them. Either may move with a coordinate.
+/// Writes dst = src, for any number of elements, as many in both. Either may move with a
+/// coordinate.
 inline void copy_flat(program::Builder& builder, program::StreamId stream,
                       const program::Slice& src, const program::Slice& dst) {
   for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
@@ -95,7 +96,7 @@ inline void copy_flat(program::Builder& builder, program::StreamId stream,
   });
 }
 
-/// Adds: sum = sum + addend, of as many elements.
+/// Writes sum = sum + addend, for as many elements in both.
 inline void add_flat(program::Builder& builder, program::StreamId stream,
                      const program::Slice& addend, const program::Slice& sum) {
   for_each_piece(sum.count, [&](std::uint32_t columns, const auto& piece) {
@@ -106,7 +107,7 @@ inline void add_flat(program::Builder& builder, program::StreamId stream,
   });
 }
 
-/// Fills: every element = value.
+/// Fills every element with `value`.
 inline void fill_flat(program::Builder& builder, const program::Slice& dst, double value) {
   if (dst.count == 0) return;
   builder.emit(0, program::Fill{.dst = dst,
@@ -115,16 +116,17 @@ inline void fill_flat(program::Builder& builder, const program::Slice& dst, doub
                                 .value = value});
 }
 
-/// Buffers of one kind that are used in turn. Streams that take turns on them wait for each other,
-/// where storage of buffers that come and go would not be used again: the builder gives storage to
-/// no op that would have to wait for it.
+/// Buffers of one kind that are used in turn. Streams that use them in turn wait for each other.
+/// Buffers that are allocated and released would not share storage then: the builder gives freed
+/// storage to no op that would have to wait for it.
 class Slots {
  public:
-  /// `least` are made before one is used again.
+  /// Makes at least `least` buffers before one is used again.
   Slots(program::Builder& builder, const program::Buffer& kind, std::size_t least)
       : builder_(&builder), kind_(kind), least_(least) {}
 
-  /// The one that has been free for longest; a new one where there are few, or none is free.
+  /// Returns the buffer that has been free for longest; a new one if fewer than `least` were made,
+  /// or none is free.
   [[nodiscard]] program::BufferId take() {
     if (made_ < least_ || free_.empty()) {
       ++made_;
@@ -134,9 +136,9 @@ class Slots {
     free_.pop_front();
     return slot;
   }
-  /// Ops that are written later may write to it.
+  /// Returns a buffer: ops that are written later may write to it.
   void give_back(program::BufferId slot) { free_.push_back(slot); }
-  /// None is used again, and all have been given back.
+  /// Releases all buffers, which must have been given back and are not used again.
   void release() {
     for (const program::BufferId slot : free_) builder_->release(slot);
     free_.clear();

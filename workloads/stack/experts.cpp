@@ -20,7 +20,7 @@ using program::Role;
 using program::Slice;
 using program::Transpose;
 
-/// Slices that follow each other, as one batch of matrices.
+/// Returns consecutive slices as one batch of matrices.
 program::Matrix batched(const std::vector<Slice>& slices, std::uint64_t columns) {
   Slice all = slices.front();
   all.count = slices.back().offset + slices.back().count - all.offset;
@@ -132,7 +132,7 @@ void ExpertWriter::add_residual(BufferId dst, BufferId residual) {
 
 BufferId ExpertWriter::inner_forward(const Dispatch& way, BufferId up, int microbatch) {
   if (g_.up_parts == 1) return up;
-  // inner = gate + up, as in the dense MLP.
+  // As in the dense MLP, inner = gate + up.
   const std::uint64_t rows = way.expert_rows();
   const BufferId inner = allocate(rows * g_.ffn, Role::activation, microbatch);
   const auto part = [&](std::uint64_t p) {
@@ -178,7 +178,7 @@ void ExpertWriter::clear(const Slice& gradient) {
 BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, Role role,
                              int microbatch) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
-  if (is_alone && is_arranged) {  // both moves at once
+  if (is_alone && is_arranged) {  // both permutations at once
     std::vector<std::uint32_t> from = way.arranged_from;
     for (std::uint32_t& row : from) {
       if (row != program::Rows::no_row) row = way.sent_from[row];
@@ -186,7 +186,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
     return moved(from, 1, scale, tokens, role, microbatch);
   }
   const Role on_the_way = Role::workspace;
-  // None where a part of the sequence comes after all experts are full.
+  // Nothing is sent if a part of the sequence comes after all experts are full.
   const BufferId sent = way.sent_from.empty() ? no_buffer
                                               : moved(way.sent_from, 1, scale, tokens,
                                                       is_alone ? role : on_the_way, microbatch);
@@ -196,7 +196,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
   if (sent != no_buffer) builder_.release(sent);
   if (received == no_buffer && way.expert_rows() == 0) return no_buffer;
   if (!is_arranged) return received;
-  if (received == no_buffer) {  // padding alone
+  if (received == no_buffer) {  // only padding
     return zeros(way.expert_rows(), role, microbatch);
   }
   const BufferId arranged = moved(way.arranged_from, 1, 1, received, role, microbatch);
@@ -260,7 +260,7 @@ BufferId ExpertWriter::exchanged(const std::vector<std::uint64_t>& sent,
   const std::uint64_t count =
       std::accumulate(op.receive_counts.begin(), op.receive_counts.end(), std::uint64_t{0});
   const BufferId dst = count == 0 ? no_buffer : allocate(count, role, microbatch);
-  // A member without any row takes part all the same, with no element of some buffer.
+  // A member without any row takes part nevertheless, with zero elements of some buffer.
   op.send = parameters_.expert_weight(0, Tensor::up, 0);
   op.send.count = 0;
   if (src != no_buffer) op.send = builder_.whole(src);
@@ -348,7 +348,7 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
       first += rows;
     }
     if (!is_last) continue;
-    // An expert that no token came to has a gradient too.
+    // An expert that received no token has a gradient too, which must be zero.
     if (batch_ == ExpertBatch::exact && !begun_[gradient.offset]) clear(gradient);
     gradient_done_(gradient);
   }

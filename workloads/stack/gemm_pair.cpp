@@ -113,7 +113,7 @@ BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, B
 }
 
 LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferId d_out) {
-  if (g_.sequence_parallel) {  // of a layer that casts: what it reads is its own copy
+  if (g_.sequence_parallel) {  // the layer casts: it reads a copy of its own
     const GatheredRows rows = rows_.gather(d_out);
     const LinearWriter::Operand cast =
         linear_.gradient(linear, dense(rows.pieces.front().slice, g_.tokens, linear.outputs));
@@ -141,8 +141,8 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
                                      const Residual& residual, InputGradient order) {
   const auto& [layer, microbatch, linear, in] = first;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // The shard alone was kept: all rows come again, under the input gradient, or when the weight
-  // gradient is written.
+  // Only the shard was kept: all rows are gathered again, either under the input gradient, or when
+  // the weight gradient is written.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {

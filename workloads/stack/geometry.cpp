@@ -28,10 +28,11 @@ constexpr double least_skew = 0.01, most_skew = 100;
 /// The option `partition`.
 struct Partition {
   enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: what the first replica gets, in units of what each other one gets
+  double skew = 1;  ///< skewed: the first replica's share over that of each other one
 };
 
-/// "equal", "proportional", "skewed:2.5"; nothing for any other text. A skew is 0.01 ... 100.
+/// Reads "equal", "proportional" or "skewed:2.5"; nullopt for any other text. A skew is 0.01 ...
+/// 100.
 std::optional<Partition> parse_partition(std::string_view text) {
   if (text == "equal") return Partition{};
   if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
@@ -45,7 +46,7 @@ std::optional<Partition> parse_partition(std::string_view text) {
   return Partition{.kind = Partition::Kind::skewed, .skew = skew};
 }
 
-/// Microbatches that go to a replica together, and the fewest that one needs.
+/// The number of microbatches that go to a replica together, and the fewest that one needs.
 struct Turns {
   int unit = 1, least = 1;
 };
@@ -59,7 +60,7 @@ Turns turns_of(const Request& request) {
   return {.unit = 1, .least = options.is("schedule", "zb-h1") ? 2 : 1};
 }
 
-/// The slowest rank of each replica sets its pace.
+/// Returns the speed of each replica, which is that of its slowest rank.
 std::vector<double> speed_of_replica(const Request& request) {
   std::vector<double> speeds(static_cast<std::size_t>(request.mesh.dp), HUGE_VAL);
   for (int rank = 0; rank < request.mesh.size(); ++rank) {
@@ -181,8 +182,8 @@ Types types_of(Precision precision) {
     case Precision::fp8:
       break;
   }
-  // The linear layers alone multiply in fp8. Attention's products and the vocabulary projection
-  // stay in bf16, as in NVIDIA's Transformer Engine: their errors cost more than their time.
+  // Only the linear layers multiply in fp8. Attention's products and the vocabulary projection stay
+  // in bf16, as in NVIDIA's Transformer Engine: their errors would cost more than their time.
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 
@@ -214,7 +215,7 @@ int Deal::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
   while (begin > 0 && count(begin - 1) == count(replica)) --begin;
-  // Sample = base + coordinate x step, and a base is no negative number.
+  // A sample is base + coordinate x step, and a base must not be negative.
   return first(begin) >= begin * count(begin) ? begin : replica;
 }
 
@@ -270,7 +271,7 @@ void require_partition(const Request& scaled) {
   const OptionReader options{option_table(), scaled.options};
   const Turns turns = turns_of(scaled);
   const auto each = static_cast<int>(options.integer("microbatches"));
-  // The smallest exact share has to be the least that a replica needs.
+  // The smallest exact share must be at least what a replica needs.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

@@ -10,7 +10,7 @@
 
 namespace isoscale::workloads::stack {
 
-// Every training workload is composed from a transformer-shaped stack of GEMMs.
+// Sizes for training workloads, each of which is composed from a transformer-shaped stack of GEMMs.
 
 struct Deal;
 
@@ -19,11 +19,11 @@ enum class TpOutput : std::uint8_t {
   gather,  ///< second GEMM column-parallel, its input and output all-gathered
 };
 
-/// The activations of a forward pass that backward computes once more (Korthikanti et al.,
-/// arXiv 2205.05198).
+/// Says which activations of a forward pass backward computes again (Korthikanti et al., arXiv
+/// 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< what is large and costs little: scores, softmax, the result of the activation
+  selective,  ///< the large and cheap ones: scores, softmax, the result of the activation
   full,       ///< all but the input of each layer
 };
 
@@ -33,8 +33,9 @@ struct LayerRange {
   [[nodiscard]] int end() const { return first + count; }
 };
 
-/// The sizes of what one rank holds: its pipeline stage, its shard of it. Matrices are row-major; a
-/// row is a token, and tokens are ordered [sequence][sample], so that batch x heads has one stride.
+/// The sizes of one rank's part: its pipeline stage, and its shard of that. Matrices are row-major;
+/// a row is a token, and tokens are ordered [sequence][sample], so that batch x heads has one
+/// stride.
 struct Geometry {
   Geometry(const Request& request, const mesh::Coordinates& at);
 
@@ -46,12 +47,13 @@ struct Geometry {
   std::uint64_t microbatch;      ///< b, samples
   int microbatches;              ///< m, of this replica
   int all_microbatches;          ///< of all replicas along dp together
-  /// Microbatches before a replica's first, in the batch: base + coordinate along dp x step.
+  /// The number of microbatches before a replica's first in the batch: base + coordinate along dp x
+  /// step.
   int microbatch_base, microbatch_step;
   std::uint64_t tokens;        ///< s * b: rows of what a layer's GEMMs read and write
   bool sequence_parallel;      ///< between the pairs of GEMMs a rank has 1/tp of the rows
-  bool ring;                   ///< rows go round the tp group one rank's part at a time
-  std::uint64_t chunks;        ///< in how many parts a pair's rows travel over tp
+  bool ring;                   ///< rows go around the tp group, one rank's part at a time
+  std::uint64_t chunks;        ///< the parts in which a pair's rows are sent over tp
   std::uint64_t shard_tokens;  ///< rows of activations between the pairs: tokens, or 1/tp of them
   std::uint64_t hidden;        ///< h
   std::uint64_t head_size;     ///< d
@@ -69,20 +71,21 @@ struct Geometry {
   TpOutput tp_output;
   bool elementwise;  ///< norms, softmax and activations are written
   Recompute recompute;
-  bool hand_over_scattered;  ///< each rank of tp hands over its rows only
+  bool hand_over_scattered;  ///< each rank of tp hands over only its rows
 
-  /// The layers of a chunk, numbered within the stage.
+  /// Returns the layers of a chunk, numbered within the stage.
   [[nodiscard]] LayerRange layers_of(int chunk) const;
-  /// The number in the model of a layer of this stage.
+  /// Returns the number in the model of a layer of this stage.
   [[nodiscard]] int global_layer(int layer) const;
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
-  /// A rank hands over its rows anyhow under sequence_parallel.
+  /// True if each rank of tp hands over only its rows; under sequence_parallel it does anyway.
   [[nodiscard]] bool scatters_hand_over() const {
     return tp > 1 && hand_over_scattered && !sequence_parallel;
   }
-  /// Elements of an activation between the pairs: what stages hand on and layers keep.
+  /// Returns the elements of an activation between the pairs, which stages hand over and layers
+  /// keep.
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
   /// True if tp communication has a stream of its own, under GEMMs.
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
@@ -91,9 +94,9 @@ struct Geometry {
   void set_microbatches(const Deal& deal);
 };
 
-/// Element types: of weights and activations; of gradients, masters and moments; of what the GEMMs
-/// of the linear layers read forward, and of the gradients that they read; how their products are
-/// added forward and in gradients.
+/// Element types: those of weights and activations; of gradients, masters and moments; of what the
+/// GEMMs of linear layers read in forward, and of the gradients that they read. Also how products
+/// are added in forward and in gradients.
 struct Types {
   program::DType compute, accumulate;
   program::ComputeMode mode;
@@ -104,38 +107,40 @@ struct Types {
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
-/// The same, and products of fp8 accumulate as the option fp8_accumulate says.
+/// Returns the types; fp8 products accumulate as the option fp8_accumulate says.
 [[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
-/// The option for a table.
+/// Returns the option fp8_accumulate for a table.
 [[nodiscard]] OptionSpec fp8_accumulate_option();
 
-// The microbatches of a step are dealt to the replicas along dp.
+// The microbatches of a step are distributed over the replicas along dp.
 
-/// Microbatches by replica.
+/// The number of microbatches of each replica.
 struct Deal {
   std::vector<int> microbatches;
   [[nodiscard]] int total() const;
-  /// Microbatches of the replicas before this one: samples are numbered replica by replica.
+  /// Returns the microbatches of the replicas before this one: samples are numbered replica by
+  /// replica.
   [[nodiscard]] int first(int replica) const;
-  /// The first of the replicas that play the same program as this one: consecutive ones that get
-  /// as many microbatches, unless their samples cannot be numbered from 0 on in equal steps.
+  /// Returns the first of the replicas that play the same program as this one. These are
+  /// consecutive and have equally many microbatches; they do not share a program if their samples
+  /// cannot be numbered from 0 on in equal steps.
   [[nodiscard]] int alike(int replica) const;
 };
 
-/// `total` units dealt by weight: the whole parts of the exact shares, then one each to the largest
-/// remainders (of equal ones the first), then from the largest shares to those below `least`.
-/// `total` is at least `least` x replicas.
+/// Distributes `total` units by weight. Each gets the whole part of its exact share; the largest
+/// remainders (the first of equal ones) get one more each; then units move from the largest shares
+/// to those below `least`. `total` must be at least `least` x replicas.
 [[nodiscard]] std::vector<int> deal_by_weight(int total, const std::vector<double>& weights,
                                               int least);
 
-/// The division of microbatches x dp that `partition` asks for, in turns of pp where the schedule
-/// takes them so. proportional without measured speeds is equal.
+/// Returns the distribution of microbatches x dp that `partition` asks for, in turns of pp if the
+/// schedule needs them. Without measured speeds, proportional is equal.
 [[nodiscard]] Deal deal_of(const Request& request);
-/// By dp coordinate, Deal::alike.
+/// Returns Deal::alike by dp coordinate.
 [[nodiscard]] std::vector<int> alike_replicas(const Request& request);
 
-/// Throws base::UsageError, with the numbers and the nearest that works, when `partition` has no
-/// meaning or nothing to deal.
+/// Throws base::UsageError, with the numbers and the nearest that works, if `partition` is invalid
+/// or has too few microbatches to distribute.
 void require_partition(const Request& scaled);
 
 }  // namespace isoscale::workloads::stack

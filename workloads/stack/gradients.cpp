@@ -46,8 +46,8 @@ BucketReduction::BucketReduction(program::Builder& builder, const Geometry& geom
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
       mesh_(request.mesh) {
-  // The mean over tokens travels in a narrow type, or half of it to twice: a sum over many
-  // would leave the range of f16. A power of two costs no digit.
+  // A narrow type holds the mean over tokens, or half of it to twice: a sum over many would exceed
+  // the range of f16. A power of two loses no digit.
   const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
                         (geometry.replicas / request.mesh.dp);
   scale_ = std::exp2(-std::round(std::log2(tokens)));
@@ -91,7 +91,7 @@ void BucketReduction::all_reduce_narrow(program::StreamId stream, const Slice& b
                                     .dst = dense(to, 1, bucket.count),
                                     .scale = scale});
   };
-  // The way there comes with backward, which has just written the bucket; the way back waits for
+  // The first cast is on backward's stream, which has just written the bucket. The second waits for
   // the reduction, and backward must not wait with it.
   cast(0, bucket, travels, scale_);
   all_reduce(stream, travels, axes);

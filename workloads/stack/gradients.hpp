@@ -15,29 +15,30 @@
 
 namespace isoscale::workloads::stack {
 
-/// The type in which gradients travel between replicas: option grad_dtype.
+/// Returns the type in which gradients are sent between replicas: option grad_dtype.
 [[nodiscard]] program::DType travel_type(const Request& request);
 
 /// The gradients that compression=topk keeps: `keep` of each `block` elements.
 struct TopK {
   std::uint32_t block = 0, keep = 0;
-  /// Elements that a replica sends of `count`: `keep` for each block, the last and short one too.
+  /// Returns how many of `count` elements a replica sends: `keep` for each block, also for the last
+  /// and shorter one.
   [[nodiscard]] std::uint64_t kept(std::uint64_t count) const {
     return (count + block - 1) / block * keep;
   }
 };
 
-/// Turns the gradients of one bucket, each replica's own, into their sum on all of them: in the
-/// type in which they accumulate, in a narrow one, or the largest alone with error feedback.
+/// Turns the gradients of one bucket, each replica's own, into their sum on all replicas. It sums
+/// in the type in which gradients accumulate, or in a narrow type, or only the largest with error
+/// feedback.
 class BucketReduction {
  public:
   /// `gradients` is the flat buffer that all buckets are slices of. Compression allocates as much
-  /// again for what has not been sent yet, and clears it in the setup section.
+  /// again for gradients that have not been sent yet, and clears it in the setup section.
   BucketReduction(program::Builder& builder, const Geometry& geometry, const Request& request,
                   program::BufferId gradients);
 
-  /// Emits what brings `bucket` together over the group along `axes`; communication goes on
-  /// `stream`.
+  /// Emits the reduction of `bucket` over the group along `axes`; communication is on `stream`.
   void write(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
 
  private:
@@ -50,33 +51,32 @@ class BucketReduction {
   program::Builder& builder_;
   program::DType type_, travel_type_;
   mesh::Shape mesh_;
-  double scale_ = 1;  ///< of what travels in a narrow type, a power of two
+  double scale_ = 1;  ///< of data sent in a narrow type, a power of two
   TopK top_k_{};
-  program::BufferId unsent_ = program::no_buffer;  ///< with compression
+  program::BufferId unsent_ = program::no_buffer;  ///< only with compression
 };
 
-/// The slice to which the weight gradient of a microbatch goes: gradient = product + beta *
+/// The slice that the weight gradient of a microbatch is written to: gradient = product + beta *
 /// gradient.
 struct GradientTarget {
   program::Slice slice{};
   double beta = 0;
 };
 
-/// Brings the gradients of a stage's replicas together: one sum per bucket, under the backward
-/// passes that follow or after them all. With zero=1 each rank gets the sum of its part only; with
-/// zero=2|3 a bucket of a microbatch's gradients is whole until it is complete, and a rank adds its
-/// part of the sum to what it has of the microbatches before. Nothing
-/// with strategy=funnel.
+/// Reduces the gradients of a stage's replicas: one sum per bucket, under the backward passes that
+/// follow, or after them all. With zero=1 each rank gets the sum of its part only. With zero=2|3 a
+/// bucket of a microbatch's gradients is whole until it is complete, and a rank adds its part of
+/// the sum to that of the microbatches before. It does nothing with strategy=funnel.
 class Gradients {
  public:
   Gradients(program::Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
-  /// The target for Parameters::gradient's slice of a weight.
+  /// Returns the target for Parameters::gradient's slice of a weight.
   [[nodiscard]] GradientTarget target(const program::Slice& gradient, int microbatch);
-  /// This gradient has its contribution of the microbatch.
+  /// Notes that this gradient has its contribution of the microbatch.
   void done(const program::Slice& gradient, int microbatch);
-  /// All backward passes have been written: reduces what has not been.
+  /// Called after all backward passes have been written: reduces the remaining buckets.
   void finish();
 
  private:
@@ -84,7 +84,7 @@ class Gradients {
   void reduce_scatter(const program::Slice& whole, const program::Slice& part);
   /// Sums over replicas that differ in other axes than dp.
   void reduce_part(const program::Slice& part);
-  /// The part of a sum over dp of one microbatch's bucket.
+  /// Adds this rank's part of the sum over dp of one microbatch's bucket.
   void accumulate(const Bucket& bucket, program::BufferId whole, int microbatch);
   [[nodiscard]] std::size_t number(const Bucket& bucket) const;
 

@@ -216,7 +216,7 @@ program::Matrix LayerWriter::up_part(BufferId up, std::uint64_t part) const {
 
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
-  // The gathered one is kept where it is gathered over tp.
+  // If it is gathered over tp, the gathered one is kept instead.
   const Role inner_role = role_of(saved.inner && !g_.gathers());
   const Role up_role = g_.elementwise ? role_of(saved.states)
                        : gated        ? Role::workspace
@@ -301,7 +301,7 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
 // Backward computes again what forward does not keep (Korthikanti et al., arXiv 2205.05198).
 
 bool LayerWriter::recomputes_inner() const {
-  // An activation's result that is gathered over tp would have to be gathered again.
+  // If the activation's result is gathered over tp, it would have to be gathered again.
   return g_.recompute == Recompute::selective && g_.elementwise && !g_.gathers();
 }
 

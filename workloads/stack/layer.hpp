@@ -21,24 +21,25 @@ namespace isoscale::workloads::stack {
 /// The buffers that a layer keeps from the forward to the backward pass of one microbatch.
 struct LayerState {
   program::BufferId input, qkv, scores, context, middle, inner;
-  /// The inputs of the QKV and the up GEMM: the norms of input and middle; without norms these two.
+  /// The inputs of the QKV and the up GEMM: the results of the norms; without norms the layer's
+  /// input and middle themselves.
   program::BufferId attention_input, mlp_input;
   program::BufferId attention_inverse, mlp_inverse;  ///< of the norms
-  program::BufferId up;                              ///< what the activation read
+  program::BufferId up;                              ///< the input of the activation
 };
 
 /// Says what a forward pass keeps for backward; it releases the rest once it is used.
 struct Saved {
   bool states;         ///< QKV, norms' inverses, what norms and activations read; cast operands
-  bool linear_inputs;  ///< what linear layers read, as they read it
+  bool linear_inputs;  ///< the inputs of linear layers, in the form they read
   bool scores;
-  bool inner;       ///< what the down GEMM reads, as it reads it
-  bool inner_copy;  ///< the same, cast
+  bool inner;       ///< the input of the down GEMM, in the form it reads
+  bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the QKV weight gradient comes before or after the input gradient. After, so that an
-/// all-reduce of the input gradient can hide; before on the first layer of a stage, so that the
-/// message to the previous stage leaves when backward ends and not one GEMM early.
+/// Says whether the input gradient comes before or after the QKV weight gradient. It comes first so
+/// that an all-reduce of it can be hidden. On the first layer of a stage it comes last, so that the
+/// message to the previous stage leaves when backward ends, and not one GEMM earlier.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
@@ -54,33 +55,33 @@ class LayerWriter {
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
-  /// X [shard_tokens, h] -> Z, a new buffer of role `output_role`.
+  /// Computes Z of X [shard_tokens, h] in a new buffer of role `output_role`.
   [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
                                           program::Role output_role);
-  /// Says whether backward leaves the weight gradients, and what it keeps for them, to
-  /// weight_gradients.
+  /// Says whether backward leaves the weight gradients to weight_gradients(), and keeps what it
+  /// needs for them.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
-  /// Writes what backward put off.
+  /// Writes the weight gradients that backward left.
   void weight_gradients(int layer, int microbatch);
-  /// Done now, or where weight gradients are put off after those of the layer.
+  /// Calls `write` now, or if weight gradients are put off, after those of the layer.
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
   static constexpr int vocabulary_layer = Weights::vocabulary;
 
-  /// The treatment of the gradient that backward is given, once it is used.
+  /// Says whether the gradient that backward is given is released after use.
   enum class Ownership : std::uint8_t { released, kept };
-  /// dZ [shard_tokens, h] -> dX, a new buffer; releases what forward kept, but not X.
+  /// Computes dX of dZ [shard_tokens, h] in a new buffer; releases what forward kept, but not X.
   [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
                                            Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] program::BufferId input_of(int layer, int microbatch) const;
   void forget(int layer, int microbatch);
 
-  /// logits = X * Wv, kept as their own gradient (loss = 1/2 |logits|^2).
+  /// Computes logits = X * Wv, which are kept as their own gradient (loss = 1/2 |logits|^2).
   [[nodiscard]] program::BufferId vocabulary_forward(int microbatch, program::BufferId input);
-  /// dX = dlogits * Wv^T, summed over tp.
+  /// Computes dX = dlogits * Wv^T, summed over tp.
   [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
                                                       program::BufferId logits);
 
-  /// True if backward reads the inputs that forward was given, so that they are to be kept.
+  /// True if backward reads the inputs that forward was given, so that they must be kept.
   [[nodiscard]] bool keeps_inputs() const {
     return !types_.casts_operands() || g_.elementwise || g_.recompute == Recompute::full;
   }
@@ -92,18 +93,18 @@ class LayerWriter {
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
-  /// X -> Z and the rest of `state`, of which it releases what is not saved.
+  /// Computes Z of X and the rest of `state`, and releases what is not saved.
   [[nodiscard]] program::BufferId layer_forward(LayerState& state, int layer, int microbatch,
                                                 program::Role output_role, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
-  /// Scores of queries and keys, and with elementwise work their softmax.
+  /// Computes the scores of queries and keys, and with elementwise work their softmax.
   [[nodiscard]] program::BufferId scores_of(program::BufferId qkv, program::Role role,
                                             int microbatch);
   void local_scores(program::BufferId qkv, program::BufferId scores);
   void local_context(const LayerState& state);
   [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
                                                      program::BufferId d_context);
-  /// The backward pass with all keys and values here, and with those of the ring of cp.
+  /// The backward pass if all keys and values are on this rank, and with those of the ring of cp.
   void local_attention_backward(const LayerState& state, program::BufferId d_context,
                                 program::BufferId d_scores, program::BufferId d_qkv);
   void ring_attention_backward(const LayerState& state, program::BufferId d_context,
@@ -111,59 +112,59 @@ class LayerWriter {
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] program::BufferId inner_gradient(const LayerState& state,
                                                  program::BufferId d_inner);
-  /// `part` of [tokens, parts * ffn].
+  /// Returns `part` of [tokens, parts * ffn].
   [[nodiscard]] program::Matrix up_part(program::BufferId up, std::uint64_t part) const;
 
   // Elementwise work.
-  /// The norm of x and, in `inverse`, what its gradient needs beside x; x itself without norms.
+  /// Returns the norm of x and, in `inverse`, what its gradient needs beside x. Without norms it
+  /// returns x itself.
   [[nodiscard]] program::BufferId norm(program::BufferId x, program::BufferId& inverse,
                                        int microbatch, const Saved& saved);
-  /// Changes in place: the gradient of a norm's result becomes that of x, plus what bypassed the
-  /// norm.
+  /// Changes the gradient of a norm's result in place to that of x, plus what bypassed the norm.
   void norm_gradient(program::BufferId gradient, program::BufferId x, program::BufferId inverse,
                      program::BufferId bypass);
   /// Both change their last argument in place.
   void softmax(program::BufferId scores);
   void softmax_gradient(program::BufferId probabilities, program::BufferId gradient);
-  /// The activation of [tokens, parts * ffn] as a new buffer [tokens, ffn].
+  /// Computes the activation of [tokens, parts * ffn] in a new buffer [tokens, ffn].
   [[nodiscard]] program::BufferId activation(program::BufferId up, program::Role role,
                                              int microbatch);
-  /// Writes in place of either; the other is released.
+  /// Writes in place of one argument; the other is released.
   [[nodiscard]] program::BufferId activation_gradient(program::BufferId up,
                                                       program::BufferId gradient);
 
-  // Backward computes these again.
+  // These functions handle what backward computes again.
   [[nodiscard]] Saved saved_by_forward() const;
-  /// The things that backward finds once it has computed the rest again.
+  /// Returns what backward has once it has computed the rest again.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_layer(LayerState& state, int layer, int microbatch);
   void recompute_inner(LayerState& state, int layer, int microbatch);
   void recompute_scores(LayerState& state, int microbatch);
-  /// True if forward drops the activation's result alone.
+  /// True if forward drops only the activation's result.
   [[nodiscard]] bool recomputes_inner() const;
 
-  /// out = in * W for the first GEMM of a pair, of all rows of the tp group.
+  /// Computes out = in * W for the first GEMM of a pair, of all rows of the tp group.
   void first_forward(const Linear& linear, program::BufferId in, program::BufferId out,
                      int microbatch, InputCopy input_copy = InputCopy::kept);
-  /// out = gain * in * W + residual for the second GEMM of a pair; returns out.
+  /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
   [[nodiscard]] program::BufferId second_forward(const Linear& linear, program::BufferId in,
                                                  program::BufferId residual, program::Role role,
                                                  int microbatch, InputCopy input_copy);
-  /// d_in (this rank's columns) and the weight gradient of the second GEMM of a pair.
+  /// Computes d_in (this rank's columns) and the weight gradient of the second GEMM of a pair.
   [[nodiscard]] program::BufferId second_backward(int layer, const Linear& linear,
                                                   program::BufferId in, program::BufferId d_out,
                                                   int microbatch);
-  /// The same, block by block as the rows come.
+  /// Does so block by block, as the rows come.
   [[nodiscard]] program::BufferId second_backward_by_rows(int layer, const Linear& linear,
                                                           program::BufferId in,
                                                           program::BufferId d_out, int microbatch);
-  /// d_out of the second GEMM of a pair, for its two products.
+  /// Returns d_out of the second GEMM of a pair, for its two products.
   [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear,
                                                       program::BufferId d_out);
-  /// d_in (this rank's columns) of the second GEMM of a pair.
+  /// Computes d_in (this rank's columns) of the second GEMM of a pair.
   [[nodiscard]] program::BufferId second_input_gradient(const Linear& linear,
                                                         const LinearWriter::Operand& d_out);
-  /// The first GEMM of a pair and what it read.
+  /// The first GEMM of a pair and its input.
   struct First {
     int layer = 0, microbatch = 0;
     Linear linear{};
@@ -173,16 +174,16 @@ class LayerWriter {
     program::BufferId buffer = program::no_buffer;
     Ownership ownership = Ownership::kept;
   };
-  /// d_in = d_out * W^T + residual, summed over tp, and the weight gradient.
+  /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient.
   [[nodiscard]] program::BufferId first_backward(const First& first,
                                                  const LinearWriter::Operand& d_out,
                                                  const Residual& residual, InputGradient order);
-  /// The input of a norm before a pair, and what it left for its gradient.
+  /// The input of a norm before a pair, and what the norm left for its gradient.
   struct Normed {
     program::BufferId x, inverse;
   };
-  /// first_backward, and the gradient of the norm before it where there is one: what goes around
-  /// the pair is added by the last of the two.
+  /// Computes first_backward, and the gradient of the norm before it if there is one. The last of
+  /// the two adds what bypassed the pair.
   [[nodiscard]] program::BufferId normed_backward(const First& first,
                                                   const LinearWriter::Operand& d_out,
                                                   const Residual& bypass, InputGradient order,
@@ -193,16 +194,16 @@ class LayerWriter {
                                                           int microbatch,
                                                           program::BufferId d_middle,
                                                           InputGradient order);
-  /// d_out * W^T by rows, for TensorRows; reads its arguments when it is called.
+  /// Returns d_out * W^T by rows, for TensorRows; it reads its arguments when it is called.
   [[nodiscard]] TensorRows::Product input_product(const Linear& linear,
                                                   const LinearWriter::Operand& d_out);
   void first_weight_gradient(const First& first, const GatheredRows& in,
                              const LinearWriter::Operand& d_out);
   void weight_gradient(const Linear& linear, program::BufferId in,
                        const LinearWriter::Operand& d_out, int microbatch);
-  /// The layer with the place where a microbatch's weight gradient goes.
+  /// Returns the layer with the place where a microbatch's weight gradient goes.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
-  /// This weight gradient has the contribution of a microbatch.
+  /// Notes that this weight gradient has the contribution of a microbatch.
   void note_weight_gradient(const Linear& linear, int microbatch);
   [[nodiscard]] static program::Role role_of(bool saved) {
     return saved ? program::Role::activation : program::Role::workspace;
@@ -214,10 +215,10 @@ class LayerWriter {
     if (condition) builder_.release(buffer);
   }
 
-  /// [tokens, columns] on each rank -> [tokens, tp * columns] on all.
+  /// Gathers [tokens, columns] of each rank to [tokens, tp * columns] on all.
   [[nodiscard]] program::BufferId gather_columns(program::BufferId part, std::uint64_t columns,
                                                  program::Role role, int microbatch);
-  /// [tokens, tp * columns] partial sums -> [tokens, columns] of the sum.
+  /// Reduces [tokens, tp * columns] partial sums to [tokens, columns] of the sum.
   [[nodiscard]] program::BufferId scatter_columns(program::BufferId partial, std::uint64_t columns);
 
   program::Builder& builder_;

@@ -15,22 +15,22 @@ namespace isoscale::workloads::stack {
 /// Says whether the GEMMs of a linear layer take their operands as they are stored or cast to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
-/// Rows, columns and row strides of fp8 operands must be multiples of it (cuBLASLt).
+/// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
 inline constexpr int fp8_multiple = 16;
-/// Throws base::UsageError, with the number and what to change, when the linear layers have an
-/// extent that fp8 GEMMs cannot take.
+/// Throws base::UsageError, with the number and what to change, if the linear layers have an extent
+/// that fp8 GEMMs cannot take.
 void require_fp8_extents(const Geometry& geometry);
 
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   program::Slice weight, gradient;  ///< inputs x outputs
-  double gradient_beta = 0;         ///< 1 where the gradient is added to what is there
+  double gradient_beta = 0;         ///< 1 if the gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
 };
 
-/// Says whether forward leaves what backward reads of the input of a linear layer.
+/// Says whether forward keeps what backward reads of the input of a linear layer.
 enum class InputCopy : std::uint8_t { kept, dropped };
 
 /// The addend of a product: beta * c.
@@ -45,14 +45,15 @@ struct Addend {
 /// per tensor and rank, measured as it is cast. cuBLASLt multiplies fp8 only when both operands are
 /// contiguous along k, so every operand that two GEMMs read is written twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
-/// where what stands in brackets is stored and the outer transpose is the GEMM's. A weight is cast
-/// once a step. Of X, the transposed copy alone is kept for backward.
+/// where the operands in brackets are stored so and the outer transpose is the GEMM's. A weight is
+/// cast once a step. Of X, only the transposed copy is kept for backward.
 class LinearWriter {
  public:
   LinearWriter(program::Builder& builder, const Geometry& geometry, const Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// A matrix as the GEMMs take it; without a transposed copy they transpose as they read.
+  /// A matrix in the form that the GEMMs take; without a transposed copy they transpose as they
+  /// read.
   struct Operand {
     program::Matrix plain{}, transposed{};
     program::BufferId descale = program::no_buffer;
@@ -61,25 +62,25 @@ class LinearWriter {
   void forward(const Linear& linear, int microbatch, const program::Matrix& x,
                const program::Matrix& y, const Addend& addend,
                InputCopy input_copy = InputCopy::kept);
-  /// Leaves what backward reads of the input, of a forward pass that dropped it. Where operands are
-  /// taken as they are stored that is x itself, and nothing is to be done.
+  /// Keeps what backward reads of the input, after a forward pass that dropped it. If operands are
+  /// taken as they are stored, that is x itself, and nothing is done.
   void keep_input(const Linear& linear, int microbatch, const program::Matrix& x);
-  /// dY for both of the products below; to be released after them.
+  /// Returns dY for both of the products below; to be released after them.
   [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
   void release(const Operand& gradient);
-  /// dX = gain * dY * W^T + addend.
+  /// Writes dX = gain * dY * W^T + addend.
   void input_gradient(const Linear& linear, const Operand& dy, const program::Matrix& dx,
                       const Addend& addend);
-  /// dW += gain * X^T * dY; x is not read, and may have been released, where forward cast it.
+  /// Writes dW += gain * X^T * dY. If forward cast x, it is not read and may have been released.
   void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
                        const Operand& dy);
 
-  // The same products of some rows, of layers whose operands are as stored.
+  // These write the same products for some rows of layers whose operands are taken as stored.
   void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
                     const program::Matrix& y, const Addend& addend);
   void input_gradient_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& dy,
                            const program::Matrix& dx, const Addend& addend);
-  /// dW = gain * X^T * dY + beta * dW.
+  /// Writes dW = gain * X^T * dY + beta * dW.
   void weight_gradient_rows(const Linear& linear, std::uint64_t rows, double beta,
                             const program::Matrix& x, const program::Matrix& dy);
 

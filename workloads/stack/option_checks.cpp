@@ -19,12 +19,12 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// An option and the value of it that goes with everything.
+/// An option, and the value of it that excludes no other option.
 struct Setting {
   std::string_view key, neutral;
 };
 
-/// The value given for a key if it differs from `neutral`, else "".
+/// Returns the value given for a key if it differs from `neutral`, else "".
 std::string departure(const Request& request, std::string_view key, std::string_view neutral) {
   const auto given = request.options.find(key);
   return given == request.options.end() || given->second == neutral ? "" : given->second;
@@ -57,7 +57,7 @@ void require_funnel(const Request& request) {
   }
 }
 
-/// The divisors of `number` on both sides of `wanted`, as text.
+/// Returns the divisors of `number` on both sides of `wanted`, as text.
 std::string divisors_near(long long number, long long wanted) {
   long long below = wanted - 1, above = wanted + 1;
   while (number % below != 0) --below;  // 1 divides
@@ -143,7 +143,7 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
   }
 }
 
-/// Indices of the rows that the programs of all ranks move, at most: some 4 GiB of plan.
+/// The most indices of rows in the programs of all ranks: some 4 GiB of plan.
 constexpr double most_indices = 1e9;
 
 void require_numbers(const Request& scaled, const OptionReader& options, const Routing& routing) {
@@ -207,7 +207,8 @@ void require_alone(const Request& scaled, const OptionReader& options) {
   }
 }
 
-/// Every rank has a program of its own, with the rows that it sends, receives and moves.
+/// Refuses programs that would be too large: every rank has its own, with the rows that it sends,
+/// receives and moves.
 void require_size(const Request& scaled, const OptionReader& options, const Routing& routing) {
   constexpr double moves = 6;
   const double samples = static_cast<double>(options.integer("batch"));

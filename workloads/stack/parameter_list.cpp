@@ -15,8 +15,8 @@ using program::Shard;
 
 constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
 
-/// rows x columns here, out of a global matrix whose rows are `global_columns` apart; this rank's
-/// part begins `step` global elements further per tp coordinate.
+/// Returns rows x columns on this rank, out of a global matrix whose rows are `global_columns`
+/// apart. This rank's part begins `step` global elements further per tp coordinate.
 Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
                  std::uint64_t global_columns, std::uint64_t step, std::uint64_t fan_in) {
   Shard shard{.extents = {1, rows, columns},
@@ -29,7 +29,8 @@ Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
       .name = std::move(name), .rows = rows, .columns = columns, .shard = shard, .fan_in = fan_in};
 }
 
-/// Second GEMM of a pair: split by rows, or by columns when its output is gathered.
+/// Returns the second GEMM's matrix of a pair: split by rows, or by columns if its output is
+/// gathered.
 Parameter second(std::string name, const Geometry& g, std::uint64_t inner) {
   const auto tp = static_cast<std::uint64_t>(g.tp);
   if (g.tp_output == TpOutput::gather) {
@@ -62,7 +63,7 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
   return second(named("down"), g, g.ffn);
 }
 
-/// Adds those of the experts of this rank, the same tensor of all of them in a row.
+/// Adds the matrices of this rank's experts, the same tensor of all experts in a row.
 void add_experts(const Geometry& g, int layer, std::vector<Parameter>& result) {
   for (const Tensor tensor : {Tensor::down, Tensor::up}) {
     for (int e = 0; e < g.local_experts; ++e) {

@@ -27,14 +27,15 @@ using program::Slice;
 constexpr double default_epsilon = 1e-8;
 constexpr double verification_epsilon = 100;
 
-/// The rate of timed steps, of which there may be many thousands. The loss adds up the squares of
-/// all `hidden` outputs of a token: at a rate that does not fall with them descent overshoots,
-/// and weights grow until they are infinite. f32 masters still hold such updates.
+/// Returns the learning rate of timed steps, of which there may be many thousands. The loss adds up
+/// the squares of all `hidden` outputs of a token: if the rate did not fall with `hidden`, descent
+/// would overshoot, and weights would grow until they are infinite. f32 masters can still hold such
+/// updates.
 double timed_rate(const Model& model) { return 1e-3 / model.hidden; }
 
-/// A rate at which updates change the largest weights by some percent: far above the rounding of
-/// f32 masters, and little enough for the second step not to magnify what the first rounded.
-/// Gradients go with the residual gain, 0.5 / layers.
+/// Returns a learning rate at which updates change the largest weights by some percent. That is far
+/// above the rounding of f32 masters, and small enough that the second step does not magnify the
+/// rounding of the first. Gradients scale with the residual gain, 0.5 / layers.
 double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
 
 }  // namespace
@@ -111,7 +112,8 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
   const Types types = types_of(request.precision);
   optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
   if (request.keep == Keep::observables) {
-    // Adam's step is rate * m / (sqrt(v) + epsilon): with these, that of SGD but for some percent.
+    // Adam's step is rate * m / (sqrt(v) + epsilon); with these values it differs from that of SGD
+    // by some percent.
     const bool adam = optimizer_ == program::Optimizer::adam;
     epsilon_ = verification_epsilon;
     rate_ = verification_rate(request.model) * (adam ? verification_epsilon : 1.0);
@@ -231,7 +233,7 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   const auto from_last = static_cast<std::size_t>(layers_ - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
   if (experts_ == 0) return head + from_last * layer_tensors.size() + place;
-  // The two of attention come last of a layer's; those of all experts follow all layers.
+  // A layer's two attention tensors come last; those of all experts follow all layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
   const auto experts = static_cast<std::size_t>(experts_);
   if (place >= mlp) return head + from_last * attention + place - mlp;
@@ -316,7 +318,7 @@ void Parameters::gather_observed(Builder& builder, program::BufferId from,
     Slice mine = is_whole ? own_part(flat(from, bucket.offset, bucket.count), plan_.shards)
                           : part(from, bucket);
     program::BufferId copy = program::no_buffer;
-    if (builder.buffer(from).space != program::Space::device) {  // what travels is on the device
+    if (builder.buffer(from).space != program::Space::device) {  // sent data is on the device
       copy = builder.allocate(
           {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
       copy_flat(builder, 0, mine, builder.whole(copy));
@@ -350,7 +352,7 @@ void Parameters::observe(Builder& builder) const {
     if (!follows_) {
       builder.observe(name + ".gradient", slice(gradients, entry.offset, entry.count()), shard);
     }
-    // A narrow weight is too coarse to show how little it changes: its master does.
+    // A narrow weight is too coarse to show how little it changes; its master shows it.
     if (follows_ && has_master_type_) continue;
     builder.observe(name + ".weight", slice(weights, entry.offset, entry.count()), shard);
   }

@@ -16,29 +16,29 @@
 
 namespace isoscale::workloads::stack {
 
-/// The states that wait in host memory until they are used.
+/// The states that are kept in host memory until they are used.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 
 /// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
 /// gather_bucket, prefetch, offload and offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5) over dp: 1 shards
-/// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing is to be
+/// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing can be
 /// sharded, and it is 0.
 struct StatePlan {
   int zero = 0;
   std::uint64_t shards = 1;        ///< dp where something is sharded, else 1
-  std::uint64_t bucket_bytes = 0;  ///< that travel at once, at least
-  std::uint64_t element = 0;       ///< bytes of what those are: a gradient, or a weight with zero=3
-  std::size_t prefetch = 0;        ///< how many units of weights are fetched ahead
+  std::uint64_t bucket_bytes = 0;  ///< that are sent at once, at least
+  std::uint64_t element = 0;       ///< bytes of a gradient, or with zero=3 of a weight
+  std::size_t prefetch = 0;        ///< units of weights that are fetched ahead
   Offload offload = Offload::none;
-  program::Space host = program::Space::pinned;  ///< where offloaded states wait
+  program::Space host = program::Space::pinned;  ///< where offloaded states are kept
   bool overlaps = true;  ///< transfers have streams of their own, under GEMMs
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
   [[nodiscard]] bool is_managed() const { return host == program::Space::managed; }
-  /// The spaces in which the weights and the optimizer's states live.
+  /// Return the spaces of the weights and of the optimizer's states.
   [[nodiscard]] program::Space weight_space() const {
     return offload == Offload::weights ? host : program::Space::device;
   }
@@ -48,10 +48,11 @@ struct StatePlan {
 };
 
 [[nodiscard]] StatePlan state_plan_of(const Request& request);
-/// Weights, gradients, masters and moments of a rank of a stage that keeps all of them (zero=0).
+/// Returns the bytes of weights, gradients, masters and moments on a rank of a stage that keeps all
+/// of them (zero=0).
 [[nodiscard]] units::Bytes whole_states(const Request& request, int stage);
 
-/// The weight matrices of a layer, in the order backward produces their gradients.
+/// The weight matrices of a layer, in the order in which backward produces their gradients.
 enum class Tensor : std::uint8_t { down, up, projection, qkv };
 inline constexpr std::array layer_tensors{Tensor::down, Tensor::up, Tensor::projection,
                                           Tensor::qkv};
@@ -62,9 +63,10 @@ struct Parameter {
   std::uint64_t rows = 0, columns = 0, offset = 0;
   program::Shard shard;
   std::uint64_t fan_in = 0;  ///< of the global tensor
-  bool of_expert = false;    ///< ranks along ep have others, and do not share its gradient
-  /// The tensor that it is observed as a part of, and where in it; "" = by itself. The same tensor
-  /// of all experts of a layer is one: an expert alone may get no token, and its weights stay.
+  bool of_expert = false;    ///< differs along ep, where its gradient is not shared
+  /// The tensor that it is observed as a part of, and its place in it; "" = by itself. The same
+  /// tensor of all experts of a layer is observed as one, since a single expert may get no token,
+  /// and its weights then stay unchanged.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
@@ -78,14 +80,15 @@ struct Bucket {
   bool of_expert = false;               ///< of all its parameters
 };
 
-/// The parameters of one stage on one rank, in the order backward produces their gradients; those
-/// of experts come after all others.
+/// Returns the parameters of one stage on one rank, in the order in which backward produces their
+/// gradients; those of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
-/// A bucket is closed by the parameter that fills it to `bucket` bytes of `element` bytes each.
+/// Cuts parameters into buckets. A bucket ends with the parameter that fills it to `bucket` bytes,
+/// at `element` bytes each.
 [[nodiscard]] std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters,
                                              std::uint64_t bucket, std::uint64_t element);
 
-/// Makes room behind each bucket so that it can be cut into `parts` equal parts.
+/// Adds padding after each bucket so that it can be cut into `parts` equal parts.
 void pad_buckets(std::vector<Parameter>& parameters, std::vector<Bucket>& buckets,
                  std::uint64_t parts);
 
@@ -95,7 +98,7 @@ struct Range {
   [[nodiscard]] std::uint64_t end() const { return offset + count; }
 };
 
-/// The flat buffers. What is sharded holds this rank's part of each bucket only, at 1/dp of the
+/// The flat buffers. A sharded one holds only this rank's part of each bucket, at 1/dp of the
 /// bucket's offset.
 struct States {
   program::BufferId weights = program::no_buffer;
@@ -108,14 +111,14 @@ struct States {
 /// Weights, gradients, master copy and optimizer state as flat buffers in one order.
 class Parameters {
  public:
-  /// Allocates and, in the setup section, fills them from the seed.
+  /// Allocates the buffers and, in the setup section, fills them from the seed.
   Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// A slice of the buffer that all weights, or gradients, of a stage have; where they have none, a
-  /// slice of no buffer that says which of them is meant.
+  /// Returns a slice of the buffer that all weights, or gradients, of a stage share. If there is no
+  /// such buffer, the slice has no_buffer and says by its offset which of them is meant.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// The same of an expert of this rank; tensor is up or down.
+  /// Returns the slice of an expert of this rank; tensor is up or down.
   [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
@@ -124,23 +127,25 @@ class Parameters {
   [[nodiscard]] const StatePlan& plan() const { return plan_; }
   [[nodiscard]] const States& states() const { return states_; }
   [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements
-  /// The elements of a layer, or of the vocabulary projection.
+  /// Returns the elements of a layer, or of the vocabulary projection.
   [[nodiscard]] Range range(int layer_of_stage) const;
   [[nodiscard]] Range vocabulary_range() const;
-  /// The bucket that holds this gradient.
+  /// Returns the bucket that holds this gradient.
   [[nodiscard]] const Bucket& bucket_of(const program::Slice& gradient) const;
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// The buckets that are complete once this gradient has its last contribution.
+  /// Returns the bucket that is complete once this gradient has its last contribution; nullptr if
+  /// none is.
   [[nodiscard]] const Bucket* completed_by(const program::Slice& gradient) const;
   [[nodiscard]] program::Slice gradient(const Bucket& bucket) const;
   [[nodiscard]] program::Slice weight(const Bucket& bucket) const;
 
-  /// This rank's part of a bucket in a flat buffer of `buffer`'s states: all of it unless sharded.
+  /// Returns this rank's part of a bucket in a flat buffer of `buffer`'s states: all of it unless
+  /// sharded.
   [[nodiscard]] program::Slice part(program::BufferId buffer, const Bucket& bucket) const;
-  /// The update of a bucket, without its slices; gradients are sums over `tokens` tokens.
+  /// Returns the update of a bucket, without its slices; gradients are sums over `tokens` tokens.
   [[nodiscard]] program::Update update(std::size_t bucket, double tokens) const;
-  /// Observes gradients and weights, which are gathered for it where they are sharded.
+  /// Observes gradients and weights; sharded ones are gathered first.
   void observe(program::Builder& builder) const;
 
  private:
@@ -152,45 +157,47 @@ class Parameters {
   }
   void allocate(program::Builder& builder, const Types& types);
   void fill(program::Builder& builder, std::uint64_t seed) const;
-  /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat ones.
+  /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat
+  /// buffers.
   void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
             std::uint64_t base, Range of) const;
   /// Draws each bucket into `scratch`, which has room for all of them or for the largest, and keeps
   /// this rank's part of it.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
                   program::BufferId scratch) const;
-  /// The same, by way of storage of its own.
+  /// Does so with storage of its own.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
   void gather_observed(program::Builder& builder, program::BufferId from,
                        program::BufferId to) const;
 
   bool has_vocabulary_;
-  bool follows_;  ///< the weights: another rank updates them and has what that takes
+  bool follows_;  ///< another rank updates the weights and has the states for it
   bool has_master_type_;
   int layers_, experts_;  ///< of this rank
   program::Optimizer optimizer_;
   /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient, so
-  /// that updates are smooth: else the sign of a gradient near 0 decides, and rounding decides
-  /// that.
+  /// that updates are smooth. Otherwise the sign of a gradient near 0 would decide an update, and
+  /// rounding would decide that sign.
   double epsilon_;
   double rate_;
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// All of them on each rank, where states are sharded and the program is verified.
+  /// The whole gradients and weights on each rank, if states are sharded and the program is
+  /// verified.
   program::BufferId observed_gradients_ = program::no_buffer;
   program::BufferId observed_weights_ = program::no_buffer;
 };
 
-/// A key for the values of one tensor, from the run's seed and the tensor's name.
+/// Returns a key for the values of one tensor, from the run's seed and the tensor's name.
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
-/// Random values of this standard deviation, or up to 2% less: on Fill's grid, which is exact in
-/// bf16. Never more, because attention without softmax multiplies three tensors, and thus magnifies
-/// an excess to its third power in every layer.
+/// Returns a fill with random values of this standard deviation, or up to 2% less, on Fill's grid,
+/// which is exact in bf16. It is never more, because attention without softmax multiplies three
+/// tensors, and thus raises an excess to its third power in every layer.
 [[nodiscard]] program::Fill random_fill(const program::Slice& dst, const program::Shard& shard,
                                         std::uint64_t key, double deviation);
-/// The initial values of a parameter, with standard deviation 1/sqrt(fan in).
+/// Returns the initial values of a parameter, with standard deviation 1/sqrt(fan in).
 [[nodiscard]] program::Fill weight_fill(const program::Slice& dst, const Parameter& parameter,
                                         std::uint64_t seed);
 

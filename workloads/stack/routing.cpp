@@ -21,15 +21,15 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// A sequence of draws of its own for each key.
+/// A separate sequence of random numbers for each key.
 class Draws {
  public:
   explicit Draws(std::uint64_t key) : word_(program::fill_origin(key)) {}
 
   std::uint64_t word() { return program::scatter_bits(word_ += 0x9e3779b97f4a7c15ULL); }
-  /// Uniform in 0 ... 1, 1 excluded.
+  /// Returns a uniform number in 0 ... 1, without 1.
   double fraction() { return static_cast<double>(word() >> 11U) * 0x1p-53; }
-  /// Uniform in 0 ... count - 1, to within count / 2^32.
+  /// Returns a uniform number in 0 ... count - 1, to within count / 2^32.
   std::uint64_t below(std::uint64_t count) { return ((word() >> 32U) * count) >> 32U; }
 
  private:
@@ -49,7 +49,7 @@ std::vector<std::uint32_t> shuffled(std::uint64_t count, Draws& draws) {
   return order;
 }
 
-/// Places in a random order of the positions take the experts in turn.
+/// Distributes experts evenly: the positions take them in turn, in a random order.
 std::vector<std::uint32_t> deal(const Routing& routing, Draws draws) {
   std::vector<std::uint32_t> experts(routing.sequence * routing.topk);
   const std::vector<std::uint32_t> order = shuffled(routing.sequence, draws);
@@ -68,7 +68,7 @@ class Popularity {
  public:
   Popularity(const Routing& routing, int layer) {
     Draws draws{key_of(routing, layer, ~std::uint64_t{0})};
-    expert_of_rank_ = shuffled(routing.experts, draws);  // each layer has popular ones of its own
+    expert_of_rank_ = shuffled(routing.experts, draws);  // each layer has other popular experts
     double sum = 0;
     for (std::uint32_t r = 0; r < routing.experts; ++r) {
       sum += std::pow(r + 1.0, -routing.exponent);
@@ -100,7 +100,7 @@ class Popularity {
   [[nodiscard]] double weight(std::uint32_t rank) const {
     return rank == 0 ? sums_[0] : sums_[rank] - sums_[rank - 1];
   }
-  /// Gives at once what drawing until the rank is a new one would give.
+  /// Draws a rank that is not taken, in one step: with the probabilities of repeated draws.
   [[nodiscard]] std::uint32_t other_than(const std::vector<std::uint32_t>& taken,
                                          Draws& draws) const {
     const auto is_free = [&](std::uint32_t rank) { return std::ranges::count(taken, rank) == 0; };
@@ -124,7 +124,7 @@ class Popularity {
 
 constexpr std::uint32_t no_row = program::Rows::no_row;
 
-/// The experts of each row of a rank's activation, `topk` each.
+/// Returns the experts of each row of a rank's activation, `topk` each.
 std::vector<std::uint32_t> experts_of_rows(const Routing& routing, const Geometry& g, int ep,
                                            int layer, int microbatch) {
   const auto member = static_cast<std::uint64_t>(g.at.dp * g.ep + ep);
@@ -169,7 +169,8 @@ void set_sent(const Routing& routing, const std::vector<std::uint32_t>& experts,
   }
 }
 
-/// `from[member][expert of this rank]` rows are received, member by member.
+/// Arranges received rows by expert. `from[member][expert of this rank]` is the number of rows
+/// received, member by member.
 void set_arranged(const std::vector<std::vector<std::uint64_t>>& from, ExpertBatch batch,
                   std::uint64_t room, Dispatch& result) {
   const std::size_t local = from.front().size();
@@ -268,7 +269,8 @@ RouteStats route_stats(const Request& request) {
   const std::uint64_t local = routing.experts / ep;
   std::uint64_t multiplied = 0, most = 0;
   for (int layer = 0; layer < request.model.layers; ++layer) {
-    // Samples are numbered [dp][ep][microbatch]; an expert's rank has those of its dp coordinate.
+    // Samples are numbered [dp][ep][microbatch]; an expert's rank receives those of its dp
+    // coordinate.
     std::vector<std::uint64_t> rows(ep);
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
       if (sample % (of_rank * ep) == 0) std::ranges::fill(rows, 0);

@@ -14,8 +14,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// `ahead` forward passes, then one backward and one forward in turn, then the rest backward; pass
-/// number i is forward(i), backward(i).
+/// Makes `ahead` forward passes, then one backward and one forward in turn, then the remaining
+/// backward ones. Pass number i is forward(i), backward(i).
 template <class Forward, class Backward>
 void in_turn(int ahead, int total, const Forward& forward, const Backward& backward) {
   for (int i = 0; i < ahead; ++i) forward(i);
@@ -55,7 +55,7 @@ std::vector<Action> one_f_one_b(const Pipeline& pipeline, int stage) {
   return actions;
 }
 
-/// Forward passes before the first backward one.
+/// Returns the number of forward passes before the first backward one.
 int interleaved_ahead(const Pipeline& pipeline, int stage) {
   const int ahead = 2 * (pipeline.stages - 1 - stage) + (pipeline.chunks - 1) * pipeline.stages;
   return std::min(ahead, pipeline.chunks * pipeline.microbatches);
@@ -63,7 +63,8 @@ int interleaved_ahead(const Pipeline& pipeline, int stage) {
 
 std::vector<Action> interleaved(const Pipeline& pipeline, int stage) {
   const int p = pipeline.stages, v = pipeline.chunks;
-  // Pass i: p microbatches through the first chunk, the same through the next, ..., then p more.
+  // Pass i: p microbatches go through the first chunk, the same ones through the next, ..., then
+  // the next p.
   const auto place = [&](int i) {
     return Action{Pass::forward, i / (p * v) * p + i % p, i % (p * v) / p};
   };
@@ -130,14 +131,14 @@ constexpr std::array table{
 
 using Time = std::int64_t;
 
-/// An action on the clock, and the one on another stage whose message it reads.
+/// An action on the clock, and the action on another stage whose message it reads.
 struct Timed {
   Action action;
   Time start = 0;
   std::optional<Action> source{};  ///< made by the stage before (forward) or the next one
 };
 
-/// Plays all stages' actions on one clock; remembers those of one stage and its neighbours.
+/// Plays all stages' actions on one clock, and keeps those of one stage and its neighbours.
 class Clock {
  public:
   Clock(const Pipeline& pipeline, int stage)
@@ -181,7 +182,7 @@ class Clock {
     return ends_[pass + (forward ? 0 : passes())];
   }
 
-  /// False when what the action reads has not been made yet.
+  /// False if the input of the action has not been made yet.
   bool play(std::size_t stage, const Action& action, Time& free) {
     const int here = pipeline_.virtual_stage(static_cast<int>(stage), action.chunk);
     const bool forward = action.pass == Pass::forward;
@@ -211,8 +212,8 @@ class Clock {
   std::vector<bool> is_kept_;
 };
 
-/// A step of a stage with its moment. At one moment messages come before actions, and those of one
-/// pair of stages before those of another, alike on both sides.
+/// A step of a stage with its moment. At one moment messages come before actions, and messages are
+/// ordered by the pair of stages, the same on both sides.
 struct Moment {
   Time time = 0;
   int link = 0;  ///< of a hand-over: the stage that it goes forward from; of an action: stages
@@ -247,7 +248,7 @@ std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
     moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
                        HandOver{.offset = offset, .awaited = timed.action}});
   }
-  // The neighbours read these messages of this stage.
+  // These are the messages of this stage that the neighbours read.
   if (p > 1) {
     for (const int offset : {-1, +1}) {
       for (const Timed& timed : clock.of((stage + p + offset) % p)) {

@@ -142,8 +142,9 @@ RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId
 }
 
 RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId residual) {
-  // The sum of a rank's rows starts at the rank after it and goes round to it, so the blocks are
-  // multiplied in the order in which gather_ring brought them, the rank's own, the first, last.
+  // The sum of a rank's rows starts at the rank after it and goes around the ring to it. So blocks
+  // are multiplied in the order in which gather_ring brought them; the rank's own, the first, comes
+  // last.
   const std::uint64_t rows = g_.shard_tokens;
   BufferId arrived = program::no_buffer;
   for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
@@ -186,7 +187,7 @@ BufferId ContextRing::new_block() {
 
 BufferId ContextRing::pack(BufferId qkv, Part part) {
   const BufferId block = new_block();
-  // (position, sample, head) has one stride in QKV: a row of d columns for each.
+  // In QKV (position, sample, head) has one stride: each has a row of d columns.
   const std::uint64_t rows = g_.sequence * batch();
   const std::uint64_t index = g_.grouped + (part == Part::key ? 0 : 1);
   builder_.emit(builder_.stream("cp"),
@@ -330,7 +331,7 @@ BufferId ContextRing::score_gradients(BufferId qkv, BufferId scores, BufferId d_
   BufferId block = pack(qkv, Part::value), arrived = program::no_buffer;
   for (int i = 0; i < g_.cp; ++i) {
     const BufferId following = next(block, i);
-    if (i > 0) {  // one's own comes last: its sum ends here
+    if (i > 0) {  // the own block comes last: its sum ends here
       const BufferId sum = new_block();
       block_gradient(
           scores, i, [&](std::uint64_t j) { return context_of(d_context, j); }, scale, arrived,
@@ -339,7 +340,7 @@ BufferId ContextRing::score_gradients(BufferId qkv, BufferId scores, BufferId d_
       arrived = pass_on(sum);
       builder_.release(sum);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // while the sum travels
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // while the sum is sent
       emit({.m = extent(g_.sequence),
             .n = extent(g_.sequence),
             .k = extent(g_.head_size),

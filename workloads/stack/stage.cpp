@@ -36,11 +36,11 @@ using program::Role;
 using program::Slice;
 using program::Transport;
 
-/// Writes a program whose buffers of these numbers, sorted, lie in symmetric memory.
+/// Writes a program in which the buffers with these numbers, sorted, are in symmetric memory.
 using ProgramWriter =
     std::function<program::RankProgram(const std::vector<program::BufferId>& symmetric)>;
 
-/// True if it is a sum or a gather over the ranks of tp.
+/// True for a sum or a gather over the ranks of tp, which has a symmetric kernel.
 bool travels(const Collective& collective) {
   const bool has_kernel = collective.kind == CollectiveKind::all_reduce ||
                           collective.kind == CollectiveKind::all_gather ||
@@ -48,14 +48,15 @@ bool travels(const Collective& collective) {
   return has_kernel && collective.axes == mesh::AxisSet{mesh::Axis::tp};
 }
 
-/// True if it is a message to the next stage, or round the ring of tp.
+/// True for messages to the next stage, or around the ring of tp.
 bool travels(const Exchange& exchange) {
   return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
     return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
   });
 }
 
-/// Lets what travels do so by symmetric memory; the buffers it touches, sorted.
+/// Switches communication that can use it to symmetric memory; returns the buffers that it touches,
+/// sorted.
 std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   std::vector<BufferId> touched;
   const auto set = [&](program::Program& section) {
@@ -79,16 +80,16 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   return touched;
 }
 
-/// The program that `write` gives, with what option `transport` asks for: under
-/// transport=symmetric the collectives over tp that have a symmetric kernel, and the messages over
-/// tp and between stages, travel by Transport::symmetric, and every buffer that they touch lies in
-/// Space::symmetric. The ops are the same, and so is what is sent.
+/// Returns the program of `write` with the option `transport` applied. Under transport=symmetric,
+/// collectives over tp that have a symmetric kernel, and messages over tp and between stages, use
+/// Transport::symmetric, and every buffer that they touch is in Space::symmetric. The ops are the
+/// same, and so is the data sent.
 program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
   program::RankProgram program = write({});
   const OptionReader options{option_table(), request.options};
   if (!options.is("transport", "symmetric")) return program;
-  // The place of a buffer is decided when it is allocated, and its senders are known only once
-  // the program is written: so it is written twice.
+  // The space of a buffer is decided when it is allocated, but the ops that send it are known only
+  // once the program is written. So it is written twice.
   const std::vector<BufferId> touched = set_symmetric(program);
   if (touched.empty()) return program;
   program = write(touched);
@@ -107,7 +108,7 @@ class StageWriter {
  private:
   void act(const Action& action);
   void forward(const Action& action);
-  /// Whole, or without the weight gradients.
+  /// Writes a whole backward pass, or one without the weight gradients.
   void backward(const Action& action);
   void weight_gradients(const Action& action);
   [[nodiscard]] bool is_first(const Action& action) const;  ///< of the model's virtual stages
@@ -256,7 +257,8 @@ void StageWriter::backward(const Action& action) {
     });
   }
   if (!is_first(action)) return hand_overs_.leave(action, gradient);
-  // Would go on into an embedding; no weight gradient depends on it, so it is compared itself.
+  // It would continue into an embedding. No weight gradient depends on it, so it is compared
+  // itself.
   if (request_.keep == Keep::observables) {
     builder_.observe("input.gradient", builder_.whole(gradient),
                      sample_shard(g_, microbatch, g_.hidden, g_.hidden));
@@ -284,7 +286,7 @@ void StageWriter::release_input(int layer, int microbatch) {
 }
 
 void StageWriter::observe_output(int microbatch, BufferId output) {
-  // Global element (sample, position, column); samples are numbered [dp][microbatch][in
+  // The global element is (sample, position, column); samples are numbered [dp][microbatch][in
   // microbatch].
   if (g_.vocabulary == 0) {
     builder_.observe("output", builder_.whole(output),
@@ -310,11 +312,11 @@ void StageWriter::release_unless_kept(BufferId buffer) {
 
 mesh::AxisSet program_axes(const Request& request) {
   const OptionReader options{option_table(), request.options};
-  // On a ring every rank multiplies its own rows first, so the logits that verification reads stand
-  // in an order of its own.
+  // On a ring every rank multiplies its own rows first, so the logits that verification reads are
+  // in a different order on each rank.
   const bool reads_rotated = options.is("ring", "on") && options.is("vocabulary", "on") &&
                              request.keep == Keep::observables;
-  if (options.integer("experts") > 0) {  // other samples go other ways
+  if (options.integer("experts") > 0) {  // routing differs with the samples
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
   const bool replicas_differ =

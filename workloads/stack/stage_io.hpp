@@ -16,30 +16,32 @@
 
 namespace isoscale::workloads::stack {
 
-/// The places of microbatch `microbatch`'s [sequence][sample][columns] elements in the global
-/// [sample][sequence][whole] tensor; samples are numbered [dp][ep][microbatch][in microbatch], so
-/// that the same batch has the same data however it is dealt out. The sequence is split over cp
-/// and, between pairs of GEMMs that are sequence parallel, over tp. Columns are split over tp when
-/// whole > columns.
+/// Returns the places of microbatch `microbatch`'s [sequence][sample][columns] elements in the
+/// global [sample][sequence][whole] tensor. Samples are numbered [dp][ep][microbatch][in
+/// microbatch], so that a batch has the same data however it is distributed. The sequence is split
+/// over cp and, between pairs of GEMMs that are sequence parallel, over tp. Columns are split over
+/// tp if whole > columns.
 [[nodiscard]] program::Shard sample_shard(const Geometry& geometry, int microbatch,
                                           std::uint64_t columns, std::uint64_t whole);
-/// The same of some positions of this rank's part of the sequence, on all ranks of tp.
+/// Returns those of some positions of this rank's part of the sequence, on all ranks of tp.
 [[nodiscard]] program::Shard position_shard(const Geometry& geometry, int microbatch,
                                             std::uint64_t columns, std::uint64_t whole,
                                             const Positions& positions);
 
-/// The inputs of the first stage: resident on the device, or copied there from host memory, each
-/// microbatch one ahead of its use, on a stream of their own. With strategy=funnel the first
-/// replica has those of all, and scatters each microbatch's just before its use.
+/// The inputs of the first stage. They are resident on the device, or copied there from host
+/// memory, each microbatch one ahead of its use, on a stream of their own. With strategy=funnel the
+/// first replica has the inputs of all replicas, and scatters each microbatch's just before its
+/// use.
 class Inputs {
  public:
-  /// Allocates and fills in the setup section; does nothing on later stages.
+  /// Allocates the inputs and fills them in the setup section; does nothing on later stages.
   Inputs(program::Builder& builder, const Geometry& geometry, const Types& types,
          const Request& request);
 
-  /// The input of a microbatch, ready for the ops that follow; called once each, in order.
+  /// Returns the input of a microbatch, ready for the ops that follow; called once for each, in
+  /// order.
   [[nodiscard]] program::BufferId take(int microbatch);
-  /// After the microbatch's backward.
+  /// Called after the microbatch's backward.
   void give_back(program::BufferId input);
 
  private:
@@ -59,26 +61,26 @@ class Inputs {
   std::map<int, program::BufferId> copied_;
 };
 
-/// Activations and their gradients on their way between stages: [tokens, hidden], whole, or each
-/// rank of tp sends its block of rows and they are gathered where they arrive (Narayanan et al.,
-/// arXiv 2104.04473, section 4.1).
+/// Hands activations and their gradients from stage to stage: [tokens, hidden]. They are sent
+/// whole, or each rank of tp sends its block of rows, and the receivers gather them (Narayanan et
+/// al., arXiv 2104.04473, section 4.1).
 class HandOvers {
  public:
   HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types);
 
-  /// Takes what an action made for a neighbour; it is sent, then released, by the hand-over that
-  /// names it.
+  /// Takes the result of an action for a neighbour. The hand-over that names it sends it and then
+  /// releases it.
   void leave(const Action& made, program::BufferId buffer);
-  /// One exchange with a neighbour.
+  /// Writes one exchange with a neighbour.
   void write(const HandOver& message);
-  /// Gives what a hand-over received for this action; the caller releases it.
+  /// Returns what a hand-over received for this action; the caller releases it.
   [[nodiscard]] program::BufferId take(const Action& awaited);
 
  private:
   using Key = std::tuple<Pass, int, int>;
   static Key key(const Action& action) { return {action.pass, action.microbatch, action.chunk}; }
   [[nodiscard]] program::BufferId allocate(std::uint64_t count, program::Role role, int microbatch);
-  /// Rows of all ranks of tp, from this rank's.
+  /// Gathers the rows of all ranks of tp from this rank's.
   [[nodiscard]] program::BufferId gather(program::BufferId part, const Action& awaited);
   [[nodiscard]] program::Role role_of(const Action& awaited) const;
 
@@ -90,12 +92,12 @@ class HandOvers {
 
 /// True if everything goes through the first replica: strategy=funnel with more than one.
 [[nodiscard]] bool funnels(const Geometry& geometry, const Request& request);
-/// True if this replica is given its weights by the first one instead of updating them.
+/// True if this replica receives its weights from the first one instead of updating them.
 [[nodiscard]] bool follows(const Geometry& geometry, const Request& request);
 
-/// Does with replicas what torch.nn.DataParallel does (its documentation; Li et al., arXiv
-/// 2006.15704, compare with it): the first one gathers all outputs, scatters their gradients, adds
-/// up the gradients of the weights after backward, updates and broadcasts the weights. All on the
+/// Trains replicas as torch.nn.DataParallel does (its documentation; Li et al., arXiv 2006.15704,
+/// compare with it): the first replica gathers all outputs, scatters their gradients, adds up the
+/// gradients of the weights after backward, updates and broadcasts the weights. All of it is on the
 /// compute stream: nothing overlaps. Each coordinate along tp and pp has its own row of replicas.
 /// (Inputs scatters the inputs.)
 class Funnel {
@@ -104,14 +106,14 @@ class Funnel {
          const Request& request);
   [[nodiscard]] bool is_on() const { return is_on_; }
 
-  /// The outputs of a microbatch of all replicas to the first one.
+  /// Gathers the outputs of a microbatch of all replicas on the first one.
   void gather_output(int microbatch, program::BufferId output);
-  /// A new buffer with this replica's part of what the first has made of the outputs: as loss =
-  /// 1/2 |Y|^2, dY is Y.
+  /// Returns a new buffer with this replica's part of the gradient that the first one made from the
+  /// outputs: as loss = 1/2 |Y|^2, dY is Y.
   [[nodiscard]] program::BufferId loss_gradient(int microbatch);
-  /// Gradients to the first replica, bucket by bucket; nothing where the funnel is not on.
+  /// Reduces gradients to the first replica, bucket by bucket; does nothing if the funnel is off.
   void reduce(const Parameters& parameters);
-  /// Its weights to all; nothing where the funnel is not on.
+  /// Broadcasts the first replica's weights to all; does nothing if the funnel is off.
   void broadcast(const Parameters& parameters);
 
  private:

@@ -22,7 +22,7 @@ using program::BufferId;
 using program::no_buffer;
 using program::Slice;
 
-/// All uses of a stage's weights in one step, in the order of its schedule.
+/// Returns all uses of a stage's weights in one step, in the order of its schedule.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
   std::vector<WeightUse> uses;
   std::size_t number = 0;
@@ -54,7 +54,7 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
   return uses;
 }
 
-/// One bucket of each kind is updated while the next comes; moments and masters are of one type.
+/// One bucket of each kind is updated while the next is fetched; moments and masters have one type.
 constexpr std::size_t buckets_at_once = 2;
 
 std::size_t state_count(const States& states) {
@@ -75,7 +75,7 @@ Weights::Weights(program::Builder& builder, const Geometry& geometry, const Para
       slots_(builder, {}, 1) {
   if (resident_) return;
   const StatePlan& plan = parameters.plan();
-  // Copies share that of the inputs, which come the same way: there are few streams.
+  // Copies share the stream of the inputs, which use the same link, since there are few streams.
   if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);
@@ -305,7 +305,7 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
     bundle.whole_weight = flat(bundle.weights.back(), 0, bucket.count);
   }
   bundle.weight = own_part(bundle.whole_weight, plan.shards);
-  // An update only writes the weight where there is a master.
+  // If there is a master, an update only writes the weight, so that it need not be fetched.
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
     copy_flat(builder_, fetch_, own_part(home, plan.shards), bundle.weight);
   }

@@ -19,28 +19,30 @@ struct WeightUse {
   std::size_t action = 0;  ///< of the schedule: passes of one follow each other at once
 };
 
-/// Makes the weights of a layer ready before each of its passes and lets them go after it: resident
-/// ones always are, sharded ones (zero=3) are gathered over dp, bucket by bucket, those in host
-/// memory (offload=weights) are copied to the device, or where it is managed told to move there,
-/// layer by layer; `prefetch` buckets or layers ahead, on a stream of their own.
+/// Makes the weights of a layer ready before each of its passes, and releases them after it.
+/// Resident weights always are ready. Sharded ones (zero=3) are gathered over dp, bucket by bucket.
+/// Those in host memory (offload=weights) are copied to the device, or if the memory is managed
+/// advised to move there, layer by layer. This happens `prefetch` buckets or layers ahead, on a
+/// stream of its own.
 class Weights {
  public:
   static constexpr int vocabulary = -1;
 
   Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
-  /// The next use is this layer's: fetches what is not there yet, and what comes after it.
+  /// Called before the next use, which is this layer's: fetches what is missing, and what comes
+  /// after it.
   void before(int layer);
-  /// The use has been written.
+  /// Called after the use has been written.
   void after();
-  /// All uses have been written.
+  /// Called after all uses have been written.
   void finish() { slots_.release(); }
-  /// The place of the weights of the layer in use.
+  /// Returns the place of the weights of the layer in use.
   [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
   [[nodiscard]] program::Slice of_vocabulary() const;
 
  private:
-  /// One stay of a unit on the device, over consecutive uses of one action.
+  /// A stay of a unit on the device, over consecutive uses of one action.
   struct Stay {
     std::size_t unit = 0, first_use = 0, last_use = 0;
     program::BufferId slot = program::no_buffer;
@@ -55,27 +57,27 @@ class Weights {
   const Parameters& parameters_;
   bool resident_;
   std::vector<WeightUse> uses_;
-  std::vector<Range> units_;       ///< what is fetched at once
+  std::vector<Range> units_;       ///< each is fetched at once
   std::vector<Stay> stays_;        ///< in the order in which they begin
   std::vector<std::size_t> here_;  ///< stays that have begun and not ended
   Slots slots_;
   program::StreamId stream_ = 0;
-  std::size_t use_ = 0;                   ///< the present one, or the next
-  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that have to have begun, and that have
+  std::size_t use_ = 0;                   ///< the current use, or the next
+  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and that have begun
 };
 
-/// Updates the weights, bucket by bucket: with zero=1|2 a rank its part, and all ranks gather the
-/// whole; what is offloaded comes to the device before and returns after, one bucket while another
-/// is updated.
+/// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part, and all ranks
+/// gather the whole. Offloaded states come to the device before and return after, one bucket while
+/// another is updated.
 class Updates {
  public:
   Updates(program::Builder& builder, const Parameters& parameters);
 
-  /// Gradients are sums over `tokens` tokens.
+  /// Writes the updates. Gradients are sums over `tokens` tokens.
   void write(double tokens);
 
  private:
-  /// The slices that an update reads and writes; they lie in slots where that is not their home.
+  /// The slices that an update reads and writes; they are in slots if their home is elsewhere.
   struct Bundle {
     program::Slice master{}, moment1{}, moment2{};
     program::Slice weight{};                             ///< this rank's part

@@ -11,40 +11,40 @@
 
 namespace isoscale::workloads::tiles {
 
-/// Convolutions as products with views of a tile and its halo, one product per tap of the kernel:
-/// nothing is copied into columns. All on the compute stream.
+/// Writes convolutions as products with views of a tile and its halo, one product per tap of the
+/// kernel: nothing is copied into columns. All ops are on the compute stream.
 class Convolution {
  public:
   Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// out = in + g * (in convolved with the kernel), over the pixels of `region`.
+  /// Writes out = in + g * (in convolved with the kernel), over the pixels of `region`.
   void forward(const Region& region, program::BufferId in, const program::Slice& kernel,
                program::BufferId out) const;
-  /// d_in = d_out + g * (d_out convolved with the kernel's adjoint), over the whole tile.
+  /// Writes d_in = d_out + g * (d_out convolved with the kernel's adjoint), over the whole tile.
   void backward(program::BufferId d_out, const program::Slice& kernel,
                 program::BufferId d_in) const;
-  /// d_kernel = g * sum over the tile's pixels of (in, shifted by the tap) x d_out. Reads the halo
-  /// columns of d_out between its first pixel and its last: they must hold zeros.
+  /// Writes d_kernel = g * sum over the tile's pixels of (in, shifted by the tap) x d_out. It reads
+  /// the halo columns of d_out between its first pixel and its last, which must hold zeros.
   void kernel_gradient(program::BufferId in, program::BufferId d_out,
                        const program::Slice& d_kernel) const;
-  /// The pixels of the tile that `inside` leaves: bands above and below, and beside it.
+  /// Returns the pixels of the tile outside `inside`: bands above and below, and beside it.
   [[nodiscard]] std::vector<Region> around(const Region& inside) const;
-  /// Zeros in the halo columns between the tile's first pixel and its last.
+  /// Writes zeros into the halo columns between the tile's first pixel and its last.
   void clear_columns(program::BufferId tile) const;
 
  private:
   enum class Adjoint : std::uint8_t { no, yes };
   void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
                 program::BufferId out, Adjoint adjoint) const;
-  /// The matrices in which products add up: to `first_addend`, then to what is there.
+  /// The matrices in which products add up: to `first_addend` at first, then to the result so far.
   struct Sum {
     program::Matrix first_addend, result;
   };
   void add_taps(const Region& region, program::BufferId in, const program::Slice& kernel,
                 Adjoint adjoint, const Sum& sum) const;
-  /// One matrix of `region`'s pixels per row of it; `row`, `column`: the region's first pixel in
-  /// the buffer.
+  /// Returns the pixels of `region`, one matrix per row; `row`, `column` are the region's first
+  /// pixel in the buffer.
   [[nodiscard]] program::Matrix pixels(program::BufferId tile, const Region& region,
                                        std::uint64_t row, std::uint64_t column) const;
 
@@ -53,23 +53,23 @@ class Convolution {
   stack::Types types_;
 };
 
-/// One kernel per layer, [tap][channel in][channel out], in the order backward produces their
-/// gradients: the last layer's first.
+/// Returns one kernel per layer, [tap][channel in][channel out], in the order in which backward
+/// produces their gradients: the last layer's first.
 [[nodiscard]] std::vector<stack::Parameter> parameters_of(const Geometry& geometry);
 
 /// The kernels of all layers, their gradients, master copies and optimizer state as flat buffers.
 /// Every rank has all of them, and the gradients of all ranks are summed.
 class Kernels {
  public:
-  /// Allocates and, in the setup section, fills them from the seed.
+  /// Allocates the buffers and, in the setup section, fills them from the seed.
   Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice weight(int layer) const;
   [[nodiscard]] program::Slice gradient(int layer) const;
-  /// This layer's gradient is complete here: sums the bucket that it fills over all ranks, under
-  /// what follows.
+  /// Notes that this layer's gradient is complete. Sums the bucket that it fills over all ranks,
+  /// under the ops that follow.
   void done(int layer);
-  /// All gradients are complete: sums what has not been, and updates the weights.
+  /// Called when all gradients are complete: sums the remaining buckets, and updates the weights.
   void finish();
   void observe() const;
 

@@ -51,7 +51,7 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
   const auto down = static_cast<std::uint64_t>(tiles_down);
   const auto across = static_cast<std::uint64_t>(tiles_across);
   const Extent given = parse_image(options.text("image"));
-  // An image that has grown is given by its tile.
+  // The image of a request that has grown is given by its tile.
   if (request.growth > 1) {
     tile = given;
     whole = {.rows = given.rows * down, .columns = given.columns * across};

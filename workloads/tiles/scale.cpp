@@ -20,15 +20,16 @@ namespace isoscale::workloads::tiles {
 
 namespace {
 
-/// A side of the image, and how many tiles share it.
+/// A side of the image, and the number of tiles that share it.
 struct Side {
-  std::string_view pixels;  ///< what it counts: "rows"
+  std::string_view pixels;  ///< the kind of pixels: "rows"
   std::string_view axis;
   std::uint64_t whole = 0, tile = 0;
   int tiles = 1;
 };
 
-/// A neighbour's pixels are all of the halo: none comes from beyond it.
+/// Refuses tiles smaller than the halo: the halo has only a neighbour's pixels, none from beyond
+/// it.
 void require_halo(const Geometry& g, const Side& side) {
   if (side.tile >= g.halo) return;
   const std::uint64_t enough = g.halo * static_cast<std::uint64_t>(side.tiles);
@@ -43,7 +44,8 @@ void require_halo(const Geometry& g, const Side& side) {
       has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels));
 }
 
-/// Products count rows, and what lies between two, in 32 bits with a sign.
+/// Refuses tiles that a product cannot count: it counts rows, and the distance between two, in 32
+/// bits with a sign.
 void require_countable(const Geometry& g) {
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   const std::uint64_t columns = g.tile.columns + 2 * g.halo;
@@ -57,9 +59,8 @@ void require_countable(const Geometry& g) {
       g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most));
 }
 
-/// Throws base::UsageError, with the numbers and what works, when a request that has been scaled
-/// cannot be built: tiles smaller than the halo, tiles of more pixels than one product can count,
-/// fp8.
+/// Throws base::UsageError, with the numbers and what works, if a scaled request cannot be built:
+/// tiles smaller than the halo, tiles with more pixels than one product can count, or fp8.
 void require_tiles(const Request& scaled) {
   if (scaled.precision == Precision::fp8) {
     throw base::UsageError(
@@ -172,7 +173,7 @@ Request twin(const Request& request) {
   const Geometry real{request, {}};
   Request small = request;
   small.keep = Keep::observables;
-  // A rim on both sides and something inside, where the tile itself has that.
+  // A tile has a rim on both sides and an interior, if the real tile has one.
   const std::uint64_t least = 2 * real.halo + 2;
   small.growth = 1;
   small.options["image"] = image_text(
@@ -213,7 +214,7 @@ double work_per_step(const Request& request) {
 mesh::Request square_grid(int ranks) {
   int across = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
   while (ranks % across != 0) --across;
-  // dp is named: it would absorb what a grid leaves.
+  // dp is given explicitly: otherwise it would take the ranks that a grid leaves.
   return {{mesh::Axis::tp, across}, {mesh::Axis::cp, ranks / across}, {mesh::Axis::dp, 1}};
 }
 

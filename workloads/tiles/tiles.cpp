@@ -27,25 +27,25 @@ using program::Role;
 using program::Slice;
 using program::Transfer;
 
-/// The moment at which columns beside a tile's own rows may change: as soon as possible, or only
-/// once what reads the tile between begin and end has been written.
+/// Says when the columns beside a tile's own rows may change: as soon as possible, or only after
+/// the ops that read the tile between begin and end have been written.
 enum class Columns : std::uint8_t { early, late };
 
-/// Fills the halo of a tile with the pixels around it. Rows of halo travel first, each into its
-/// place; then columns, which take the halo rows' ends along: so a corner's pixels come in two
-/// hops, and no message goes to a diagonal neighbour. Columns are packed and unpacked, for they are
-/// strided.
+/// Fills the halo of a tile with the pixels around it. Rows of the halo are sent first, each into
+/// its place; then columns, which include the ends of the halo rows. So a corner's pixels come in
+/// two hops, and no message goes to a diagonal neighbour. Columns are packed and unpacked, since
+/// they are strided.
 class Halo {
  public:
-  /// Messages go on `stream`.
+  /// Messages are on `stream`.
   Halo(program::Builder& builder, const Geometry& geometry, program::DType type,
        program::StreamId stream)
       : builder_(builder), g_(geometry), type_(type), stream_(stream) {}
 
-  /// Sends and receives. What is emitted between begin and end may read the tile and, with
-  /// Columns::early, the halo on the sides where there is no other rank's tile.
+  /// Sends and receives. Ops emitted between begin and end may read the tile and, with
+  /// Columns::early, the halo on the sides without another rank's tile.
   void begin(program::BufferId tile, Columns columns);
-  /// The halo is complete for what is emitted from now on.
+  /// After this, ops may read the whole halo.
   void end(program::BufferId tile, Columns columns);
 
  private:
@@ -56,12 +56,14 @@ class Halo {
   void exchange_rows(program::BufferId tile);
   void exchange_columns(program::BufferId tile);
   void wrap_rows(program::BufferId tile);
-  /// `rows` from halo row `row` on, and as many again `apart` rows further, `times` times.
+  /// Wraps columns of `rows` rows from halo row `row` on, and of as many again `apart` rows
+  /// further, `times` times.
   void wrap_columns(program::BufferId tile, program::StreamId stream, std::uint64_t row,
                     std::uint64_t rows, std::uint64_t times, std::uint64_t apart);
   void unpack(program::BufferId tile);
   [[nodiscard]] program::BufferId packed() const;
-  /// All rows, the halo's too, of as many columns as the halo has, from halo column `column` on.
+  /// Returns all rows, also those of the halo, of as many columns as the halo has, from halo column
+  /// `column` on.
   [[nodiscard]] program::Matrix columns_of(program::BufferId tile, std::uint64_t column) const;
   [[nodiscard]] program::Matrix dense_columns(program::BufferId packed) const;
   void copy_columns(const program::Matrix& from, const program::Matrix& to);
@@ -78,7 +80,7 @@ constexpr program::StreamId on_compute = 0;
 void Halo::begin(BufferId tile, Columns columns) {
   const bool wraps = g_.boundary == Boundary::periodic;
   if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
-    // Before the messages: these read the rows that the columns lie beside.
+    // This comes before the messages, which read the rows that include these columns.
     wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
   }
   if (g_.tiles_down > 1) exchange_rows(tile);
@@ -109,7 +111,8 @@ void Halo::exchange_rows(BufferId tile) {
                                               .count = g_.tile.columns * g_.pixel()}});
     }
   };
-  // If above and below are one rank, what it sends up first comes from below first.
+  // If the ranks above and below are the same, what it sends upwards first arrives from below
+  // first.
   if (g_.above) add(Direction::send, -1, g_.halo);
   if (g_.below) add(Direction::send, +1, g_.tile.rows);
   if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
@@ -209,7 +212,8 @@ Matrix Halo::columns_of(BufferId tile, std::uint64_t column) const {
 }
 
 Matrix Halo::dense_columns(BufferId packed) const {
-  // Its size, not the buffer's: what receives it has not been written yet.
+  // The size is computed, not taken from the buffer: the op that receives it has not been written
+  // yet.
   const std::uint64_t columns = g_.halo * g_.pixel();
   const std::uint64_t rows = g_.tile.rows + 2 * g_.halo;
   return stack::dense({.buffer = packed, .count = rows * columns}, rows, columns);
@@ -222,7 +226,7 @@ void Halo::copy_columns(const Matrix& from, const Matrix& to) {
                               .dst = to});
 }
 
-/// True if halos travel on a stream of their own, beside the interior.
+/// True if halos are sent on a stream of their own, under the interior.
 bool overlaps(const Request& request, const Geometry& g) {
   const bool has_messages = g.tiles_down > 1 || g.tiles_across > 1;
   return has_messages && OptionReader{option_table(), request.options}.is("overlap", "on");
@@ -252,9 +256,9 @@ class Writer {
   bool overlaps_;
   Halo halo_;
   Convolution convolution_;
-  /// The input of each layer, and the last one's output, each with its halo. They live on from step
-  /// to step, so that zeros outside a fixed boundary are written once. Backward overwrites a
-  /// layer's input, once its kernel's gradient is there, with that input's gradient.
+  /// The input of each layer, and the last one's output, each with its halo. They are kept from
+  /// step to step, so that zeros outside a fixed boundary are written once. Once a layer's kernel
+  /// gradient is computed, backward overwrites the layer's input with that input's gradient.
   std::vector<BufferId> tiles_;
 };
 
@@ -327,9 +331,9 @@ void Writer::forward(int layer) {
 void Writer::backward(int layer) {
   builder_.at({.phase = Phase::backward, .layer = layer});
   const BufferId in = input_of(layer), d_out = output_of(layer);
-  // Nothing needs the gradient of the images.
+  // The gradient of the images themselves is not needed.
   const bool goes_on = layer > 0;
-  // The halo travels under the kernel's gradient, which needs none.
+  // The halo is sent under the kernel's gradient, which does not need it.
   if (goes_on) halo_.begin(d_out, Columns::late);
   convolution_.kernel_gradient(in, d_out, kernels_.gradient(layer));
   kernels_.done(layer);

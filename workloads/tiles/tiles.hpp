@@ -14,26 +14,27 @@ namespace isoscale::workloads::tiles {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-// A request for tiles follows the mesh: image, batch, limits and twin.
+// These functions fit a request for tiles to the mesh: image, batch, limits and twin.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
-/// Strong: the image is cut into cp x tp tiles, the batch dealt out over dp. Weak: each tile is as
-/// large as the image given, each dp replica has the batch given. Throws base::UsageError, with the
-/// numbers and what works, for a batch that does not divide, tiles smaller than the halo, tiles
-/// beyond what one product can count, and fp8.
+/// Fits a request to a mesh. Strong: the image is cut into cp x tp tiles, and the batch is split
+/// over dp. Weak: each tile is as large as the given image, and each dp replica has the given
+/// batch. Throws base::UsageError, with the numbers and what works, for a batch that does not
+/// divide, tiles smaller than the halo, tiles beyond what one product can count, and fp8.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Same grid, boundary, kernel and optimizer; small tiles, few channels, layers and samples.
+/// Returns a twin with the same grid, boundary, kernel and optimizer, but small tiles and few
+/// channels, layers and samples.
 [[nodiscard]] Request twin(const Request& request);
-/// The whole image on one rank, in f64.
+/// Returns the request for the whole image on one rank, in f64.
 [[nodiscard]] Request reference(const Request& twin);
-/// Pixels per step over all ranks.
+/// Returns the pixels per step over all ranks.
 [[nodiscard]] double work_per_step(const Request& request);
 
-/// The most square grid; its longer side, if any, along cp, where halos need no packing.
+/// Returns the most square grid; its longer side, if any, is along cp, where halos need no packing.
 [[nodiscard]] mesh::Request square_grid(int ranks);
 
-/// A stack of convolutions over image tiles: Y = X + g * conv(X) in each layer, loss 1/2 |Y|^2 of
-/// the last, without activations. One program for all ranks; under a fixed boundary one for each of
-/// the at most nine places that a tile may have in the image.
+/// Builds a stack of convolutions over image tiles: Y = X + g * conv(X) in each layer, with loss
+/// 1/2 |Y|^2 of the last and without activations. There is one program for all ranks; under a fixed
+/// boundary one for each of the at most nine positions that a tile may have in the image.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles

@@ -42,7 +42,7 @@ Extents kept(const mesh::Shape& shape, int most) {
   return extents;
 }
 
-/// Plain values one after another; both ends are this program on one kind of machine.
+/// Packs plain values one after another. Both ends run this program on the same kind of machine.
 class Packer {
  public:
   template <class Value>
@@ -161,7 +161,8 @@ void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock
   }
 }
 
-/// Slowest rank of each; a rank's communicators are made in one order on all.
+/// Collects the times of communicators, each of its slowest rank. All ranks make their
+/// communicators in the same order.
 void collect_communicators(const comm::Communicator& point,
                            const std::vector<executor::CommunicatorFacts>& mine,
                            results::PointData& data) {
@@ -193,7 +194,7 @@ std::vector<machine::Source> sources_of(const SamplingDuty& duty,
   return sources;
 }
 
-/// Only who has a GPU starts its library.
+/// NVML is opened only on ranks that sample a GPU.
 machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
   if (!duty.gpu_uuid.empty()) return machine::NvmlLibrary::open();
   return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};

@@ -25,8 +25,8 @@ OpClass class_of(program::OpKind kind) {
 
 constexpr std::size_t least_kept = 2;  // spans of the last steps of a traced block, at least
 
-/// The loop over blocks on one rank. All ranks hold the same slowest-rank step times and the same
-/// elapsed time after each block, and so are handed the same blocks.
+/// The loop over blocks on one rank. After each block all ranks hold the same slowest-rank step
+/// times and the same elapsed time, so they are handed the same blocks.
 class StepPlayer {
  public:
   StepPlayer(executor::Session& session, const program::Program& step,
@@ -71,7 +71,7 @@ class StepPlayer {
       if (record_.traced.empty()) record_.begin = time.begin;
       record_.end = time.end;
       record_.traced.push_back(is_traced ? 1 : 0);
-      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up says it all
+      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // no warm-up step counts
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
       record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
@@ -80,7 +80,7 @@ class StepPlayer {
     thin_to(record_.op_sums, most_op_sums);
     record_.step_times.insert(record_.step_times.end(), times.begin(), times.end());
 
-    // All ranks learn each step's slowest rank, and how long the loop has lasted.
+    // All ranks learn the time of each step's slowest rank, and how long the loop has lasted.
     if (share_ == Share::replica) std::fill(times.begin(), times.end(), 0.0);
     times.push_back(units::to_seconds(comm::now() - begin_).value());
     active_.all_max(times);
@@ -93,7 +93,7 @@ class StepPlayer {
     }
   }
 
-  /// The spans of the step just played, and as many of the earlier ones as are wanted.
+  /// Keeps the spans of the step just played; earlier traces are thinned to the number wanted.
   void keep(std::uint32_t number, const executor::PlayTime& time) {
     const auto spans = session_.spans();
     record_.traces.push_back({.rank = 0,

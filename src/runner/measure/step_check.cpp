@@ -37,7 +37,7 @@ std::vector<Sum> read_sums(executor::Session& session, const program::Sums& sums
   return result;
 }
 
-/// The axes of a collective whose members all get the same; nothing for all else.
+/// Returns the axes of a collective that gives all members the same result; absent for other ops.
 std::optional<mesh::AxisSet> shared_axes(const program::Op& op) {
   const auto* collective = std::get_if<Collective>(&op.payload);
   if (collective == nullptr) return std::nullopt;
@@ -61,7 +61,7 @@ std::vector<mesh::AxisSet> all_shared_axes(const program::ProgramSet& set) {
   return {found.begin(), found.end()};
 }
 
-/// Condenses sums to one number.
+/// Combines sums into one number.
 std::int64_t digest_of(std::span<const Sum> sums) {
   std::uint64_t digest = 0;
   for (const Sum& sum : sums) digest = program::checksum_term(sum.bits, digest + sum.not_finite);
@@ -72,15 +72,15 @@ bool all_equal(const std::vector<std::int64_t>& values) {
   return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
 }
 
-/// Collective over the members: how many of the first sums are alike on all; all of them when
-/// nothing is returned.
+/// Collective over the members: returns the first sum that differs between them; absent if all
+/// agree.
 std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
                                         const comm::Communicator& members) {
   const auto alike = [&](std::size_t count) {
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0, high = sums.size();  // the first `low` are alike, the first `high` are not
+  std::size_t low = 0, high = sums.size();  // the first `low` are equal, the first `high` are not
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;
@@ -88,8 +88,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
   return low;
 }
 
-/// Names the ranks that hold other bits than most, where three or more can tell; else all of them.
-/// Ranks are MPI's.
+/// Names the ranks that differ from the majority; without a majority, names all of them. `ranks`
+/// are those of MPI.
 std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
@@ -110,7 +110,8 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      ranks_text(most->second));
 }
 
-/// The axes along which ranks keep the same weights: not dp where a step gathers them from parts.
+/// Returns the axes along which ranks keep the same weights. dp is not one of them if a step
+/// gathers weights from parts.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
     const auto* gather = std::get_if<Collective>(&op.payload);
@@ -141,7 +142,7 @@ void visit_elements(executor::Session& session, program::BufferId id, const prog
   }
 }
 
-/// The sum that a Checksum op would leave, of memory that none reaches.
+/// Computes the sum that a Checksum op would give, for memory that no such op can read.
 Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
   const std::uint64_t mask = program::exponent_mask(buffer.dtype);
   Sum sum;
@@ -152,7 +153,8 @@ Sum sum_on_host(executor::Session& session, program::BufferId id, const program:
   return sum;
 }
 
-/// Names a weight by the first op of the step that touches it: a buffer holds those of all layers.
+/// Names a weight by the first op of the step that touches it, since a buffer holds the weights of
+/// all layers.
 std::string user_text(const program::ProgramSet& set, int rank, program::BufferId id,
                       std::uint64_t element) {
   const program::RankProgram& program = set.of(rank);
@@ -171,12 +173,12 @@ std::string user_text(const program::ProgramSet& set, int rank, program::BufferI
   return "";
 }
 
-constexpr std::uint64_t least_replays = 3;  // two that differ need a third
+constexpr std::uint64_t least_replays = 3;  // if two differ, a third decides
 constexpr std::int64_t alike = -1;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Computes when each op of a rank ends if every op takes one unit of time: what an op depends on,
-/// on any rank, ends before it.
+/// Computes when each op of a rank ends if every op takes one unit of time, so that it ends after
+/// all ops that it depends on, on any rank.
 class UnitTimes {
  public:
   UnitTimes(const program::OutlineSet& set, int rank) : rank_(rank), ends(set.of(rank).ops.size()) {
@@ -195,14 +197,14 @@ class UnitTimes {
   std::vector<std::int64_t> ends;
 };
 
-/// Compares the sums that a rank's replays leave with those that they should leave.
+/// Compares the sums of a rank's replays with the sums that they should give.
 class ReplayComparison {
  public:
   ReplayComparison(const program::ProgramSet& set, const program::Sums& places,
                    const comm::Communicator& point)
       : set_(set), places_(places), point_(point) {}
 
-  /// Collective: returns who differed first; absent when nothing did.
+  /// Collective: returns the ranks that differed first; absent if none differed.
   std::optional<Differing> next(std::vector<Sum> sums) {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
@@ -215,14 +217,14 @@ class ReplayComparison {
     if (!is_confirmed_ && !other_.empty() && agrees_with_other(sums)) {
       reference_ = std::exchange(other_, {});
       is_confirmed_ = true;
-      return std::nullopt;  // what it was that differed has been told
+      return std::nullopt;  // the wrong reference was reported as differing
     }
     if (!is_confirmed_) other_ = std::move(sums);
     return origin(first);
   }
 
  private:
-  /// The first op, in program order, one of whose outputs differs.
+  /// Returns the first op, in program order, one of whose outputs differs.
   [[nodiscard]] std::int64_t first_difference(const std::vector<Sum>& a,
                                               const std::vector<Sum>& b) const {
     const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -234,7 +236,7 @@ class ReplayComparison {
     return std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; });
   }
 
-  /// Finds the ranks that differed first; differences elsewhere depend on theirs.
+  /// Finds the ranks that differed first; differences on other ranks follow from theirs.
   [[nodiscard]] Differing origin(std::int64_t first) {
     if (ends_.empty()) {
       ends_ = UnitTimes{program::outline(set_, program::Section::step), point_.rank()}.ends;
@@ -254,7 +256,7 @@ class ReplayComparison {
     return differing;
   }
 
-  /// "rank 2", "ranks 0-3": MPI's, of ranks of the point.
+  /// Names ranks of the point by their MPI ranks: "rank 2", "ranks 0-3".
   [[nodiscard]] std::string named(const std::vector<int>& ranks) const {
     std::vector<int> world = point_.world_ranks(ranks);
     std::ranges::sort(world);
@@ -286,7 +288,7 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_, other_;  ///< the other is what differed before either was confirmed
+  std::vector<Sum> reference_, other_;  ///< `other_` differed before either was confirmed
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< of the step's ops
 };
@@ -314,7 +316,7 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     const std::vector<int> ranks = mesh::group_members(set_.mesh, point.rank(), axes);
     const comm::Communicator members = point.split(ranks.front(), point.rank());
     if (members.size() < 2) continue;
-    // Members make the same calls in the same order on each stream, though not across streams.
+    // Members make the same calls in the same order on each stream, but not across streams.
     std::vector<std::size_t> shared;
     for (std::size_t i = 0; i < places.of.size(); ++i) {
       if (shared_axes(program.step().ops[places.of[i]]) == axes) shared.push_back(i);
@@ -409,7 +411,7 @@ Verdict StepCheck::verdict() const {
 Soak::Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed)
     : set_(set), check_(check), replay_(program::add_replay(set)), draw_(seed) {}
 
-/// Draws a bit of an element of any output of the step.
+/// Draws a random bit of a random element of any output of the step.
 StepCheck::Flip Soak::drawn_flip(const program::RankProgram& program, const program::Sums& places) {
   const auto below = [&](std::uint64_t count) {
     return std::uniform_int_distribution<std::uint64_t>{0, count - 1}(draw_);

@@ -40,7 +40,7 @@ std::vector<double> read_slice(executor::Session& session, const program::RankPr
   return to_doubles(raw, type);
 }
 
-/// Calls visit(name, local elements) for each observable, and for what changed in it since setup.
+/// Calls visit(name, local elements) for each observable, and for its change since setup.
 template <class Visit>
 void for_each_tensor(executor::Session& session, const program::RankProgram& program,
                      const Initial& initial, const Visit& visit) {
@@ -92,7 +92,7 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
 }
 
-/// Collective: names a tensor with an element that no rank holds, "" when there is none.
+/// Collective: names a tensor with an element that no rank holds; "" if there is none.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
   std::map<std::string_view, std::size_t> first;  // of a tensor in `held`

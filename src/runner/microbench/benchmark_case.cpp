@@ -17,7 +17,7 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // that the budget should hold
+constexpr double plays_wanted = 20;  // the budget should hold this many
 constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;   // for a 99th percentile
 constexpr double most_traced = 0.3;         // of the budget, at most
@@ -51,9 +51,9 @@ class CasePlayer {
   }
 
  private:
-  /// Thrown on all ranks alike, once they have agreed on it.
+  /// Thrown on all ranks alike, after they have agreed to give up.
   struct GivenUp {};
-  /// Seconds of one play, of this rank and of the slowest.
+  /// Seconds of one play, on this rank and on the slowest.
   struct Times {
     double mine = 0, slowest = 0;
   };
@@ -62,13 +62,13 @@ class CasePlayer {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
     machine::DeviceSampler sampler{gpu_, {}};
-    begin_ = comm::now();  // what is not timed takes none of the budget
+    begin_ = comm::now();  // untimed plays take none of the budget
     do {
       play();
     } while (!finished());
     record_.gpu = sampler.stop();
     if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
-    // The comparison that follows must see the results of a timed play, not what was there before.
+    // The comparison that follows must see the results of a timed play, not those from before.
     if (case_.when == workloads::Restore::once) {
       restore();
       play();
@@ -83,7 +83,7 @@ class CasePlayer {
     return hides ? executor::Launches::hidden : executor::Launches::counted;
   }
 
-  /// This rank's seconds; 0 when it had no answer, which agree() tells the others.
+  /// Returns this rank's seconds; 0 if it had no answer, which agree() tells the others.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
@@ -102,8 +102,8 @@ class CasePlayer {
     }
   }
 
-  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken. Throws
-  /// GivenUp when one of them has timed out.
+  /// Returns the slowest rank's seconds. All ranks learn them, and how long the case has taken.
+  /// Throws GivenUp if one of them has timed out.
   double agree(double mine) {
     std::array<double, 4> values{share_ == Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
@@ -115,8 +115,8 @@ class CasePlayer {
     return values[0];
   }
 
-  /// An untraced play whose time is what it claims to be: one that was late on some rank is played
-  /// again.
+  /// Makes an untraced play, and repeats it if it was late on some rank, since its time would be
+  /// wrong.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -130,16 +130,18 @@ class CasePlayer {
     }
   }
 
-  /// The first pass makes connections and loads code, the second tells how long a pass takes.
+  /// Plays passes before the measurement: the first one makes connections and loads code, the
+  /// second shows how long a pass takes.
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
-    // A first pass that took long may have made connections, or computed for long: one more tells.
+    // If the first pass took long, that may be due to connections or to computation; a second one
+    // shows.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
     record_.times = passes_of_play(case_, units::Seconds{pass_}, limits_);
     if (record_.times > 1) timed_play(record_.times);
-    record_.late_plays = 0;  // what warms up is no sample
+    record_.late_plays = 0;  // plays that warm up are no samples
   }
 
   void play() {
@@ -151,7 +153,7 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays give an interval, and one that was held up must not stand alone.
+    // Six plays give an interval, and a single play that was held up must not stand alone.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -160,7 +162,7 @@ class CasePlayer {
     return is_late || (width && *width <= effort_.precision);
   }
 
-  /// Between the first start and the last end of some spans, seconds.
+  /// Returns the seconds between the first start and the last end of some spans.
   static double duration(std::span<const timeline::Span> spans) {
     const auto first = std::ranges::min_element(spans, {}, &timeline::Span::start);
     const auto last = std::ranges::max_element(spans, {}, &timeline::Span::end);
@@ -186,12 +188,13 @@ class CasePlayer {
     }
   }
 
-  /// Enough for a high percentile of single calls, or for a median of streams.
+  /// True if there are enough traced calls for a high percentile of single calls, or enough passes
+  /// for a median of streams.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
     return streams_ == Streams::apart ? passes >= record_.plays.size() : calls >= calls_traced;
   }
 
-  /// Times of single calls: between the first start and the last end of a call's ops.
+  /// Measures single calls: from the first start to the last end of a call's ops.
   void trace() {
     const double limit = elapsed_ + (streams_ == Streams::apart ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;
@@ -234,7 +237,7 @@ class CasePlayer {
 
 constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
 
-/// Compares a stretch element by element; `begin` is its first element's place in the slice.
+/// Compares a stretch element by element. `begin` is the place of its first element in the slice.
 void count_wrong(std::span<const std::byte> got, std::span<const std::byte> expected,
                  std::uint64_t element, std::uint64_t begin, Comparison& result) {
   for (std::uint64_t at = 0; at < got.size(); at += element) {
@@ -284,7 +287,7 @@ const std::vector<std::byte>& Expectations::table(const workloads::Expectation& 
 
 Comparison Expectations::compare(executor::Session& session,
                                  std::span<const workloads::Expectation> expected) {
-  // By source, so that each table is made once however many there are.
+  // The expectations are sorted by source, so that each table is made once however many they are.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
   std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
@@ -294,7 +297,8 @@ Comparison Expectations::compare(executor::Session& session,
     const workloads::Expectation& one = *next;
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
     const std::span<const std::byte> truth{table(one)};
-    // Blocks of at most a period, so that the truth of each is one stretch of the doubled table.
+    // A block is at most one period long, so that its expected values are one stretch of the
+    // doubled table.
     for (std::uint64_t done = 0; done < one.slice.count; done += pattern_period) {
       program::Slice slice = one.slice;
       slice.offset += done;
@@ -323,7 +327,7 @@ Comparison Expectations::compare(executor::Session& session,
     const std::uint64_t element = program::element_size(types.d), row = gemm.n * element;
     for (std::uint32_t batch = 0; batch < gemm.batch; ++batch) {
       const std::vector<std::byte> truth = workloads::product_rows(gemm, types, batch);
-      // The rows that differ, again and again.
+      // `truth` holds one period of rows, which the result repeats.
       const std::uint64_t period = truth.size() / row;
       for (std::uint64_t done = 0; done < gemm.m; done += period) {
         program::Slice slice = gemm.d.slice;

@@ -51,14 +51,16 @@ class BenchRun {
   }
 
  private:
-  /// The UUID of this rank's GPU; "" where it has none. Copies of the point tell nothing of theirs.
+  /// Returns the UUID of this rank's GPU; "" if it has none. Copies of the point do not report on
+  /// their GPUs.
   [[nodiscard]] std::string watched_gpu() const {
     const auto& facts = context_.executor.describe().facts_text;
     const auto uuid = facts.find("gpu_uuid");
     return uuid == facts.end() || place_.share != Share::in_point ? "" : uuid->second;
   }
 
-  /// The same answer on every rank that plays.
+  /// Collective: fails the point if any rank that plays has a problem; the answer is the same on
+  /// all.
   bool agreed(const std::string& problem) {
     const comm::Vote vote = comm::all_ok(place_.active, problem);
     if (!vote.ok) fail(vote.why);
@@ -69,12 +71,13 @@ class BenchRun {
     data_.reason = std::move(reason);
   }
 
-  /// In one session, or in several where ranks time out: each is the end of one.
+  /// Plays a batch in one session, or in several if ranks time out, since each timeout ends a
+  /// session.
   void run_batch() {
     std::size_t next_case = 0;
     first_row_ = data_.rows.size();
     do {
-      session_.reset();  // its memory and communicators go before the next one's come
+      session_.reset();  // frees its memory and communicators before the next one
       if (!built()) return;
       const std::optional<std::string> unsupported = prepared();
       if (data_.status == PointStatus::failed) return;
@@ -86,7 +89,7 @@ class BenchRun {
     } while (next_case < bench_.cases.size());
   }
 
-  /// Returns the case that the next session is to begin with.
+  /// Returns the case that the next session must begin with.
   std::size_t run_session(std::size_t next_case) {
     session_->play(program::Section::setup, executor::Trace::off);
     Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
@@ -112,12 +115,13 @@ class BenchRun {
                                [](const auto& row) { return row.silent.has_value(); });
   }
 
-  /// Finds out whose answer did not come. Pairs are left in peace from now on and the case can be
-  /// played again, without them: true. What was not of pairs has failed as a whole: false.
+  /// Notes which ranks waited in vain. If they are in pairs, these pairs are skipped from now on,
+  /// and it returns true: the case can be played again without them. Otherwise the case has failed
+  /// as a whole, and it returns false.
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
     const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
-    std::vector<int> waiting;  // in vain; alike on all, copies of the point included
+    std::vector<int> waiting;  // in vain; the same on all ranks, copies included
     for (const std::int64_t rank : place_.active.all_gather(mine)) {
       if (rank != nobody) waiting.push_back(static_cast<int>(rank));
     }
@@ -154,7 +158,7 @@ class BenchRun {
     return agreed(problem);
   }
 
-  /// Says why the executor cannot play the batch, if so; any other problem fails the point.
+  /// Returns why the executor cannot play the batch, if so; any other problem fails the point.
   std::optional<std::string> prepared() {
     std::string problem, unsupported;
     try {
@@ -178,8 +182,8 @@ class BenchRun {
     }
   }
 
-  /// Shares the time that is left of the point out over the cases that are left; a batch that is
-  /// still to come counts like this one.
+  /// Returns the time for a case: the point's remaining time, divided by the remaining cases. A
+  /// batch that is still to come counts as many cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
     const double spent = place_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = context_.effort.max_time.value();
@@ -213,7 +217,7 @@ class BenchRun {
     return CaseEnd::complete;
   }
 
-  /// This rank's wrong elements; absent: it has nothing to compare.
+  /// Returns the number of this rank's wrong elements; absent if it has nothing to compare.
   std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
@@ -234,7 +238,8 @@ class BenchRun {
     return wrong;
   }
 
-  /// Plays the check of a case and tells its rows. Multiplications that only wait have no results.
+  /// Plays the check of a case and notes the outcome in its rows. If multiplications are replaced
+  /// by waiting, there are no results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || place_.faults.gemm_rate > 0) return;
@@ -272,13 +277,13 @@ class BenchRun {
       if (!context_.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
-      if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
+      if (row.status != PointStatus::ok) continue;  // a wrong result stays a failure
       row.status = PointStatus::skipped;
       row.reason = "ranks share a GPU: verified, not measured";
     }
   }
 
-  /// The point as a whole, from its rows and from what ranks found wrong.
+  /// Concludes the point from its rows and from the wrong elements that ranks found.
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
@@ -305,7 +310,7 @@ class BenchRun {
     judge();
   }
 
-  /// On rank 0, which alone has the rows; the others learn how it went when the point ends.
+  /// Judges the rows; only rank 0 has them. The others learn the outcome when the point ends.
   void judge() {
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {

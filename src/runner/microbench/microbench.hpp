@@ -19,8 +19,8 @@ struct BenchPlace {
   Share share = Share::in_point;
 };
 
-/// Collective over `active`: measures and checks a micro-benchmark, batch after batch, and fills
-/// `data` on rank 0 of the point, its status on all.
+/// Collective over `active`: measures and checks a micro-benchmark, batch after batch. Fills `data`
+/// on rank 0 of the point, and its status on all.
 void run_bench(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
                results::PointData& data);
 

@@ -23,12 +23,12 @@ namespace isoscale::runner {
 namespace {
 
 constexpr units::Seconds stretch{0.2};  ///< of one play, about
-constexpr int sniff_plays = 3;          ///< of which the fastest counts: what disturbs only slows
+constexpr int sniff_plays = 3;          ///< the fastest counts: disturbances only slow a play
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer does not come
 
-/// The sizes that are played, from small to large: the large shows what a device can do in a
-/// fraction of a second, and is left out where the small shows that it would take longer.
+/// The sizes that are played, from small to large. The large size shows what a device can do in a
+/// fraction of a second; it is left out if the small one shows that it would take longer.
 struct Sizes {
   program::DType dtype{};               ///< of the multiplications
   std::vector<std::uint64_t> gemms;     ///< m = n = k
@@ -60,7 +60,7 @@ program::ProgramSet gemm_program(std::uint64_t size, program::DType dtype) {
   return workloads::alike(alone, builder.finish());
 }
 
-/// Two ranks that send to each other at once.
+/// Returns the programs of two ranks that send to each other at once.
 program::ProgramSet exchange_program(std::uint64_t bytes) {
   const mesh::Shape pair{.pp = 2};
   program::Builder builder{pair};
@@ -91,13 +91,13 @@ double seconds_of(executor::PlayTime time) {
   return units::to_seconds(time.end - time.begin).value();
 }
 
-/// Plays the part of one rank in a phase; its session ends when a partner does not answer.
+/// Plays one rank's part in a phase. The session ends if a partner does not answer.
 class PhasePlayer {
  public:
-  /// `session` may be null: this rank sits out.
+  /// A null `session` means that this rank sits out.
   explicit PhasePlayer(std::unique_ptr<executor::Session> session) : session_(std::move(session)) {}
 
-  /// Seconds; nullopt for one that sits out, or has no answer any more.
+  /// Returns the seconds of a play; nullopt if this rank sits out or no longer has an answer.
   std::optional<double> play(program::Section section, std::uint32_t times) {
     if (!session_) return std::nullopt;
     try {
@@ -114,16 +114,16 @@ class PhasePlayer {
   std::unique_ptr<executor::Session> session_;
 };
 
-/// Seconds of a pass, the first that counts: setup and a pass go before, which connects, and makes
-/// pages present.
+/// Returns the seconds of the first pass that counts. Setup and one pass go before it; they connect
+/// ranks and map pages.
 std::optional<double> first_pass(PhasePlayer& player) {
   static_cast<void>(player.play(program::Section::setup, 1));
   static_cast<void>(player.play(program::Section::step, 1));
   return player.play(program::Section::step, 1);
 }
 
-/// Seconds of a pass, the least of some plays. Every rank gives the same `slowest`, so that all
-/// play as often.
+/// Returns the seconds of a pass, the least of some plays. Every rank passes the same `slowest`, so
+/// that all make equally many plays.
 std::optional<double> least_pass(PhasePlayer& player, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
@@ -142,15 +142,17 @@ class Sniffer {
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
       : executor_(executor), world_(world) {}
 
-  /// Work per second of the largest of `sizes` that is quick enough, where `work_of` a size takes
-  /// `program_of` it on `ranks`; nullopt for a rank that has none, or had no answer.
+  /// Returns the work per second at the largest of `sizes` that is fast enough: `ranks` play the
+  /// program `program_of(size)`, which does the work `work_of(size)`. nullopt for a rank that sits
+  /// out or had no answer.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       PhasePlayer player{prepared(program_of(sizes[i]), ranks)};
       if (problem_) return std::nullopt;
-      // A rank whose partner is silent must not leave others waiting: all agree on what is next.
+      // All ranks agree on the next size, so that a rank whose partner is silent keeps no other
+      // waiting.
       const std::optional<double> first = first_pass(player);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
@@ -162,7 +164,7 @@ class Sniffer {
     return std::nullopt;
   }
 
-  /// The reason that no more can be played, alike on all ranks.
+  /// Returns why no more can be played, the same on all ranks.
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -189,7 +191,7 @@ constexpr int fewest_timed = 5, most_timed = 50;
 
 double flop_of(const program::Gemm& gemm) { return 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch; }
 
-/// `batch` dense matrices in a buffer of their own, filled with values up to 1.
+/// Returns `batch` dense matrices in a buffer of their own, filled with values up to 1.
 program::Matrix filled(program::Builder& builder, program::DType type, std::uint32_t rows,
                        std::uint32_t columns, std::uint32_t batch) {
   const std::uint64_t each = std::uint64_t{rows} * columns, count = each * batch;
@@ -203,7 +205,7 @@ program::Matrix filled(program::Builder& builder, program::DType type, std::uint
   return {.slice = builder.whole(buffer), .row_stride = columns, .batch_stride = each};
 }
 
-/// Builds a program of the same product, of dense matrices that nothing else needs.
+/// Builds a program of the same product, with dense matrices of its own.
 program::RankProgram lone_product(const program::Gemm& gemm, const program::RankProgram& of,
                                   const mesh::Shape& mesh) {
   program::Builder builder{mesh};

@@ -59,7 +59,7 @@ void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> r
   row.number["sm_clock"] = *statistics::median(clocks);
 }
 
-/// "" when it is not known.
+/// Returns a fact; "" if it is unknown.
 std::string fact(const RankFacts& facts, const char* key) {
   const auto found = facts.text.find(key);
   return found == facts.text.end() ? std::string{} : found->second;
@@ -88,13 +88,13 @@ bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
   return !value.empty() && value == fact(b, key);
 }
 
-/// NVML has told how many links there are: none is an answer too.
+/// True if NVML gave the number of links, even if it is zero.
 bool knows_links(const RankFacts& facts) {
   return facts.number.contains("gpu_nvlinks") &&
          (facts.number.at("gpu_nvlinks") == 0 || facts.text.contains("gpu_nvlink_peers"));
 }
 
-/// The groups that a row's ranks communicate in, as ranks of the point.
+/// Returns the groups that a row's ranks communicate in, as ranks of the point.
 std::vector<std::vector<int>> groups_of(const RowData& row, const results::PointData& point) {
   if (!row.ranks.empty()) return {row.ranks};
   mesh::AxisSet axes = mesh::every_axis;
@@ -229,7 +229,7 @@ std::string title_of(const workloads::RowSpec& row) {
 
 LinkClasses::LinkClasses(std::span<const RankFacts> facts)
     : facts_(facts), rail_(facts.size(), -1) {
-  // The GPUs that a node's ranks have, by bus id: rank k of one node need not have its k-th GPU.
+  // The GPUs of a node's ranks, by bus id, since rank k of a node need not use the k-th GPU.
   std::map<int, std::set<std::string>> gpus_of_node;
   for (const RankFacts& rank : facts) {
     if (const std::string gpu = fact(rank, "gpu_pci"); !gpu.empty()) {
@@ -324,7 +324,7 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
-  double slowest = 0;  // of those that are too slow, the slowest is named; silence goes before it
+  double slowest = 0;  // the slowest row is named, unless one is silent
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;
     const auto bandwidth = median_bandwidth(row);

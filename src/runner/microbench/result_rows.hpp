@@ -13,11 +13,11 @@
 #include "units/quantity.hpp"
 #include "workloads/api/bench.hpp"
 
-/// The result rows of a micro-benchmark: made from the reports of ranks, classed by the links that
-/// join them, and judged. All functions are pure.
+/// The result rows of a micro-benchmark: they are made from the reports of ranks, classed by the
+/// links between these, and judged. All functions are pure.
 namespace isoscale::runner {
 
-/// The state of a rank's GPU while a case was timed; absent: it did not tell.
+/// The state of a rank's GPU while a case was timed; absent values are unknown.
 struct GpuState {
   std::optional<double> sm_clock{};                 ///< Hz, median
   std::optional<std::uint64_t> throttle_reasons{};  ///< bits that were seen, without idleness
@@ -40,32 +40,33 @@ struct RankReport {
 
 /// Makes the row without times, for a case that is not measured.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
-/// The same, with the status and its reason.
+/// Makes the row with a status and its reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
                                       std::string reason);
 
-/// Makes the row with the times of its ranks, or of its stream on them, and what they found wrong.
-/// `reports` are by rank of the point; `record` says what all ranks know.
+/// Makes the row with the times of its ranks, or of its stream on them, and the wrong elements that
+/// they found. `reports` are by rank of the point; `record` holds what all ranks know.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
                                       const CaseRecord& record,
                                       std::span<const RankReport> reports);
 
-/// Adds up what the ranks of a row found wrong; a row with wrong elements has failed.
+/// Adds up the wrong elements that the ranks of a row found; a row with wrong elements has failed.
 void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports,
                 results::RowData& row);
 
 /// Describes a row for people: "all_reduce f32 1.00 MiB".
 [[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 
-/// The classes of links between ranks, from the facts of all ranks of a launch, by world rank.
-/// Links of one class are alike, and are compared with each other.
+/// Classifies the links between ranks, from the facts of all ranks of a launch, by world rank.
+/// Links of one class are compared with each other.
 class LinkClasses {
  public:
   explicit LinkClasses(std::span<const results::RankFacts> facts);
 
-  /// Returns the class of two ranks: on one node "same node", and between GPUs "same node, NVLink"
-  /// or "same node, PCIe" where that is known; else "other node, NVLink domain" (GPUs of one
-  /// clique), "other node, same rail" (GPUs in the same place of their nodes), "other node".
+  /// Returns the class of the link between two ranks. On one node it is "same node", or between
+  /// GPUs "same node, NVLink" or "same node, PCIe" if that is known. Otherwise it is "other node,
+  /// NVLink domain" (GPUs of one clique), "other node, same rail" (GPUs in the same place of their
+  /// nodes) or "other node".
   [[nodiscard]] std::string of_pair(int a, int b) const;
   /// Returns the class of ranks that communicate together: "one node" or "several nodes".
   [[nodiscard]] std::string of_group(std::span<const int> ranks) const;
@@ -85,24 +86,25 @@ void classify_rows(const LinkClasses& classes, results::PointData& point);
 /// The names of the ranks of a point, see rank_name.
 using RankNames = std::vector<std::string>;
 
-/// "rank 3 (node7)", by its rank in the launch.
+/// Returns "rank 3 (node7)"; the number is the rank in the launch.
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
-/// Says why a row of two ranks has no times: "no answer within 30 s between rank 3 (a) and rank 5
-/// (b)".
+/// Returns why a row of two ranks has no times: "no answer within 30 s between rank 3 (a) and rank
+/// 5 (b)".
 [[nodiscard]] std::string silence(const std::string& low, const std::string& high,
                                   units::Seconds timeout);
 
-/// Bytes per second of a row of p2p: bytes of a call by the median over plays of a call's time on
-/// the slowest rank. Absent without times.
+/// Returns the bytes per second of a row of p2p: the bytes of a call divided by the median over
+/// plays of a call's time on the slowest rank. Absent without times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Fails each row of one direction's bandwidth whose median stays below `least`, with a reason that
-/// names both ends and the bandwidth.
+/// Fails each row of one direction's bandwidth whose median stays below `least`. The reason names
+/// both ends and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 
-/// The first reason of rows that failed, and how many more there are; "" when none did.
+/// Returns the first reason of the rows that failed, and how many more there are; "" if none
+/// failed.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner

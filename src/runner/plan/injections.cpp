@@ -13,14 +13,15 @@
 namespace isoscale::runner {
 namespace {
 
-/// The rank of the point that a rank of the launch is; absent: it is none.
+/// Returns the rank within the point of a rank of the launch; absent if it is not in the point.
 std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
   const auto found = std::ranges::find(world_ranks, world_rank);
   if (found == world_ranks.end()) return std::nullopt;
   return static_cast<int>(found - world_ranks.begin());
 }
 
-/// True if a step holds such an op; setup is not measured.
+/// True if a step holds an op that satisfies `is_such`. Setup is not searched, since it is not
+/// measured.
 template <class Predicate>
 bool any_op(const program::RankProgram& program, const Predicate& is_such) {
   return std::ranges::any_of(program.steps, [&](const program::Program& step) {

@@ -27,7 +27,7 @@ using config::GpuWork;
 using config::RunConfig;
 using workloads::Precision;
 
-/// The origin of a rank count: it was named by the user or chosen by the program.
+/// Says whether the user named a rank count or the program chose it.
 enum class Origin : std::uint8_t { named, chosen };
 
 struct Count {
@@ -43,7 +43,7 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
           fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
                       ranks, base::counted(site.ranks, "rank"), ranks));
     }
-    // A suite brings its own workloads; that not all of them fit every count is no mistake.
+    // A suite brings its own workloads; it is no mistake if some of them do not fit every count.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
   }
   if (!counts.empty()) return counts;
@@ -65,7 +65,8 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
   }
 }
 
-/// `what` asks for `precision`: "--dtype bf16".
+/// Throws base::UsageError if the site lacks `precision`. `what` is the option that asks for it:
+/// "--dtype bf16".
 void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
@@ -78,7 +79,7 @@ void require_precision(workloads::Precision precision, std::string_view what, co
                                                            : ""));
 }
 
-/// Requires what does not depend on ranks: the device, and the types it must know.
+/// Checks what does not depend on ranks: the device, and the types that it must support.
 void require_device(const config::Experiment& experiment, const Site& site) {
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   const workloads::BenchHooks& bench = workload.bench;
@@ -96,7 +97,7 @@ void require_device(const config::Experiment& experiment, const Site& site) {
   }
 }
 
-/// The node of each rank of a point.
+/// Returns the node of each rank of a point.
 std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
   std::vector<int> nodes;
   for (const int rank : world_ranks) {
@@ -105,7 +106,7 @@ std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const S
   return nodes;
 }
 
-/// One rank is on one node, whichever it is.
+/// Returns the number of nodes; a single rank is on one node, even if it is unknown which.
 std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
   if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
   const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
@@ -119,7 +120,7 @@ std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>
   return result;
 }
 
-/// The fewest ranks on a node; 0 where nobody knows.
+/// Returns the smallest number of ranks on a node; 0 if unknown.
 int fewest_on_a_node(const Site& site) {
   if (site.nodes == Nodes::unknown) return 0;
   std::map<int, int> ranks;
@@ -127,7 +128,7 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Says why `count` ranks have no point on a curve whose meshes all have `fixed`; "" where they
+/// Returns why `count` ranks have no point on a curve whose meshes all have `fixed`; "" if they
 /// have one.
 std::string curve_problem(mesh::Request fixed, int count) {
   std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
@@ -138,7 +139,7 @@ std::string curve_problem(mesh::Request fixed, int count) {
                      base::counted(count, "rank"));
 }
 
-/// Plans a point on the mesh named, or on one with `fixed`.
+/// Plans a point on the mesh that the user named, or on one with `fixed`.
 PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Request& fixed,
                         Count count, const config::RunConfig& config, const Site& site) {
   PlannedPoint point{
@@ -150,7 +151,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
       .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
       .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
-  // The program chose that mesh, whoever chose the count.
+  // The program chose that mesh, even if the user chose the count, so the point is skipped and not
+  // refused.
   point.skip_reason = curve_problem(fixed, count.ranks);
   if (!point.skip_reason.empty()) return point;
   try {
@@ -187,7 +189,7 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
 /// A program may take this share of the memory that is free before a run; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Memory of the GPU that has least; absent where one's is unknown.
+/// Returns the memory of the GPU that has least; absent if one is unknown.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {
@@ -197,7 +199,7 @@ std::optional<units::Bytes> least_memory(const Site& site) {
   return least;
 }
 
-/// Plans one rank's step of dp; throws base::UsageError where it has no such program.
+/// Plans one rank's step of dp; throws base::UsageError if it has no such program.
 PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
                      long long batch, const Site& site) {
   RunConfig config;

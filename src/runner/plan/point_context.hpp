@@ -16,7 +16,7 @@ namespace isoscale::runner {
 
 class Progress;
 
-/// The surroundings that all points of a run are measured in.
+/// The environment that all points of a run are measured in.
 struct PointContext {
   const config::RunConfig& config;
   const Site& site;
@@ -24,8 +24,8 @@ struct PointContext {
   const comm::Communicator& world;
   executor::Executor& executor;
   Effort effort;
-  Progress& progress;  ///< speaks on world rank 0 only
-  /// By world rank, on world rank 0; where there are none, links get no class.
+  Progress& progress;  ///< prints on world rank 0 only
+  /// By world rank, on world rank 0. If it is empty, links get no class.
   std::span<const results::RankFacts> rank_facts{};
 };
 

@@ -41,8 +41,8 @@ struct PlayedAs {
   std::string_view device{};                      ///< "host": its staging memory counts too
 };
 
-/// Returns exactly what the executor takes on the host; on a device without the work space of its
-/// libraries.
+/// Returns what the executor allocates: on the host exactly, on a device without the work space of
+/// its libraries.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
                        const PlayedAs& how) {
   const auto arenas =
@@ -63,14 +63,15 @@ units::Bytes memory_total(const MemoryNeed& need) {
   return std::accumulate(need.begin(), need.end(), units::Bytes{0});
 }
 
-/// Returns the part that is taken from the pool: of a device's own memory, what is not the host's.
+/// Returns the memory that is taken from the pool. The pool of a device excludes the buffers in
+/// host memory.
 units::Bytes memory_from(executor::MemoryPool pool, const MemoryNeed& need) {
   if (pool == executor::MemoryPool::node) return memory_total(need);
   const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
   return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
 }
 
-/// Returns what a rank puts on links in one step, see program::Traffic::sent.
+/// Returns the bytes that a rank puts on links in one step, see program::Traffic::sent.
 units::Bytes sent_total(const program::Facts& facts) {
   units::Bytes sum{0};
   for (const program::Traffic& entry : facts.traffic) sum += entry.sent;
@@ -85,7 +86,7 @@ units::Bytes states_of(const program::Facts& facts) {
   return sum;
 }
 
-/// Returns the bytes of states that wait in host memory until they are used.
+/// Returns the bytes of states that are kept in host memory until they are used.
 units::Bytes offloaded(const program::RankProgram& program) {
   std::uint64_t bytes = 0;
   for (const program::Buffer& buffer : program.buffers) {
@@ -97,10 +98,10 @@ units::Bytes offloaded(const program::RankProgram& program) {
   return units::Bytes{bytes};
 }
 
-/// Says what a point that shards or offloads states keeps of them, for the plan: "zero=2 keeps 1.2
-/// GiB of 4.8 GiB of states a rank", of the rank that would have most without: by its program's
-/// facts, against the formula for zero=0. "" where neither is asked for. `facts` has one entry per
-/// program of the set.
+/// Returns the plan's note on a point that shards or offloads states: "zero=2 keeps 1.2 GiB of 4.8
+/// GiB of states a rank". It is about the rank that would have most states without sharding; the
+/// first number is from the facts of its program, the second from the formula for zero=0. "" if the
+/// point does neither. `facts` has one entry per program of the set.
 std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
                        const program::ProgramSet& set, std::span<const program::Facts> facts) {
   const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
@@ -130,13 +131,14 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   return note;
 }
 
-/// Throws base::UsageError unless what plays the point fits into each node's (or rank's) memory.
-/// Marks a point that does not, and of nodes that nobody has looked at does no more.
+/// Throws base::UsageError if the ranks that play the point need more memory than their node (or
+/// the device of one of them) has free. If the free memory was read on this machine and is only
+/// assumed for the plan's nodes, it marks the point and does not throw.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     config::FillIdle fill, const Site& site) {
   struct Need {
     units::Bytes bytes{0};  ///< from one pool
-    int ranks = 0;          ///< that play there
+    int ranks = 0;          ///< ranks that play there
   };
   std::map<int, Need> of_node;
   const std::vector<RankRole> roles = rank_roles(point.world_ranks, fill, site.node_of_rank);
@@ -144,7 +146,7 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (roles[rank].replica < 0) continue;
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
-    // Where nobody knows which ranks share a node, a rank must fit into one by itself.
+    // If it is unknown which ranks share a node, each rank must fit into a node by itself.
     const bool shared =
         site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
@@ -183,7 +185,7 @@ void add_injections(std::span<const config::Injection> injections, const program
   point.injections = std::move(texts);
 }
 
-/// Adds the traffic of one rank, by the axes that tell ranks of the point apart.
+/// Adds the traffic of one rank, by those axes along which the point has more than one rank.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {
     const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);
@@ -195,15 +197,15 @@ void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   }
 }
 
-/// Sections that a run adds to the programs of the point before it plays them.
+/// Returns the sections that a run adds to the point's programs before it plays them.
 std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
                                                      const config::RunConfig& config) {
   if (point.workload->is_bench()) return std::nullopt;
   return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
 }
 
-/// Adds what the programs say about work and memory to the point; throws base::UsageError when they
-/// do not fit.
+/// Adds the work and memory of the programs to the point. Throws base::UsageError if they do not
+/// fit.
 void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config::RunConfig& config,
                const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
@@ -234,7 +236,7 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config
   point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, config.fill, site);
-  // Never refused: of an A/B pair the other is still measured.
+  // The point is skipped, never refused: of an A/B pair the other point is still measured.
   if (executor::uses_symmetric(set)) point.skip_reason = site.symmetric_problem;
   add_injections(config.injections, set, point);
   if (std::string note = state_note(*point.workload, point.request, set, facts); !note.empty()) {
@@ -257,7 +259,7 @@ void add_program_needs(PlannedPoint& point, const config::RunConfig& config, con
   if (!workload.is_bench()) {
     return add_needs(workload.build(point.request), point, config, site);
   }
-  // The sessions of a micro-benchmark follow each other: each needs its memory alone.
+  // The sessions of a micro-benchmark follow each other, so memory must suffice for each alone.
   point.load.sessions = workload.bench.batches(point.request);
   for (int batch = 0; batch < point.load.sessions; ++batch) {
     const workloads::Bench bench = workload.bench.build(point.request, batch);

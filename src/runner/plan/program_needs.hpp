@@ -13,12 +13,11 @@
 namespace isoscale::runner {
 
 /// Returns the facts by program, not by rank: index them with ProgramSet::program_of_rank. Ranks
-/// that are alike share a program, and walking through one of a large model takes a while.
+/// with the same work share a program, and walking through one of a large model takes a while.
 [[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
 
-/// Builds the programs of a point and adds to it what they say about work, memory and traffic, and
-/// which injections touch it. Throws base::UsageError when they do not fit into the memory of
-/// `site`.
+/// Builds the programs of a point and adds their work, memory and traffic to it, and the injections
+/// that touch it. Throws base::UsageError if they do not fit into the memory of `site`.
 void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site);
 
 }  // namespace isoscale::runner

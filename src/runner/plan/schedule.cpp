@@ -22,16 +22,16 @@ using workloads::Precision;
 constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // to prepare and compare a case
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // of a case, see play_case()
-// Shares of --max-time that the timed plays of all cases take: where each is precise after six
-// short ones, and where six of some take longer than their part.
+// Shares of --max-time that the timed plays of all cases take: the first if each case is precise
+// after six short plays, the second if six plays of some cases take longer than their share.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
-/// Half of the interval of a normal distribution's median, for one sample and spread 1, at
-/// the 99.5% that looking several times demands.
+/// The half-width of a normal distribution's interval of the median, for one sample and spread 1,
+/// at the 99.5% that several looks demand.
 constexpr double units_of_median = 2.81 * 1.2533;
-constexpr std::size_t most_steps = 100'000;  // that are played in thought
+constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
 
-/// Rates that devices of the kind reach on the work of the workloads.
+/// The rates that devices of one kind reach on the work of the workloads.
 struct Rates {
   double bandwidth;        ///< of what a rank sends, B/s
   double fill;             ///< of its memory, B/s
@@ -45,7 +45,7 @@ Rates rates_of(std::string_view device) {
   return {.bandwidth = 3e9, .fill = 1e9, .communicator = 0.02, .twin = 0.1};
 }
 
-/// FLOP/s of a rank's multiplications.
+/// Returns the FLOP/s of a rank's multiplications.
 double flops_of(std::string_view device, Precision precision, int blas_threads) {
   if (device != "cuda") return (precision == Precision::f64 ? 50e9 : 100e9) * blas_threads;
   switch (precision) {
@@ -67,7 +67,7 @@ constexpr std::size_t ends = 2;  // points: the smallest count and the largest
 /// The points of an experiment that are measured, and how many of them have had their turn.
 struct Curve {
   const config::Experiment* experiment = nullptr;
-  std::vector<int> points;  ///< as ends_then_middles() says
+  std::vector<int> points;  ///< in the order of ends_then_middles()
   std::size_t taken = 0;
 };
 
@@ -95,11 +95,11 @@ bool scales(const Curve& curve) {
   return !workloads::find_workload(curve.experiment->workload).is_bench();
 }
 
-/// The share of the budget for writing the end of the run.
+/// The share of the budget that is kept for writing the end of the run.
 constexpr double share_of_end = 0.02;
 
-/// The loop that all of `points` can have at once: time left over from what they need at least,
-/// dealt out from the shortest up. Between the least and the most loop of any of them.
+/// Returns the loop that all of `points` can have within `left`, each limited to its own least and
+/// most loop. The time beyond the least loops thus goes to the shortest loops first.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -111,7 +111,7 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
     }
     return sum;
   };
-  // The cost grows with the level, and between two levels in a straight line.
+  // The cost grows with the level, linearly between two levels.
   units::Seconds low = levels.front();
   for (const units::Seconds high : levels) {
     if (cost(high) <= left) {
@@ -124,15 +124,15 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   return levels.back();
 }
 
-/// The time of a point relative to its estimate. Where a loop ended early, all that is known
-/// is that what is needed at least took no longer than the whole.
+/// Returns the time of a point relative to its estimate. If the loop ended early, it is only known
+/// that the least loop took no longer than the measured time, so the result is at most 1.
 double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;
   return std::min(1.0, time / total(thought, thought.least));
 }
 
-/// The points by which work is seen to scale, of those that are not skipped anyway.
+/// Returns the points that show how a workload scales, without those that are skipped anyway.
 std::set<int> points_of_curves(const Plan& plan) {
   std::set<int> indices;
   for (const PlannedPoint& point : plan.points) {

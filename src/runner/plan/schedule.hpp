@@ -15,23 +15,25 @@
 #include "runner/plan/plan.hpp"
 #include "units/quantity.hpp"
 
-/// The schedule of a run: estimates of how long points will take, before anything of them has been
-/// measured, and which point is measured next, and for how long, so that a run ends in time.
+/// The schedule of a run. It estimates how long points will take before any is measured, and
+/// chooses which point is measured next and for how long, so that a run ends in time.
 namespace isoscale::runner {
 
-/// Steps of the shortest loop that has an interval: three to warm up, seven of which six count, and
-/// three of which two are traced.
+/// Steps of the shortest loop that has an interval: three to warm up, seven untraced of which six
+/// count, and three traced of which two count.
 inline constexpr int fewest_steps = 13;
-/// The relative scatter that step times are assumed to have: decides when a loop is precise enough.
+/// The relative scatter that step times are assumed to have; the estimate of when a loop is precise
+/// enough depends on it.
 inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};
   units::Seconds after{};  ///< the step without communication
-  /// Loop that the fewest steps, or the fewest plays of all cases, need; that is expected; and that
-  /// is asked for. Each is at least the one before.
+  /// The loop that the fewest steps (or the fewest plays of all cases) need, the loop that is
+  /// expected, and the loop that is asked for. Each is at least as long as the one before.
   units::Seconds least{}, likely{}, most{};
-  /// Times the loop with what follows it in proportion: traced plays of a micro-benchmark's cases.
+  /// The loop times this factor is the loop with the part that grows in proportion: the traced
+  /// plays of a micro-benchmark's cases.
   double stretch = 1;
 
   bool operator==(const PointTime&) const = default;
@@ -39,25 +41,24 @@ struct PointTime {
 
 /// Returns the time of the whole point with a loop of this length.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
-/// The same with everything but the loop that is asked for `factor` times as long, and that
-/// `max_time` where it is more: how a point of which the like took longer or less long than
-/// expected is expected to go.
+/// Returns the expected time of a point if similar points took `factor` times as long as expected.
+/// The loop that is asked for becomes `max_time`, or the expected loop if that is longer.
 [[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
-/// Estimates how long a loop lasts whose steps take `step` each and scatter by `assumed_scatter`:
-/// StepLoop, played on a clock that nobody waits for.
+/// Estimates how long a loop lasts whose steps take `step` each and scatter by `assumed_scatter`.
+/// It simulates StepLoop without waiting.
 [[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
 
-/// Estimates the time of a point. With s = FLOP / rate + bytes sent / bandwidth for one step of the
-/// busiest rank, or Load::step:
+/// Estimates the time of a point. Let s be the time of one step of the busiest rank: FLOP / rate +
+/// bytes sent / bandwidth, or Load::step. Then the parts are
 ///   set-up        sessions x (communicators + memory / fill rate)
-///   verification  a constant, some for each rank, and two checked steps
+///   verification  a constant, a time for each rank, two checked steps, and --soak
 ///   loop          least = 13 s, likely = loop_time(s), most = max(--max-time, likely)
 ///   after it      solo_plays() x s
-/// and of a micro-benchmark, whose s is that of all cases together, 2 s and 0.01 s for each case
-/// and 6 s more, but no less than 0.3 and no more than 0.5 of --max-time; 3/10 of that traced. A
-/// point that is skipped takes no time. Rates by device ("host", "cuda") and precision are in
-/// schedule.cpp and docs/experiments.md.
+/// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 s, plus 0.01
+/// seconds for each case, plus 6 s limited to between 0.3 and 0.5 of --max-time; traced plays take
+/// 3/10 of that in addition. A point that is skipped takes no time. Rates by device ("host",
+/// "cuda") and precision are in schedule.cpp and docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
                                  std::string_view device);
 
@@ -66,14 +67,15 @@ struct PointTime {
 [[nodiscard]] std::vector<std::size_t> ends_then_middles(std::size_t count);
 
 /// Returns the indices of all points of the plan, the most telling first, for a run that may not
-/// have time for all. Those that are skipped anyway first. Of each experiment its smallest count
-/// (the baseline), its largest, then the middle of each gap between those. First both ends of the
-/// first curve, so that there is one however long calibrations take; then the ends of every
-/// calibration, without which nothing has a ceiling; then the experiments take turns, one point
-/// each, those that are ahead last.
+/// have time for all. Points that are skipped anyway come first. Within an experiment the smallest
+/// count (the baseline) comes first, then its largest, then the middle of each gap between those.
+/// Both ends of the first curve come before all else, so that there is a curve however long
+/// calibrations take. Then come the ends of every calibration, without which there is no ceiling to
+/// compare with. Then the experiments take turns, one point each; an experiment waits while it is
+/// ahead of the others.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 
-/// The reason of a point that was left out since there was no time left; --resume measures it.
+/// The reason of a point that was left out because there was no time left; --resume measures it.
 inline constexpr std::string_view budget_reason = "budget";
 /// The reason of a point that was not measured because a signal asked the run to end soon.
 inline constexpr std::string_view signal_reason = "signal";
@@ -87,9 +89,9 @@ struct Portion {
 };
 
 /// Returns the first of the points that get a portion of the time `left`. Points are taken in the
-/// order given as long as each fits with its least loop; later ones that are short enough still get
-/// in. What is left over goes to the loops, the same for all, but no loop gets more than was asked
-/// for. Absent when no point fits.
+/// order given as long as each fits with its least loop; later points that are short enough still
+/// get in. The time left over goes to the loops, the same for all, but no loop gets more than was
+/// asked for. Absent if no point fits.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 
@@ -100,26 +102,29 @@ struct Turn {
   units::Seconds most{};  ///< as long as it may last while there is no interval
 };
 
-/// Hands out the points of a plan one after the other: without a budget in the order of the plan,
-/// each with --max-time; with one, the most telling first, each with its portion of what is left.
-/// Points that take longer than their estimate make the estimates of the workload's others longer,
-/// and those that take less than their fewest steps were thought to need make them shorter.
+/// Hands out the points of a plan one after the other. Without a budget they come in the order of
+/// the plan, each with --max-time; with a budget the most telling come first, each with its portion
+/// of the time left. If a point took longer than its estimate, the estimates of its workload's
+/// other points grow; if it took less than its fewest steps were expected to need, they shrink.
 /// Used by one rank, which tells the others.
 class Schedule {
  public:
-  /// `wanted`: indices of the points to measure. The plan and the configuration must outlive it.
+  /// `wanted` holds the indices of the points to measure. The plan and the configuration must
+  /// outlive the schedule.
   Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
            std::set<int> wanted);
 
-  /// `elapsed` of the run. Nothing when there is no point left, or none that fits.
+  /// Returns the next turn when the run has lasted `elapsed`; absent if no point is left, or none
+  /// fits.
   [[nodiscard]] std::optional<Turn> next(units::Seconds elapsed) const;
-  /// Notes that a point has had its turn and took `time`; absent where it failed, since that says
-  /// nothing of how long others take.
+  /// Notes that a point has had its turn and took `time`. The time is absent if the point failed,
+  /// since that says nothing about how long others take.
   void done(const Turn& turn, std::optional<units::Seconds> time);
 
-  /// Points that have not been measured, ascending.
+  /// Returns the points that have not been measured, ascending.
   [[nodiscard]] const std::set<int>& waiting() const { return waiting_; }
-  /// The shortest loop of a point that had less than it was asked to have; absent: none had.
+  /// Returns the shortest loop of all points whose loop was shorter than asked for; absent if none
+  /// was.
   [[nodiscard]] std::optional<units::Seconds> shortest() const { return shortest_; }
   [[nodiscard]] int shortened() const { return shortened_; }
 
@@ -142,14 +147,14 @@ class Schedule {
   int shortened_ = 0;
 };
 
-/// Returns the loops of the points that would be measured if each took as long as it is estimated
-/// to, by index: without a budget all that are not skipped.
+/// Returns the loops of the points that would be measured if each took its estimated time, by
+/// index. Without a budget these are all points that are not skipped.
 [[nodiscard]] std::map<int, units::Seconds> expected_loops(const Plan& plan,
                                                            const config::RunConfig& config,
                                                            std::string_view device);
 
-/// Returns the sentence for a run whose budget left out (`waiting`) all points of its curves;
-/// absent when it measured one, and when it has none.
+/// Returns the warning for a run whose budget left out all points of its curves; `waiting` holds
+/// the points that were left out. Absent if one was measured, or the plan has no curve.
 [[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);

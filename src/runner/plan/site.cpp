@@ -68,7 +68,7 @@ machine::MachineFacts from_text(const std::string& text) {
 }
 
 /// True if each rank of one node can have a physical core of its own (augmenting paths). A rank
-/// whose binding is unknown is in nobody's way.
+/// whose binding is unknown is not counted.
 bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   std::map<int, std::size_t> owner;  // of a core
   std::set<int> visited;
@@ -91,7 +91,8 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   return true;
 }
 
-/// Collective: returns, by node, the least of its ranks; absent when one of them does not know.
+/// Collective: returns the least value of each node's ranks, by node; absent if one of them has
+/// none.
 std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
                                                        std::optional<units::Bytes> mine,
                                                        std::span<const int> node_of_rank) {

@@ -17,8 +17,9 @@ namespace {
 
 constexpr int most_looks = 40;  // 1.5^40 samples are never taken
 
-/// One at the beginning, one for each growth until `most`, one more should steps turn out shorter,
-/// and one when time is up: that alone where time is up before there are `first` samples.
+/// Returns the number of looks to plan: one at the beginning, one for each growth until `most`, one
+/// more in case steps turn out shorter, and one when time is up. If time is up before there are
+/// `first` samples, only the last of these is left.
 int looks_until(double first, double most) {
   if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);
@@ -94,7 +95,7 @@ BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing)
   const std::size_t wanted = steps_in(block_seconds, least_block, largest_block);
   if (tracing == Tracing::off) return {.steps = wanted, .pairs = 0};
   const double time = std::max(left.value(), 0.0);
-  // A pair has two blocks, and each of them a step that is dropped.
+  // A pair has two blocks, and each of them drops one step.
   const std::size_t fit = steps_in(share_of_pairs * time / (2 * least_pairs), 1, largest_block + 1);
   if (fit > least_block) return {.steps = std::min(wanted, fit - 1), .pairs = least_pairs};
   return {.steps = least_block,
@@ -109,7 +110,7 @@ units::Seconds warm_step(std::span<const double> times) {
   return units::Seconds{*middle};
 }
 
-// Warm-up may end while step times still drift by less than half of the precision asked for.
+// Warm-up may end while step times still drift by less than half of the requested precision.
 StepLoop::StepLoop(const Effort& effort)
     : effort_(effort), warm_up_(effort.max_time, effort.precision / 2, effort.last_change) {}
 
@@ -147,8 +148,8 @@ std::optional<double> StepLoop::half_width() const {
   return rule_ ? rule_->half_width() : std::nullopt;
 }
 
-/// Blocks as long as the later steps so far suggest, and when to look. Where time is up before the
-/// first look, the last one is the only one.
+/// Plans the length of blocks from the later steps so far, and when to look. If time is up before
+/// the first look, there is only the last one.
 void StepLoop::plan_rounds() {
   const units::Seconds step = std::max(warm_step(times_), units::Seconds{shortest_step});
   const units::Seconds left = effort_.max_time - elapsed_;
@@ -160,7 +161,7 @@ void StepLoop::plan_rounds() {
                 effort_.half_width, effort_.nominal_confidence);
 }
 
-/// A pair of blocks, or one.
+/// Plans the next round: a pair of blocks, or a single one.
 void StepLoop::plan_round() {
   using Kind = Block::Kind;
   const bool goes_on = plan_.pairs >= least_pairs && alone_ >= alone_between_pairs;
@@ -176,7 +177,8 @@ void StepLoop::plan_round() {
                              : std::deque{Kind::traced, Kind::untraced};
 }
 
-/// Steps that count until the next look, at most: equal parts of what it waits for.
+/// Returns the steps that count in a block: at most `most`, and such that the steps before the next
+/// look are split into equal blocks.
 std::size_t StepLoop::block_size(std::size_t most) const {
   const std::size_t wanted = rule_->next_look() - std::min(samples_.size(), rule_->next_look());
   if (wanted == 0) return most;
@@ -184,7 +186,7 @@ std::size_t StepLoop::block_size(std::size_t most) const {
   return (wanted + blocks - 1) / blocks;
 }
 
-/// Steps as long as the last that begin before `end`.
+/// Returns how many steps begin before `end` if each takes as long as the last one.
 std::size_t StepLoop::steps_until(units::Seconds end) const {
   const units::Seconds left = std::max(end - elapsed_, units::Seconds{0});
   const double steps = std::ceil(left.value() / std::max(times_.back(), shortest_step));
@@ -204,8 +206,8 @@ Block StepLoop::traced(std::size_t counted) const {
           .steps = std::max(std::min(least_traced, most) + 1, fitting)};
 }
 
-/// At the numbers of samples that the rule says, and when time is up. While there is no interval,
-/// the loop goes on beyond max_time.
+/// Looks when the rule's number of samples is reached, and when time is up. While there is no
+/// interval, the loop continues beyond max_time.
 void StepLoop::look() {
   const bool is_over = elapsed_ >= bound();
   const bool is_late = elapsed_ >= effort_.max_time;

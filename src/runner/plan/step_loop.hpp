@@ -14,18 +14,19 @@
 
 #include "units/quantity.hpp"
 
-/// Pure rules for how many steps a point plays, in which blocks, and when there have been enough.
+/// Pure rules for how many steps a point plays, in which blocks, and when they suffice.
 namespace isoscale::runner {
 
-/// Relative half-width of the median's interval at a confidence; absent while there is none.
+/// Returns the relative half-width of the median's interval at a confidence; absent while there is
+/// none.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
-/// The confidence that each of `planned` interim looks must have so that the overall confidence
-/// stays 95%, where the number of samples grows by the factor `growth` from look to look.
+/// Returns the confidence that each of `planned` interim analyses must have so that the overall
+/// confidence stays 95%, if the number of samples grows by the factor `growth` between them.
 using NominalConfidence = std::function<double(int planned, double growth)>;
 
-/// Looks at samples at numbers that grow geometrically, and says whether they suffice. The number
-/// of looks is planned once, so that the interval at each can be as much wider as looking so often
-/// demands. Ranks that hold the same samples decide alike.
+/// Decides at interim analyses ("looks") whether the samples suffice. The numbers of samples at the
+/// looks grow geometrically. The number of looks is planned once, so that the interval at each look
+/// can be widened for so many looks. Ranks that hold the same samples decide alike.
 class StopRule {
  public:
   static constexpr double growth = 1.5;  ///< of the samples from one look to the next
@@ -36,22 +37,22 @@ class StopRule {
     double most = 6;          ///< samples that the time is expected to hold
   };
 
-  /// Without `nominal`, every look has 95%.
+  /// Without `nominal`, every look has 95% confidence.
   StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal);
 
-  /// Samples that the next look waits for.
+  /// Returns the number of samples that the next look waits for.
   [[nodiscard]] std::size_t next_look() const { return next_look_; }
-  /// True if there are samples enough for the next look, and looks left but the last one: that is
-  /// kept for when time is up.
+  /// True if there are enough samples for the next look, and more than one look is left: the last
+  /// one is kept for when time is up.
   [[nodiscard]] bool is_due(std::size_t samples) const {
     return samples >= next_look_ && made_ + 1 < planned_;
   }
-  /// Looks; whether the samples suffice.
+  /// Makes a look. True if the samples suffice.
   bool suffices(std::span<const double> samples);
 
   [[nodiscard]] int planned() const { return planned_; }
   [[nodiscard]] int made() const { return made_; }
-  /// As the last look found it.
+  /// Returns the half-width that the last look found.
   [[nodiscard]] std::optional<double> half_width() const { return reached_; }
 
  private:
@@ -64,21 +65,22 @@ class StopRule {
   std::optional<double> reached_;
 };
 
-/// The first sample after the last change of level that is larger than this, relative; 0 = none.
+/// Returns the first sample after the last change of level that exceeds `smallest`, relative; 0 if
+/// there is none.
 using LastChange = std::function<std::size_t(std::span<const double>, double smallest)>;
 
-/// Decides when steps have settled. At least 3 are played and a tenth of the time, up to half a
-/// second; then at least 16 must have followed the last change of level, and half as many as came
-/// before it. It gives up when 3 tenths of the time have gone, and does not spend more than one on
-/// the first 16. Ranks that hold the same times decide alike.
+/// Decides when steps have settled. At least 3 steps are played, and a tenth of the time but no
+/// more than half a second. Then at least 16 steps must follow the last change of level, and half
+/// as many as came before it. Warm-up gives up after 3 tenths of the time, and spends no more than
+/// one tenth on the first 16 steps. Ranks that hold the same times decide alike.
 class WarmUp {
  public:
-  /// Without `last_change`, nobody looks for changes.
+  /// Without `last_change`, changes of level are not searched for.
   WarmUp(units::Seconds max_time, double smallest, LastChange last_change)
       : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
-  /// Returns why it is over, in words; absent: another step is to be played. `times` are those of
-  /// all steps so far, of which there is one, and `elapsed` is how long they took.
+  /// Returns why warm-up is over, in words; absent if another step must be played. `times` holds
+  /// all steps so far (at least one), and `elapsed` is how long they took.
   [[nodiscard]] std::optional<std::string> over(std::span<const double> times,
                                                 units::Seconds elapsed);
 
@@ -86,24 +88,25 @@ class WarmUp {
   units::Seconds max_time_;
   double smallest_;
   LastChange last_change_;
-  std::size_t next_check_ = 0;  ///< steps; not after each of them
+  std::size_t next_check_ = 0;  ///< steps; the check is not made after each
 };
 
-/// Pairs of an untraced and a traced block from which on their differences have an interval.
+/// The number of pairs of an untraced and a traced block from which on their differences have an
+/// interval.
 inline constexpr std::size_t least_pairs = 6;
-/// Steps that count, from which on a step time has an interval.
+/// The number of counted steps from which on a step time has an interval.
 inline constexpr std::size_t least_counted = 6;
-/// Times --max-time that a loop may last for so many to count.
+/// A loop may last this many times --max-time to reach `least_counted` steps.
 inline constexpr double longest_overtime = 3;
 
 /// The limits of a loop: when to stop, and how much to trace.
 struct Effort {
   double precision = 0.01;      ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};  ///< target for the whole loop, warm-up included
-  /// Times max_time that the loop may last while there is no interval. At least 1.
+  /// The loop may last this many times max_time while there is no interval. At least 1.
   double overtime = longest_overtime;
   int trace_steps = 4;  ///< traced steps to keep; 0: none is traced
-  /// Pure functions over step times that the loop judges by; the last two may be absent, see
+  /// Pure functions over step times by which the loop decides. The last two may be absent, see
   /// StopRule and WarmUp.
   HalfWidth half_width;
   NominalConfidence nominal_confidence{};
@@ -112,8 +115,8 @@ struct Effort {
 
 enum class Tracing : bool { off, on };
 
-/// Steps that are played without a look at the clock. The first of an untraced or traced block
-/// begins from a standstill and does not count.
+/// Steps that are played in a row; the time limit is checked only after the last. The first step of
+/// an untraced or traced block begins from a standstill and does not count.
 struct Block {
   enum class Kind : std::uint8_t { warm_up, untraced, traced } kind = Kind::warm_up;
   std::size_t steps = 1;  ///< in all
@@ -121,7 +124,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// Pairs of blocks, and the steps of each block that count.
+/// The number of pairs of blocks, and the counted steps of each block.
 struct BlockPlan {
   std::size_t steps = 2;
   std::size_t pairs = 0;
@@ -129,40 +132,40 @@ struct BlockPlan {
   bool operator==(const BlockPlan&) const = default;
 };
 
-/// Blocks of about 50 ms, of 2 to 64 steps, and six pairs of them. Where these would take more than
-/// half of the time that is left, first the blocks become shorter, then the pairs fewer: as many as
-/// a quarter of the time holds, up to five, or none.
+/// Plans blocks of about 50 ms, with 2 to 64 steps each, and six pairs of them. If these would take
+/// more than half of the time left, first the blocks become shorter, then the pairs fewer: as many
+/// as fit into a quarter of the time, from none to five.
 [[nodiscard]] BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing);
 
-/// Returns how long a step takes once it is warm: the median of the later half. There is at least
-/// one.
+/// Returns how long a warm step takes: the median of the later half of `times`, which must not be
+/// empty.
 [[nodiscard]] units::Seconds warm_step(std::span<const double> times);
 
-/// Hands out the blocks of a loop one after the other. Warm-up comes first, a step at a time; then
-/// untraced steps until six count; then, with tracing, pairs of an untraced and a traced block of
-/// as many steps, their order swapped from pair to pair: six until the samples are looked at, then
-/// one for every three untraced blocks; where six would take more than half of the time, fewer, and
-/// none later. However little time there is, one step counts and two are traced. Ranks that hold
-/// the same times are handed the same blocks.
+/// Hands out the blocks of a loop one after the other. Warm-up comes first, a step at a time. Then
+/// come untraced steps until six count. With tracing, pairs of an untraced and a traced block of as
+/// many steps follow, in alternating order: six pairs until the samples are first looked at, then
+/// one pair for every three untraced blocks. If six pairs would take more than half of the time,
+/// there are fewer, and none after the first look. However little time there is, one step counts
+/// and two are traced. Ranks that hold the same times are handed the same blocks.
 class StepLoop {
  public:
   /// `effort` must outlive the loop.
   explicit StepLoop(const Effort& effort);
 
-  /// The block to play now. Not to be called once there is an end.
+  /// Returns the block to play now; not to be called after the end.
   [[nodiscard]] Block next();
-  /// Takes the times of its steps, and how long the loop has lasted.
+  /// Takes the times of the block's steps, and how long the loop has lasted.
   void played(const Block& block, std::span<const double> times, units::Seconds elapsed);
 
-  /// "precision" or "max-time" once the loop is over, until then "".
+  /// Returns "precision" or "max-time" once the loop is over, until then "".
   [[nodiscard]] const std::string& end() const { return end_; }
-  /// Says why warm-up is over; absent while it lasts.
+  /// Returns why warm-up is over; absent while it lasts.
   [[nodiscard]] const std::optional<std::string>& warm_up_end() const { return warm_up_end_; }
-  /// Steps so far: all of them, and those whose times count.
+  /// Return the number of steps so far: all of them, and those whose times count.
   [[nodiscard]] std::size_t steps() const { return times_.size(); }
   [[nodiscard]] std::size_t counted() const { return samples_.size(); }
   [[nodiscard]] units::Seconds elapsed() const { return elapsed_; }
-  /// Once warm-up is over: see StopRule.
+  /// The following are known once warm-up is over, see StopRule.
   [[nodiscard]] int looks_planned() const { return rule_->planned(); }
   [[nodiscard]] int looks_made() const;
   [[nodiscard]] std::optional<double> half_width() const;
@@ -184,11 +187,11 @@ class StepLoop {
   BlockPlan plan_;
   std::optional<StopRule> rule_;
   std::deque<Block::Kind> round_;  ///< blocks to come before the next look
-  std::size_t round_steps_ = 0;    ///< that count, of each of these
-  std::size_t pairs_ = 0;          ///< begun so far
+  std::size_t round_steps_ = 0;    ///< steps of each of these blocks that count
+  std::size_t pairs_ = 0;          ///< pairs begun so far
   int alone_ = 0;                  ///< untraced blocks since the last pair
-  std::size_t traced_ = 0;         ///< blocks
-  bool is_late_ = false;           ///< looked at when max_time was over
+  std::size_t traced_ = 0;         ///< traced blocks
+  bool is_late_ = false;           ///< the last look was after max_time
   std::vector<double> times_;      ///< of every step
   std::vector<double> samples_;    ///< of those that count
   units::Seconds elapsed_{};

@@ -24,19 +24,19 @@
 namespace isoscale::runner::serve {
 namespace {
 
-/// The boxes of Mail, with one reader each.
+/// The boxes of the message queue; each has one kind of reader.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
   request,  ///< to a leader: request, tokens
-  end,      ///< to a leader: nothing more will come; to a follower, too
-  answer,   ///< to the dispatcher: all but replica, which is the sender
+  end,      ///< to a leader or a follower: no more will come
+  answer,   ///< to the dispatcher; the sender tells the replica
   failed,   ///< to the dispatcher: the sender has a problem, which it keeps until the vote
   batch     ///< to a follower: size, tokens
 };
 
-/// A message between dispatcher, leaders of replicas and their followers: plain data, alike on all
-/// ranks of a build.
+/// A message between dispatcher, leaders of replicas and their followers. It is plain data with the
+/// same layout on all ranks of a build.
 struct Message {
   Kind kind = Kind::end;
   std::uint64_t request = 0;
@@ -53,7 +53,7 @@ void send(const comm::MessageQueue& mail, int to, int box, const Message& messag
   mail.send(to, box, std::as_bytes(std::span{&message, 1}), patience);
 }
 
-/// Throws base::Error for what is no message.
+/// Reads a message; throws base::Error if it has the wrong length.
 Message read(const comm::Message& envelope) {
   Message message;
   if (envelope.bytes.size() != sizeof message) throw base::Error("a message of the wrong length");
@@ -129,7 +129,7 @@ class Dispatcher {
     outcome.arrival = trial_.arrivals[next_];
     outcome.tokens = trial_.tokens[next_];
     outcome.replica = replica;
-    // Time starts now: before this request, none may have been expected for long.
+    // Patience starts anew here: before this request, no answer may have been due for long.
     if (due() == 0) last_progress_ = comm::now();
     send(mail_, trial_.leader_of_replica[replica], leader_box,
          {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
@@ -161,12 +161,13 @@ class Dispatcher {
     served_.played[message.request] = {message.started, message.first, message.finished};
   }
 
-  /// Requests that have been sent and not answered.
+  /// Returns the number of requests that were sent and not answered.
   [[nodiscard]] std::size_t due() const {
     return ledger_.open() - (trial_.arrivals.size() - next_);
   }
 
-  /// While nothing has been asked that is not answered, there is nothing to wait for.
+  /// Throws base::Error if an answer has been due for longer than `patience`. While no request is
+  /// due, there is nothing to wait for.
   void require_progress() const {
     const units::Nanoseconds waited = comm::now() - last_progress_;
     if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
@@ -202,7 +203,7 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
   return units::to_seconds(time.end - time.begin);
 }
 
-/// The next message; throws base::Error when none comes for `patience`.
+/// Returns the next message; throws base::Error if none comes for `patience`.
 Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience,
                  Activity* activity) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
@@ -226,7 +227,8 @@ class Leader {
     try {
       while (!ended_) serve_once();
     } catch (const std::exception& error) {
-      // Others of the replica may be stuck in the play that failed: there is no way on from here.
+      // Other ranks of the replica may be stuck in the play that failed, so the replica cannot
+      // continue.
       if (is_playing_ && part_.ranks > 1) throw;
       problem = comm::problem_of(error);
     }
@@ -285,7 +287,7 @@ class Leader {
     ++batches_;
   }
 
-  /// Those whose last token is there.
+  /// Sends the answers to the requests whose last token is this one.
   void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
     const units::Nanoseconds now = comm::now();
     for (Message& one : batch) {
@@ -296,7 +298,8 @@ class Leader {
     }
   }
 
-  /// Tells the dispatcher, which tells all, and waits for the end. Returns what else went wrong.
+  /// Tells the dispatcher, which tells all leaders, and waits for the end. Returns any further
+  /// problem.
   std::string give_up() {
     try {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
@@ -314,7 +317,7 @@ class Leader {
   bool ended_ = false, is_playing_ = false;
 };
 
-/// The median of a few plays; the first ones have been made.
+/// Returns the median of a few plays; the programs must have been played before.
 Pace pace_of(const ReplicaPart& part, std::size_t size) {
   constexpr std::size_t plays = 5;
   const auto median = [&](std::uint64_t token) {

@@ -47,7 +47,7 @@ constexpr double trial_share = 0.2;  // of the point's time, when several rates 
 
 /// The outcome of one rate.
 struct TrialResult {
-  double rate = 0;  ///< asked for, requests a second
+  double rate = 0;  ///< offered, requests a second
   std::vector<Outcome> outcomes{};
   Summary summary{};
   bool is_saturated = false;
@@ -109,8 +109,8 @@ void put_use(RowData& row, const Summary& summary) {
   if (batches > 0) row.number["requests_per_batch"] = requests / batches;
 }
 
-/// Makes the row of the rate: offered and achieved, latencies, use, backlog. What is undefined is
-/// absent.
+/// Makes the row of a rate: offered and achieved rate, latencies, use, backlog. Undefined values
+/// are absent.
 RowData rate_row(const Offer& offer, const TrialResult& trial) {
   const Summary& summary = trial.summary;
   RowData row = row_of("rate", trial);
@@ -151,7 +151,7 @@ std::vector<RowData> replica_rows(const TrialResult& trial) {
 
 constexpr std::size_t most_request_rows = 1000;
 
-/// Makes one row for each request, the first `most_request_rows` of the trial.
+/// Makes one row for each of the first `most_request_rows` requests of the trial.
 std::vector<RowData> request_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const Outcome& one : trial.outcomes) {
@@ -172,7 +172,7 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
   return rows;
 }
 
-/// The measurement of a serving point on the ranks that play it.
+/// Measures a serving point on the ranks that play it.
 class ServeRun {
  public:
   ServeRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
@@ -212,7 +212,7 @@ class ServeRun {
     if (context_.executor.describe().shared_device) {
       return "ranks share a GPU: verified, not measured";
     }
-    // All processes load the same library.
+    // The answer is the same on all ranks, since all processes load the same library.
     if (comm::threads_may_talk()) return "";
     return "the thread that dispatches needs MPI_THREAD_MULTIPLE, which this MPI library does not "
            "give";
@@ -223,7 +223,8 @@ class ServeRun {
     data_.reason = reason;
   }
 
-  /// The same answer on every rank that plays.
+  /// Collective: fails the point if any rank that plays has a problem; the answer is the same on
+  /// all.
   bool agreed(const std::string& problem) {
     const comm::Vote vote = comm::all_ok(place_.active, problem);
     if (vote.ok) return true;
@@ -251,7 +252,8 @@ class ServeRun {
     return agreed(problem);
   }
 
-  /// Rank 0 never notes that it is idle here: its dispatcher knows whether there is anything to do.
+  /// Returns this rank's part. Rank 0 does not note here that it is idle: its dispatcher knows
+  /// whether there is anything to do.
   [[nodiscard]] ReplicaPart part() const {
     return {.session = *session_,
             .point = point_mail_,
@@ -262,7 +264,7 @@ class ServeRun {
             .activity = place_.sub_world.rank() == 0 ? nullptr : context_.progress.activity()};
   }
 
-  /// The slowest rank's pace, known to all.
+  /// Measures the pace of the slowest rank, and stores it on all.
   void measure_pace() {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,
@@ -271,18 +273,18 @@ class ServeRun {
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
-  /// Seconds that an answer of so many tokens takes.
+  /// Returns the seconds that an answer of so many tokens takes.
   [[nodiscard]] static double seconds_of(const Pace& pace, double tokens) {
     return pace.prefill + (tokens - 1) * pace.token;
   }
 
-  /// Requests a second that all replicas answer when their batches are full.
+  /// Returns the requests per second that all replicas answer when their batches are full.
   [[nodiscard]] double capacity() const {
     const double batch = seconds_of(pace_.full, setting_.mean_tokens());
     return static_cast<double>(setting_.max_batch) * point_.request.mesh.dp / std::max(batch, 1e-9);
   }
 
-  /// A pure function of what all ranks know.
+  /// Returns the trial at a rate: a pure function of values that all ranks have.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
     const double seconds = share * context_.effort.max_time.value();
@@ -307,7 +309,7 @@ class ServeRun {
     return trial;
   }
 
-  /// On rank 0 of the point the rates are chosen; the others are told. Returns this rank's problem.
+  /// Runs trials at the rates that rank 0 of the point chooses. Returns this rank's problem.
   std::string run_trials() {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);
@@ -335,13 +337,13 @@ class ServeRun {
     return std::bit_cast<double>(place_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
-  /// Collective over the point: one trial; fills `served` on its rank 0. Returns this rank's
+  /// Collective over the point: runs one trial and fills `served` on rank 0. Returns this rank's
   /// problem.
   std::string play(const Trial& trial, Served& served) {
     const comm::ClockSync clocks{place_.sub_world};
     place_.sub_world.barrier();
     const ReplicaPart mine = part();
-    // The dispatcher loses patience first, and tells the others.
+    // The dispatcher's patience ends first, and it tells the others.
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
     if (place_.sub_world.rank() == 0) {
@@ -363,7 +365,7 @@ class ServeRun {
     return "";
   }
 
-  /// Collective over the point: the leaders' times onto the dispatcher's clock.
+  /// Collective over the point: converts the leaders' times to the dispatcher's clock.
   void align(const comm::ClockFit& mine, const Trial& trial, Served& served) const {
     static_assert(std::is_trivially_copyable_v<comm::ClockFit>);
     const auto parts = place_.sub_world.gather(std::as_bytes(std::span{&mine, 1}));
@@ -396,7 +398,8 @@ class ServeRun {
     results_.push_back(std::move(result));
   }
 
-  /// The trial whose requests are kept: the highest rate that was sustained, else the last.
+  /// Returns the trial whose requests are kept: that of the highest rate that was sustained, else
+  /// the last.
   [[nodiscard]] std::size_t kept_trial() const {
     std::size_t kept = results_.size() - 1;
     double highest = 0;

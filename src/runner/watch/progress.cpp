@@ -173,7 +173,7 @@ class WatchedSession final : public executor::ForwardingSession, public Watched 
   Activity& activity_;
   mesh::Shape mesh_;
   int rank_;  ///< of the point
-  // For executors that do not say where they are:
+  // Used with executors that do not say where they are:
   std::atomic<program::Section> section_{program::Section::step};
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};

@@ -30,7 +30,8 @@ std::string text_of(const RankRange& range) {
   return fmt::format("{}-{} by {}", range.first, last, range.distance);
 }
 
-/// [[first, count, distance], ...]: thousands of ranks send this to one.
+/// Writes ranks as [[first, count, distance], ...]: short, since thousands of ranks send this to
+/// one.
 json json_of(const std::vector<int>& ranks) {
   json list = json::array();
   for (const RankRange& range : ranges_of(ranks)) {
@@ -76,16 +77,17 @@ std::vector<Arrival> arrivals_from(const json& list) {
   return result;
 }
 
-/// The communicators that a rank's ops meet others in, each named once: a step may hold a hundred
-/// thousand ops, and a group thousands of ranks.
+/// The communicators of a rank's ops, each named once: a step may hold a hundred thousand ops, and
+/// a group thousands of ranks.
 class Groups {
  public:
   explicit Groups(const CallMap& map) : map_(map) {}
 
-  /// The number of calls that the rank has made on each, in the order of first calls.
+  /// The number of calls that the rank has made on each communicator, in the order of first calls.
   std::vector<Arrival> arrivals{};
 
-  /// Those that an op meets, by their place in `arrivals`; none for what the rank does alone.
+  /// Returns the communicators of an op, by their place in `arrivals`; none for an op without
+  /// communication.
   [[nodiscard]] std::vector<std::size_t> of(const OutlineOp& op) {
     if (!program::communicates(op.kind)) return {};
     if (op.kind == program::OpKind::exchange) return partners_of(op);
@@ -114,7 +116,7 @@ class Groups {
         place->second =
             add(fmt::format("{} messages", mesh::name(transfer.axis)), {map_.rank, partner});
       }
-      // Two transfers of one exchange with the same partner are one call.
+      // Two transfers of one exchange with the same partner count as one call.
       if (std::ranges::find(found, place->second) == found.end()) found.push_back(place->second);
     }
     return found;
@@ -136,10 +138,10 @@ class Groups {
   std::map<std::pair<mesh::Axis, int>, std::size_t> partners_;
 };
 
-/// The answer to whether an op has begun.
+/// Says whether an op has begun.
 enum class Begun : std::uint8_t { no, maybe, yes };
 
-/// The ops that are known to have begun on each lane of a session.
+/// Tells which ops of each lane of a session have begun, as far as that is known.
 class Known {
  public:
   Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
@@ -147,7 +149,7 @@ class Known {
   [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
     return at_.begun.size() > 1 ? op.stream : 0;
   }
-  /// Op number `op` of that lane.
+  /// Says whether op number `op` of that lane has begun.
   [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
     if (!at_.playing) return Begun::yes;
     if (lane >= at_.begun.size()) return Begun::no;
@@ -162,7 +164,7 @@ class Known {
   std::size_t ops_;
 };
 
-/// The op that a lane is in, or possibly one of those behind it.
+/// The op that a lane is known to be in; it may be in one of the `behind` ops after it.
 struct Lane {
   std::size_t op = 0;
   std::size_t behind = 0;
@@ -194,7 +196,7 @@ std::vector<RankRange> ranges_of(std::span<const int> ranks) {
     }
     const int distance = ranks[i] - ranks[begin];
     while (i < ranks.size() && ranks[i] - ranks[i - 1] == distance) ++i;
-    // Two ranks at a distance are two ranks: the second may begin a longer range.
+    // Two ranks at a distance are written one by one: the second may begin a longer range.
     if (distance != 1 && i - begin == 2) --i;
     const auto count = static_cast<int>(i - begin);
     ranges.push_back(

@@ -12,7 +12,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the ranks that hold up a job that stands still, and writes down what was found.
+/// Finds the ranks that hold up a stuck job, and writes down what was found.
 namespace isoscale::runner {
 
 struct Culprit {
@@ -22,28 +22,28 @@ struct Culprit {
 
 struct Hang {
   std::vector<int> silent{};        ///< ranks that never answered, ascending
-  std::vector<Culprit> culprits{};  ///< by rank; empty where nobody can be told
-  /// The first call in which some have arrived and others have not; "" when there is none.
+  std::vector<Culprit> culprits{};  ///< by rank; empty if none can be named
+  /// The first call in which some ranks have arrived and others have not; "" if there is none.
   std::string first_op{};
   std::vector<int> waiting{}, absent{};  ///< ranks, at that call
 
-  /// One sentence: "rank 2 did not arrive at all_reduce ... (never answered)".
+  /// Returns one sentence: "rank 2 did not arrive at all_reduce ... (never answered)".
   [[nodiscard]] std::string sentence() const;
 };
 
-/// From what the ranks that answered say of themselves, of a launch of `ranks`. Of a chain of ranks
-/// that wait for each other only its end is a culprit.
+/// Finds the culprits of a hang from the states of the ranks that answered, in a launch of `ranks`
+/// ranks. If ranks wait for each other in a chain, only the last one is a culprit.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// Asks every rank for its state, without a collective call, since any rank may be gone. Ranks send
-/// their states to the first few; each of these asks all others. The lowest of them that answers
-/// collects the states and tells everybody what it found.
+/// Asks every rank for its state, without a collective call, since any rank may be gone. Every rank
+/// sends its state to the few lowest ranks, and each of these asks all others. The lowest of them
+/// that answers is the leader: it collects the states and sends its finding to everybody.
 class RankPoll {
  public:
   /// Collective over `world`.
   explicit RankPoll(const comm::Communicator& world)
       : mail_(world), rank_(world.rank()), size_(world.size()) {}
-  /// After a poll, messages to ranks that did not look are still under way.
+  /// After a poll, messages to ranks that did not receive them are still under way.
   ~RankPoll() {
     if (number_ > 0) abandon();
   }
@@ -55,19 +55,18 @@ class RankPoll {
 
   /// The outcome of a poll.
   struct Result {
-    /// The states of the ranks that answered, on the leader; of this rank where no leader was heard
-    /// of.
+    /// On the leader, the states of the ranks that answered; if there was no leader, this rank's
+    /// state.
     std::vector<RankState> states{};
     Hang hang{};      ///< on the leader
-    int leader = -1;  ///< -1: none was heard of
+    int leader = -1;  ///< -1: none was heard
     std::string sentence{};
-    bool calm = false;     ///< nobody is missing, and somebody moves
-    bool goes_on = false;  ///< all answered, and all can leave what they are at
+    bool calm = false;     ///< no rank is missing, and some rank moves
+    bool goes_on = false;  ///< all answered, and all can give up their work
   };
-  /// Begins a poll, or answers that of another rank; ends within 4 seconds.
-  /// A rank that has not stood still for half of `timeout` moves; where only ranks with nothing to
-  /// do have waited for `timeout`, one that has not for all of it. Calls `meanwhile` every few
-  /// milliseconds.
+  /// Begins a poll, or answers that of another rank; ends within 4 seconds. A rank counts as moving
+  /// if it has stood still for less than half of `timeout`; if only ranks with nothing to do have
+  /// waited for `timeout`, for less than all of it. Calls `meanwhile` every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
@@ -97,13 +96,13 @@ struct HangOf {
   units::Seconds timeout{};
 };
 
-/// Writes what a poll found as JSON beside the run file, "run.h5.hang.json", the second of a
-/// launch "run.h5.hang-2.json", over that of an earlier launch; returns its path. Where fewer than
-/// half answered, who is cut off may be the leader: "run.h5.hang-rank2.json" then, so that it does
-/// not overwrite what the others found. Keys: `created`, `timeout` (seconds), `sentence`,
-/// `first_op`, `waiting`, `absent`, `silent`, `culprits` (`rank`, `what`) and `ranks`, what each
-/// that answered was at; `more` of a call counts those behind it that may have been made too.
-/// Throws base::Error.
+/// Writes the findings of a poll as JSON beside the run file and returns the path:
+/// "run.h5.hang.json", or "run.h5.hang-2.json" for the second hang of a launch. It overwrites the
+/// file of an earlier launch. If fewer than half of the ranks answered, the leader itself may be
+/// cut off: the name is then "run.h5.hang-rank2.json", so that it does not overwrite what the
+/// others found. Keys: `created`, `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`,
+/// `silent`, `culprits` (`rank`, `what`) and `ranks`, the state of each rank that answered; `more`
+/// of a call counts the calls after it that may have been made too. Throws base::Error.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
 }  // namespace isoscale::runner

@@ -30,10 +30,10 @@ constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
-/// Until the process ends itself whatever MPI does.
+/// The time after which the process kills itself, whatever MPI does.
 constexpr std::chrono::seconds last_resort{5};
-/// As long as a process that was told to end may speak, and as a file may be changed: launchers
-/// kill a second after they told it.
+/// The times that a process which was told to end may still spend on its message, and on a change
+/// of the run file under way: launchers kill a process one second after they told it to end.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
 
 void kill_self_later() {
@@ -108,7 +108,7 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  std::signal(wake_up(), SIG_IGN);  // from now on it has nobody to wake up
+  std::signal(wake_up(), SIG_IGN);  // no thread needs waking up from now on
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -157,7 +157,7 @@ void Supervisor::end_point(std::uint64_t generation) {
   in_point_ = false;
 }
 
-/// From here to end_asking() a rank that is at a point stays there.
+/// From here to end_asking(), a rank that is in a point cannot leave it.
 Supervisor::Continuation Supervisor::begin_asking() {
   const std::scoped_lock lock{mutex_};
   asks_ = true;
@@ -192,7 +192,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> wo
       } catch (...) {
         task->error = std::current_exception();
       }
-      work = nullptr;  // before anybody may think that all is over
+      work = nullptr;  // destroyed before `done` can be seen
       task->done.store(true, std::memory_order_release);
       pthread_kill(watcher, HeldSignals::wake_up());
     }};
@@ -227,8 +227,8 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
   }
 }
 
-/// True if the task failed on this rank alone, within a point, which other ranks cannot leave by
-/// themselves.
+/// True if the task failed on this rank alone and within a point: other ranks cannot leave that
+/// point by themselves.
 bool Supervisor::must_poll(const Task& task) {
   if (!task.error || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
@@ -237,7 +237,7 @@ bool Supervisor::must_poll(const Task& task) {
 
 ExitCode Supervisor::result_of(Task& task) const {
   task.thread.join();
-  std::signal(SIGUSR1, SIG_IGN);  // what it asks for, the end, has come
+  std::signal(SIGUSR1, SIG_IGN);  // it asks for an end, which has come
   signals_.release();
   if (task.error) std::rethrow_exception(task.error);
   return gave_up_ ? ExitCode::hang : task.code;
@@ -270,7 +270,7 @@ void Supervisor::end_by_signal(int signal) {
     std::string text =
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     std::error_code unknown;
-    // Before the first point has ended there is none.
+    // Before the first point has ended there is no file.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
           "; the points that were finished are in {}; continue with: isoscale run "
@@ -295,7 +295,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> t
   own.can_leave = static_cast<bool>(continuation);
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
-  // The time limit of a rank that was only asked runs on.
+  // If this rank was only asked for its state, its time limit continues.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (found.calm) {
     end_asking(false);
@@ -315,7 +315,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> t
   });
 }
 
-/// Says what was found, on standard error and beside the run file.
+/// Prints what the poll found on standard error, and writes it beside the run file.
 void Supervisor::tell(const RankPoll::Result& found) {
   const std::scoped_lock lock{mutex_};
   std::string doing;
@@ -355,7 +355,7 @@ void Supervisor::end_job(RankPoll::Result found) {
       }
     }
   }
-  // The leader ends the job for all; the others only if it does not.
+  // The leader ends the job for all ranks; the others do so only if the leader fails to.
   constexpr std::chrono::seconds for_leader{3};
   if (!leads && found.leader >= 0) std::this_thread::sleep_for(for_leader);
   comm::Environment::abort_job(static_cast<int>(ExitCode::hang));

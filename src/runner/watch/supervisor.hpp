@@ -24,14 +24,14 @@
 
 namespace isoscale::runner {
 
-/// A time limit for the start and the end of MPI, when nothing else watches. Ends the process with
-/// a sentence when that takes too long: some rank of the job is not there. SIGTERM and SIGINT,
-/// which the process may hold back by then, end it at once. One process of the launch ends first,
-/// and the launcher the others: Open MPI 4.1's mpirun may crash or hang itself where all of them
-/// leave at once.
+/// A time limit for the start and the end of MPI, when nothing else watches. If they take too long,
+/// since some rank of the job is missing, it ends the process with a message. SIGTERM and SIGINT,
+/// which the process may block by then, end it at once. One process of the launch ends first, and
+/// the launcher ends the others: mpirun of Open MPI 4.1 may crash or hang if all of them leave at
+/// once.
 class MpiLimit {
  public:
-  /// `timeout`: 0 = none. `is_first`: whether this process is the one that ends first.
+  /// A `timeout` of 0 means none. `is_first` says whether this process is the one that ends first.
   explicit MpiLimit(units::Seconds timeout, bool is_first = true)
       : timeout_(timeout), is_first_(is_first) {}
   ~MpiLimit() { is_over(); }
@@ -39,7 +39,7 @@ class MpiLimit {
   MpiLimit& operator=(const MpiLimit&) = delete;
 
   void starts();
-  /// After starts() and is_over().
+  /// Called after starts() and is_over().
   void ends();
   void is_over();
 
@@ -52,8 +52,8 @@ class MpiLimit {
   std::thread thread_;
 };
 
-/// Signals that end a run in order, held back from every thread that starts later: the supervisor
-/// takes them. Made first thing in main, before MPI starts threads of its own.
+/// Signals that end a run in order. They are blocked in every thread that starts later, so that the
+/// supervisor can take them. main() makes this object first, before MPI starts threads of its own.
 class HeldSignals {
  public:
   HeldSignals();
@@ -61,59 +61,60 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   [[nodiscard]] const sigset_t& set() const { return set_; }
-  /// One of them, by which a thread wakes up the one that takes signals.
+  /// Returns one of these signals, with which a thread wakes up the thread that takes them.
   [[nodiscard]] static int wake_up() { return SIGRTMIN; }
-  /// They end the process again, as they do by default.
+  /// Unblocks the signals: they end the process again, as they do by default.
   void release();
 
  private:
   sigset_t set_{}, before_{};
 };
 
-/// Lets a launch do its work on a thread of its own, and sees to it that the job ends, or goes on,
-/// when that stands still, fails on one rank alone, or is told to end.
+/// Runs a launch on a thread of its own. If that thread stands still, fails on one rank alone, or
+/// is told to end, the supervisor ends the job or lets it continue.
 class Supervisor {
  public:
-  /// The interval of its checks of other ranks and of whether this one stands still; signals it
-  /// takes at once. It is long since the thread may share a core with what is measured.
+  /// The interval at which it checks the other ranks and whether this rank stands still; it takes
+  /// signals at once. The interval is long, since the thread may share a core with the measurement.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
   struct Setting {
     const comm::Communicator& world;
     HeldSignals& signals;
   };
-  /// Collective. One for a launch, made and used by the main thread.
+  /// Collective. A launch has one supervisor, which the main thread makes and uses.
   explicit Supervisor(const Setting& setting);
 
   [[nodiscard]] Activity& activity() { return *activity_; }
 
-  /// From the thread that works.
+  /// set_timeout() and set_file() are called by the thread that works.
   void set_timeout(units::Seconds timeout);  ///< 0 = for ever
   void set_file(std::filesystem::path file);
-  /// Continues the run after the work under way has been given up, with the reason and a fresh
-  /// communicator of all ranks; without one a hang ends the job.
+  /// Continues the run after the work under way has been given up. It gets the reason and a fresh
+  /// communicator of all ranks. Without a continuation a hang ends the job.
   using Continuation =
       std::function<base::ExitCode(const std::string& why, comm::Communicator world)>;
-  /// Until end_point() the rank is at something that may fail by itself. Returns the generation of
-  /// the work, a number that grows when work is given up.
+  /// Notes that until end_point() this rank does work that may fail on it alone. Returns the
+  /// generation of the work, a number that grows when work is given up.
   [[nodiscard]] std::uint64_t begin_point(Continuation continuation);
-  /// Waits while ranks are being asked. Never returns to a thread whose generation of the work has
-  /// been given up: it was not stuck for ever after all, and what it would touch next is no longer
-  /// its own.
+  /// Waits while a poll of the ranks is under way. Never returns to a thread whose generation of
+  /// the work has been given up: that thread was not stuck for ever, but must not touch the state
+  /// of the work that replaced its own.
   void end_point(std::uint64_t generation);
-  /// Sets what rank 0 does before the job ends early: it puts the reason into the run file.
+  /// Sets the function that rank 0 calls before the job ends early; it writes the reason into the
+  /// run file.
   void set_abort_handler(std::function<void(const std::string& why)> abort_handler);
-  /// Held while the run file changes, so that nobody ends the process in between.
+  /// The mutex is held while the run file changes, so that the process is not ended meanwhile.
   [[nodiscard]] std::timed_mutex& file_mutex() { return file_mutex_; }
-  /// True once something was given up: threads may be stuck in MPI, which cannot be ended in order.
+  /// True once work was given up: threads may then be stuck in MPI, which cannot be finalised.
   [[nodiscard]] bool gave_up() const { return gave_up_; }
-  /// True once a signal asks for an end after the point under way (SIGUSR1).
+  /// True once a signal (SIGUSR1) has asked the run to end after the point under way.
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
 
-  /// Runs `work` to its end (on this thread, and nothing is watched, where MPI lets only one in)
-  /// and returns its exit code, hang when anything had to be given up;
-  /// throws what it threw when all ranks have that in hand, or there is only one. Does not return
-  /// when the job must end.
+  /// Runs `work` to its end and returns its exit code, or `hang` if any work had to be given up. If
+  /// MPI allows only one thread, it runs `work` on this thread and watches nothing. Rethrows what
+  /// `work` threw, unless it failed within a point on this rank alone. Does not return if the job
+  /// must end.
   [[nodiscard]] base::ExitCode watch(const std::function<base::ExitCode()>& work);
 
  private:
@@ -126,7 +127,7 @@ class Supervisor {
   [[nodiscard]] bool stands_still();
   void take_signal(const timespec& within);
   [[noreturn]] void end_by_signal(int signal);
-  /// Returns the task that goes on: the same where all is well.
+  /// Returns the task that continues: the same one if all is well.
   [[nodiscard]] std::shared_ptr<Task> poll_ranks(std::shared_ptr<Task> task);
   void tell(const RankPoll::Result& found);
   [[noreturn]] void end_job(RankPoll::Result found);
@@ -134,10 +135,10 @@ class Supervisor {
   const comm::Communicator& world_;
   HeldSignals& signals_;
   std::shared_ptr<Activity> activity_;
-  std::optional<RankPoll> rank_poll_;  ///< absent where MPI lets only one thread in
-  comm::Communicator spare_;           ///< nobody but a run that goes on uses it
+  std::optional<RankPoll> rank_poll_;  ///< absent if MPI allows only one thread
+  comm::Communicator spare_;           ///< only a run that continues after a hang uses it
 
-  mutable std::mutex mutex_;  ///< of what follows
+  mutable std::mutex mutex_;  ///< guards what follows
   units::Seconds timeout_{0};
   std::filesystem::path file_;
   Continuation continuation_;
@@ -145,12 +146,12 @@ class Supervisor {
   std::uint64_t generation_ = 0;  ///< how often the work was given up
   std::condition_variable asked_;
   std::function<void(const std::string&)> abort_handler_;
-  int told_ = 0;  ///< hangs
+  int told_ = 0;  ///< hangs reported so far
 
   std::timed_mutex file_mutex_;
   std::atomic<bool> ends_soon_{false};
   Activity::Motion motion_;
-  units::Nanoseconds moved_{};  ///< when it changed last
+  units::Nanoseconds moved_{};  ///< when `motion_` changed last
   bool gave_up_ = false;
 };
 

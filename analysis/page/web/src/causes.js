@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Causes of lost time, as sections share them: shares of the step, meanings, colours.
+// Causes of lost time, for all sections: their shares of the step, meanings and colours.
 
 import { unsound } from "./data.js";
 
-/** What each cause is, as docs/breakdown.md has it. */
+/** The meaning of each cause, as in docs/breakdown.md. */
 const meanings = {
   "GEMM overlap": "GEMMs are slower beside communication",
   GEMMs: "GEMMs take longer than the baseline's share: smaller shapes, lower clocks, shared memory",
@@ -22,7 +22,7 @@ const meanings = {
   "beyond the model": "what the model misses of the measured baseline",
 };
 
-/** A few words on a cause; "" for one that is not known here. */
+/** Explains a cause in a few words; "" if it is unknown. */
 export function meaning(cause) {
   return meanings[cause] ?? (cause.endsWith(" transfer") ? "transfers that no computation hides" : "");
 }
@@ -32,13 +32,15 @@ const partOf = {
   communication: "transfer", bubble: "bubble", imbalance: "wait", noise: "wait", waiting: "wait", gap: "gap",
 };
 
-/** The part of a step that a cause belongs to, so that it has the same colour everywhere. */
+/**
+ * Returns the part of a step that a cause belongs to, so that it has the same colour everywhere.
+ */
 export function partOfCause(cause) {
   return partOf[cause] ?? (cause.endsWith(" transfer") ? "transfer" : "other");
 }
 
 /**
- * What a point lost, largest first; [] without a waterfall (as of the baseline).
+ * Returns a point's losses, largest first; [] without a waterfall (as for the baseline).
  * @returns {{cause: string, seconds: number, share: number}[]} share of the measured step
  */
 export function lossesOf(point) {
@@ -49,17 +51,29 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** What stands among a waterfall's losses without being a cause: how traced steps differ from the others. */
+/**
+ * An entry among a waterfall's losses that is no cause: the difference between traced and untraced
+ * steps.
+ */
 export const tracing = "untraced";
 
-/** False where the report says that the causes do not explain the loss: then their shares are not shown. */
+/**
+ * False if the report says that the causes do not explain the loss; their shares are then not
+ * shown.
+ */
 export const explains = (point) => point.full.waterfall?.explains !== false;
 
-/** The measured point of the largest rank count; undefined where none was measured. */
+/** Returns the measured point of the largest rank count; undefined if none was measured. */
 export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
 
-/** True of times that are those of the machine: no label says otherwise, and the results verified or were not checked. */
+/**
+ * True if the times are those of the machine: no label says otherwise, and the results are verified
+ * or were not checked.
+ */
 export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
 
-/** The point a curve is judged by: the largest sound one, or the largest where none is; undefined without points. */
+/**
+ * Returns the point that a curve is judged by: the largest sound one, or the largest if none is
+ * sound; undefined without points.
+ */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a
-// table, and saving. Charts are drawn when they come near the window.
+// table, and saving. A chart is drawn when it comes near the window.
 import { download, el } from "./dom.js";
 import { init } from "./echarts.js";
 import { leavePaper, toPaper } from "./paper.js";
@@ -21,7 +21,9 @@ import { onThemeChange, setPrinting, theme } from "./theme.js";
  * @property {boolean} [legend] false: none
  */
 
-/** Of every chart on the page, by id: {drawn, draw(), instance, spec, state}; also for scripts. */
+/**
+ * All charts on the page, by id: {drawn, draw(), instance, spec, state}; scripts may use them too.
+ */
 export const charts = {};
 
 const nearby = new IntersectionObserver(
@@ -42,13 +44,16 @@ function fileName(id) {
   return `isoscale-${id}`;
 }
 
-// Pixels: on a telephone, and two charts side by side on a small screen.
+// The limit in pixels covers a telephone, and two charts side by side on a small screen.
 const isNarrow = (width) => width < 520;
 
-/** Text in which "{name|" begins no style of rich text: an invisible joiner stands in between. */
+/**
+ * Returns a text in which "{name|" begins no style of rich text: an invisible joiner separates
+ * them.
+ */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 
-/** What all charts have in common. */
+/** Adds the options that all charts share. */
 function complete(option, colours, narrow) {
   const axis = (own) => ({
     nameTextStyle: { color: colours.faint },
@@ -64,7 +69,8 @@ function complete(option, colours, narrow) {
     color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...option,
-    // Drawn at once: a picture is saved, or goes, before the last piece of it would be drawn.
+    // Series are drawn at once: a picture may be saved or removed before its last piece would be
+    // drawn.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis),
     yAxis: axes(option.yAxis),
@@ -74,7 +80,7 @@ function complete(option, colours, narrow) {
       borderColor: colours.line,
       textStyle: { color: colours.text, fontSize: 12 },
       confine: true,
-      // Names of run files are in tooltips: as text, never as markup.
+      // Tooltips have names from run files, which must be shown as text and never as markup.
       renderMode: "richText",
       ...option.tooltip,
       formatter: option.tooltip?.formatter && ((...of) => plain(option.tooltip.formatter(...of))),
@@ -83,10 +89,10 @@ function complete(option, colours, narrow) {
   };
 }
 
-/** XML has no place for most control characters, not even escaped. */
+/** XML does not allow most control characters, not even escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 
-/** How many lines a legend of these names takes in a saved picture. */
+/** Returns how many lines a legend of these names takes in a saved picture. */
 function linesOf(names, width) {
   let lines = names.length > 0 ? 1 : 0;
   let used = 0;
@@ -101,7 +107,7 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** Grids that begin so many pixels further down; tops in percent leave room by themselves. */
+/** Moves grids down by so many pixels; tops in percent leave room by themselves. */
 function lowered(grid, above) {
   const lower = (at) => (typeof at.top === "number" ? { ...at, top: at.top + above } : at);
   return Array.isArray(grid) ? grid.map(lower) : lower(grid);
@@ -137,7 +143,7 @@ class Chart {
       el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
       el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
-    // Filled when it is opened: of many ranks tables are long.
+    // The table is filled when it is opened: with many ranks it is long.
     numbers.addEventListener("toggle", () => this.fillTable(numbers), { once: true });
     return el("figure", { class: "chart", id: spec.id },
       el("figcaption", {}, el("h3", {}, spec.title), spec.note ? el("p", { class: "note" }, spec.note) : null),
@@ -236,7 +242,7 @@ class Chart {
     this.instance?.dispatchAction({ type: "dataZoom", start: 0, end: 100 });
   }
 
-  /** The part of the data that is shown, in percent; null without zoom. */
+  /** Returns the part of the data that is shown, in percent; null without zoom. */
   window() {
     const zoom = this.instance?.getOption().dataZoom?.[0];
     return zoom ? { start: zoom.start, end: zoom.end } : null;
@@ -265,7 +271,7 @@ class Chart {
     this.instance.dispatchAction({ type: "dataZoom", ...move() });
   }
 
-  /** A picture of its own, 1000 pixels wide, with the title. */
+  /** Draws a separate picture, 1000 pixels wide, with the title. */
   picture(renderer) {
     const width = 1000;
     const names = this.spec.legend === false || this.names().length < 2 ? [] : this.names();
@@ -306,20 +312,20 @@ class Chart {
   }
 }
 
-/** A figure with a chart. */
+/** Makes a figure with a chart. */
 export function chart(spec) {
   const made = new Chart(spec);
   nearby.observe(made.canvas);
   return made.element;
 }
 
-/** Draws what has not come near the window yet: for paper, and for scripts that read charts. */
+/** Draws the charts that have not come near the window yet: for paper, and for scripts. */
 export function drawAll() {
   for (const made of Object.values(charts)) {
     try {
       made.draw();
     } catch (error) {
-      // One that cannot be drawn does not keep the others from being drawn.
+      // A chart that cannot be drawn does not keep the others from being drawn.
       console.error(made.spec.id, error);
     }
   }

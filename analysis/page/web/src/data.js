@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What the page reads (analysis/page/page_data.hpp writes it), and the views that sections share.
+// The data that the page reads (analysis/page/page_data.hpp writes it), and views that sections
+// share.
 import { ranksText } from "./format.js";
 
 /**
@@ -18,8 +19,8 @@ import { ranksText } from "./format.js";
  * @property {string[]} labels
  * @property {string} status
  * @property {string} reason
- * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; of several
- *   launches that of the typical one, with what it lost against the joined curve's baseline
+ * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; for several
+ *   launches that of the typical one, with its losses against the joined curve's baseline
  * @property {number|undefined} launch of several: the typical one, from 1
  * @property {object|null} details series for pictures
  */
@@ -39,7 +40,7 @@ import { ranksText } from "./format.js";
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 
-/** What an object itself has under a name that may be anything, such as "constructor". */
+/** Returns an object's own value under a name that may be anything, such as "constructor". */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
 const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
@@ -68,14 +69,15 @@ function ofLaunch(runIndex, point) {
   };
 }
 
-// What a joined point has of its own: of causes, those against the joined curve's baseline.
+// The values that a joined point has of its own. Its causes are against the joined curve's
+// baseline.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
   const own = report.runs[runIndex].points.find((at) => at.index === typical.index);
-  // A page of very many launches has no points of some of them.
+  // A page of very many launches lacks the points of some of them.
   const full = own ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
   const ideal = idealOf(point);
   return {
@@ -93,17 +95,17 @@ function ofLaunches(report, point) {
   };
 }
 
-/** Titles without the words that all of them have. */
+/** Returns titles without the words that all of them share. */
 export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
   const short = parts.map((of) => of.filter((part) => !shared.includes(part)).join(", "));
   const isTold = titles.length > 1 && new Set(short).size === titles.length && !short.includes("");
-  // "strong scaling, schedule=gpipe" says no more than "strong, gpipe".
+  // "strong scaling, schedule=gpipe" is shortened to "strong, gpipe" without loss.
   return (isTold ? short : titles).map((name) => name.replace(/\b(strong|weak) scaling\b/, "$1").replace(/\bschedule=/, ""));
 }
 
-/** Titles that are the same are told apart by a number. */
+/** Tells equal titles apart by a number. */
 export function distinct(titles) {
   const seen = new Map();
   return titles.map((title) => {
@@ -138,7 +140,7 @@ export function curves(report = data.report) {
   return all.map((at, i) => ({ ...at, short: names[i] }));
 }
 
-/** "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" of a single launch. */
+/** Returns "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" for a single launch. */
 export function launchesText(points) {
   const ranksOf = new Map();
   for (const { launch, ranks } of points) if (launch) ranksOf.set(launch, [...(ranksOf.get(launch) ?? []), ranks]);
@@ -146,10 +148,10 @@ export function launchesText(points) {
   return ranksOf.size === 0 ? "" : `traced in ${[...ranksOf].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 
-/** Points of micro-benchmarks: {run, point}. */
+/** Returns the points of micro-benchmarks: {run, point}. */
 export function benches(report = data.report) {
   return report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 }
 
-/** Labels of points whose times are not the machine's. */
+/** Labels of points whose times are not those of the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Elements without markup: text of run files only ever becomes text.
+// Makes elements without markup: text from run files is only ever inserted as text.
 
 /**
- * An element. `attributes` become attributes, but for `on`, an object of listeners by event.
- * `children` are elements, texts or arrays of them; null and undefined are passed over.
+ * Makes an element. `attributes` become attributes, except `on`, an object of listeners by event.
+ * `children` are elements, texts or arrays of them; null and undefined are skipped.
  */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -21,7 +21,7 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Hands the reader a file. */
+/** Offers the reader a file to save. */
 export function download(name, type, content) {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = el("a", { href: url, download: name });
@@ -31,7 +31,9 @@ export function download(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Puts text on the clipboard, also where a page from disk may not use the clipboard's interface. */
+/**
+ * Puts text on the clipboard, also if the page may not use the clipboard's interface, as from disk.
+ */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The parts of ECharts that the charts use; everything else stays out of the page.
+// The parts of ECharts that the charts use; the other parts are not in the page.
 import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomComponent,
@@ -16,8 +16,9 @@ import { init, use } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import LRU from "zrender/lib/core/LRU.js";
 
-// zrender remembers the widths of texts in an object by text: a host that is called "__proto__" or
-// "constructor" would find what all objects have, and change it. No such name ends like this.
+// zrender caches the widths of texts in an object, with the text as key. For a host called
+// "__proto__" or "constructor" it would find and change a property that all objects have. No such
+// property's name ends like this.
 for (const name of ["get", "put"]) {
   const method = LRU.prototype[name];
   LRU.prototype[name] = function (key, ...value) {

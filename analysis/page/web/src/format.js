@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Numbers for people, as the text report writes them.
+// Formats numbers for people, as the text report does.
 
 export const missing = "\u2014";
 
@@ -11,7 +11,7 @@ const prefixes = [
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Three significant digits, no exponent. */
+/** Three significant digits, without an exponent. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);

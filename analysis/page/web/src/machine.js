@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What a run was made on and when, in words.
+// Describes in words on what machine and when a run was made.
 import { counted, memory as memoryText } from "./format.js";
 
 
-/** Kinds of nodes: ranks whose facts are alike. */
+/** Returns the kinds of nodes: groups of ranks with equal facts. */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
-/** Values that differ, in their order, without those that are missing. */
+/** Returns the different values in their order, without missing ones. */
 export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
 function sharesGpus(run) {
@@ -22,7 +22,7 @@ function shape(run) {
   return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
 }
 
-/** What computes: the GPUs' models, else the CPUs'. */
+/** Returns the models of the GPUs, or of the CPUs if there are none. */
 function models(run) {
   const kinds = kindsOf(run);
   const gpus = run.device === "cuda" ? distinctOf(kinds.map((kind) => kind.text.gpu_name)) : [];
@@ -36,7 +36,7 @@ function nodeText(kind) {
   return [kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
 }
 
-/** node2 before node10. */
+/** Sorts node2 before node10. */
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
 /** "a, b, c and 5 more" */
@@ -46,7 +46,7 @@ export function hostsText(kinds, most = 3) {
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }
 
-/** What drives the device, without the model that the title has. */
+/** Returns the device's driver and libraries, without the model that the title has. */
 function driver(run, model) {
   const detail = run.system?.device_detail ?? "";
   return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
@@ -68,13 +68,13 @@ export function machineOf(run) {
   };
 }
 
-/** "2026-11-21 23:36 UTC"; what is no such time as it is. */
+/** Returns "2026-11-21 23:36 UTC"; a text that is no such time stays as it is. */
 export function dateText(created) {
   const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
   return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
 }
 
-/** From one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+/** Returns a period from one time to another: "2026-11-21 23:40 to 23:41 UTC". */
 export function periodText(first, last) {
   const from = dateText(first);
   const to = dateText(last);

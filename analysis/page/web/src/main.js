@@ -30,8 +30,9 @@ import { detailed } from "./select.js";
 import { nextTheme } from "./theme.js";
 
 /**
- * The sections of a page, in order; a function that gives null has nothing to show. Each:
- * {id, title, content, heading: of the section where the link says less, quiet: none is seen}.
+ * The sections of a page, in order; a function that gives null has nothing to show. Each is {id,
+ * title, content, heading, quiet}; `heading` replaces a title that is too short for the section,
+ * and a `quiet` heading is hidden.
  */
 function sections() {
   if (data.kind === "compare") return compareSections(data.compare);
@@ -64,7 +65,7 @@ function sections() {
   ];
 }
 
-/** What cannot be drawn is said in its place, and does not take the rest of the page with it. */
+/** Shows an error in place of a section that cannot be drawn, so that the others are drawn. */
 function attempt(make, i) {
   try {
     return make();
@@ -94,7 +95,7 @@ function titleOf({ runs }) {
 /** "Isoscale: A vs B, dp, pp on 64 ranks" */
 function titleOfComparison({ sides, curves: compared }) {
   const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
-  // Only what all sides of a curve have is compared.
+  // Only rank counts that all sides of a curve have are compared.
   const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides[0].points.map((point) => point.ranks)
     .filter((count) => curve.sides.every((side) => has(side, count)))));
   const workloads = distinctOf(compared.map((curve) => curve.workload));
@@ -111,7 +112,7 @@ function titleOfPage() {
 function links(shown) {
   const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
   const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, [...byId.values()]);
-  // The section below the header is marked, and its link is kept in view.
+  // The link to the section below the header is marked and kept in view.
   const seen = new Set();
   const mark = () => {
     const current = shown.find(({ id }) => seen.has(id))?.id;
@@ -136,7 +137,7 @@ function notes() {
     el("h3", {}, "Left out of this page"), el("ul", {}, all.map((note) => el("li", { class: "note" }, note))));
 }
 
-/** Shows what the address names, also where it is closed. */
+/** Shows the element that the address names, and opens it if it is closed. */
 function follow() {
   const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
   if (!target) return;
@@ -158,11 +159,11 @@ function build() {
     el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
-  // The browser looked for the anchor before there was one.
+  // The browser looked for the anchor before the element existed.
   follow();
   window.addEventListener("hashchange", follow);
 }
 
 build();
-// For scripts: isoscale.charts.efficiency.instance is an ECharts instance once it is drawn.
+// Scripts use this: isoscale.charts.efficiency.instance is an ECharts instance once it is drawn.
 window.isoscale = { charts, data, drawAll };

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Charts on paper: a canvas is painted later than the printer looks, and coarse; SVG is neither.
+// Charts on paper are drawn as SVG: a canvas is painted too late for printing, and is coarse.
 import { el } from "./dom.js";
 import { init } from "./echarts.js";
 
@@ -22,7 +22,7 @@ export function toPaper(made) {
   onPaper.push({ instance, place });
 }
 
-/** Takes the drawings away again. */
+/** Removes the drawings again. */
 export function leavePaper() {
   for (const { instance, place } of onPaper.splice(0)) {
     instance.dispose();

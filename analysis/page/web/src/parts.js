@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Stacked bars of the parts of a step, with what communication computation hid beside them.
+// Stacked bars of the parts of a step, and beside them the communication that computation hid.
 import { missing, percent, seconds } from "./format.js";
 
-/** Parts of a step in the order they are drawn. */
+/** The parts of a step in drawing order. */
 export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 export const hidden = "hidden communication";
 
@@ -11,7 +11,10 @@ const share = "share";
 
 /** @typedef {{name: string, parts: object, hidden: number|null, whole: number, note: string}} Bar */
 
-/** Black or white, whichever is read better on a colour (relative luminance as in WCAG 2). */
+/**
+ * Returns black or white, whichever is easier to read on a colour (relative luminance as in WCAG
+ * 2).
+ */
 export function ink(hex) {
   const channel = (at) => {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;
@@ -20,9 +23,9 @@ export function ink(hex) {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
 }
 
-// Of the longest bar: below this a part has no room for its share as a number.
+// A share of the longest bar: a smaller part has no room for its share as a number.
 const leastLabelled = 0.065;
-// Of a bar: what is less than this nobody sees; the table has it.
+// A share of the bar: a smaller part would be invisible; the table has it.
 const least = 0.0005;
 
 function series(bars, colours, { unit, labels, isNarrow, across }) {
@@ -107,7 +110,7 @@ export function partsOption(bars, colours, { unit, labels, across = false, isNar
 
 export const unitSwitch = { name: "unit", label: "bars", choices: [share, "seconds"] };
 
-/** Columns of the parts, for tables; unit of all: seconds. */
+/** Table columns of the parts, all in seconds. */
 export const partColumns = [...partNames, hidden].map((title) => ({ title, csv: `${title} / s`, number: true, text: (value) => (value === null ? missing : seconds(value)) }));
 
 export const partCells = (parts, hiddenSeconds) => [...partNames.map((name) => parts?.[name] ?? null), hiddenSeconds ?? null];

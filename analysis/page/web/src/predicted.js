@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The views of a prediction (predict --format json) that its sections share.
+// Views of a prediction (predict --format json) that its sections share.
 import { largest } from "./causes.js";
 import { distinct } from "./data.js";
 
@@ -11,7 +11,7 @@ import { distinct } from "./data.js";
  * @property {object[]} refused {ranks, nodes, refused} of the others
  */
 
-/** The machine as it is first, then each what-if. @returns {PredictedCurve[]} */
+/** Returns the curve of the machine as it is, then of each what-if. @returns {PredictedCurve[]} */
 export function predictedCurves(prediction) {
   const all = [prediction.curve, ...prediction.what_if];
   const names = distinct(all.map((curve) => curve.title));
@@ -24,23 +24,23 @@ export function predictedCurves(prediction) {
 
 export const lastOf = (curve) => largest(curve.points);
 
-/** "dp=4,tp=2"; "1" of a single rank. */
+/** Returns "dp=4,tp=2"; "1" for a single rank. */
 export function meshText(mesh) {
   const axes = Object.entries(mesh).filter(([, extent]) => extent > 1);
   return axes.length === 0 ? "1" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
 }
 
-/** The ends of an interval, where there is one. */
+/** Returns the ends of an interval, if there is one. */
 export function endsOf({ lower, upper }) {
   const known = typeof lower === "number" && typeof upper === "number";
   return known && lower < upper ? [lower, upper] : null;
 }
 
-/** As sections of reports know a point with a waterfall. */
+/** Returns the point in the form that sections of reports need for a waterfall. */
 export function fallen(point) {
   const { ideal, predicted, lost } = point.waterfall;
   return { ranks: point.ranks, labels: [], whole: "predicted", full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };
 }
 
-/** Relative standard deviation of all parts of an uncertainty together. */
+/** Returns the relative standard deviation of all parts of an uncertainty together. */
 export const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);

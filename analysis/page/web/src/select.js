@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Choices that are too many for buttons, and the point that several sections look at together.
+// Choices that are too many for buttons, and the point that several sections show at the same time.
 import { charts, chart } from "./chart.js";
 import { el } from "./dom.js";
 import { rankCount } from "./format.js";
 
 /**
- * A list to choose from.
+ * Makes a list to choose from.
  * @param {string} label
  * @param {string[]} names
  * @param {number} chosen
@@ -19,10 +19,10 @@ export function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-// What a reader has switched stays so when the point changes.
+// Switches keep their state when the point changes.
 const states = {};
 
-/** A chart of a place whose content changes: it takes over the switches of the one before. */
+/** Makes a chart whose content changes: it takes over the switches of the chart before. */
 export function changingChart(spec) {
   const before = states[spec.id] ?? {};
   const switches = spec.switches?.map((s) => ({ ...s, value: s.choices.includes(before[s.name]) ? before[s.name] : s.value }));
@@ -30,8 +30,8 @@ export function changingChart(spec) {
 }
 
 /**
- * Lets go of the charts of `place`, and fills it with what `make` gives. In this order: charts are
- * known by their id, and those of `make` have the same.
+ * Removes the charts of `place`, and then fills it with what `make` gives. The order matters:
+ * charts are registered by their ids, and those of `make` have the same ones.
  */
 export function refill(place, make) {
   for (const figure of place.querySelectorAll("figure.chart")) {
@@ -45,7 +45,7 @@ export function refill(place, make) {
 }
 
 /**
- * Content behind a list: of several things one is shown.
+ * Makes a list of several contents, one of which is shown.
  * @param {string} label
  * @param {string[]} names
  * @param {(index: number) => (Element|null)[]} show
@@ -57,21 +57,24 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, select(label, names, 0, fill)) : null, place);
 }
 
-/** The point that is looked at, as [curve, point] of the groups; the same in all sections. */
+/** The point that is shown, as [curve, point] of the groups; the same in all sections. */
 let current = null;
 const listeners = [];
 
-/** The curves of which some points have series of their own. */
+/** Returns the curves some of whose points have series of their own. */
 export function detailed(curves) {
   return curves
     .map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter((group) => group.points.length > 0);
 }
 
-/** Along how many axes a point is parallel. */
+/** Returns along how many axes a point is parallel. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
-/** The largest traced point, the one with the most to see of these; without one the largest. */
+/**
+ * Returns the largest traced point, by ranks and then by parallel axes; without a traced one the
+ * largest.
+ */
 function firstChoice(groups) {
   const wanted = groups.flatMap((group, c) => group.points.map((point, p) => ({ c, p, point })));
   const traced = wanted.filter(({ point }) => point.details.timeline);
@@ -84,14 +87,14 @@ function firstChoice(groups) {
 }
 
 /**
- * Content of one point, behind two lists: curve and rank count.
+ * Makes the content of one point, with two lists to choose the curve and the rank count.
  * @param {{title: string, points: import("./data.js").Point[]}[]} groups of detailed()
  * @param {(point: import("./data.js").Point, group: object) => (Element|null)[]} show
  */
 export function pointContent(groups, show) {
   const place = el("div", {});
   const lists = el("div", { class: "choices" });
-  // Lists are not printed: there a line says what they were set to.
+  // Lists are not printed; a line shows their choices instead.
   const chosen = el("p", { class: "chosen" });
   const choose = (c, p) => {
     current = [c, p];
@@ -101,7 +104,7 @@ export function pointContent(groups, show) {
     const [c, p] = current;
     const group = groups[c];
     const point = group.points[p];
-    // The same count on another curve, else its largest.
+    // A point with the same count is taken on another curve, else its largest.
     const sameCount = (to) => {
       const at = groups[to].points.findIndex((of) => of.ranks === point.ranks);
       return at >= 0 ? at : groups[to].points.length - 1;

@@ -13,7 +13,10 @@ import { missing } from "./format.js";
  * @property {(value: any) => string|null} [look] class of a cell that has a value
  */
 
-/** A cell that a spreadsheet would take for a formula begins with an apostrophe; RFC 4180. */
+/**
+ * Makes a CSV cell (RFC 4180). A cell that a spreadsheet would take for a formula begins with an
+ * apostrophe.
+ */
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   let text = String(value);
@@ -21,7 +24,7 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Columns and rows as CSV, values as they are and not as they are shown. */
+/** Writes columns and rows as CSV, with values as they are and not as they are shown. */
 export function csv(columns, rows) {
   const lines = [columns.map((column) => csvCell(column.csv ?? column.title)), ...rows.map((row) => row.map(csvCell))];
   return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";
@@ -56,7 +59,7 @@ export function table(columns, rows, { caption = "", id, most = 200, stacks = fa
     const isMissing = value === null || value === undefined;
     const shownText = isMissing ? missing : (column.text?.(value) ?? String(value));
     const look = isMissing ? "none" : column.look?.(value);
-    // Long texts get room to be read in: the table scrolls before they stand word by word.
+    // Long texts get a wide column: the table scrolls before they would wrap at every word.
     const long = !column.number && shownText.length > longText ? "long" : null;
     return el("td", { class: [column.number ? "number" : null, look, long].filter(Boolean).join(" ") || null, "data-title": stacks ? column.title : null }, shownText);
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Colours, light and dark. Series colours are told apart with the common colour blindnesses (Okabe
-// and Ito's set, adjusted in lightness); lines also differ in their symbols.
+// Colours, light and dark. Series colours can be told apart with the common colour blindnesses
+// (Okabe and Ito's set, adjusted in lightness); lines also differ in their symbols.
 
 const light = {
   name: "light",
@@ -45,7 +45,7 @@ const parts = {
   },
 };
 
-/** All filled: hollow ones mark points with labels. */
+/** All symbols are filled, since hollow ones mark points with labels. */
 export const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip
@@ -60,7 +60,7 @@ const listeners = [];
 let chosen = "auto";
 let printing = false;
 
-/** The colours in use now; `parts` by name of a part. */
+/** Returns the colours in use now; `parts` are by name of a part. */
 export function theme() {
   const isDark = !printing && (chosen === "dark" || (chosen === "auto" && prefersDark.matches));
   const colours = isDark ? dark : light;
@@ -76,14 +76,14 @@ function apply() {
   for (const listener of listeners) listener();
 }
 
-/** auto -> light -> dark -> auto; gives the new one. */
+/** Switches from auto to light, to dark and back to auto; returns the new theme. */
 export function nextTheme() {
   chosen = choices[(choices.indexOf(chosen) + 1) % choices.length];
   apply();
   return chosen;
 }
 
-/** Paper is white. */
+/** Uses the light theme for printing, since paper is white. */
 export function setPrinting(on) {
   printing = on;
   document.documentElement.toggleAttribute("data-printing", on);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What ranks did in a traced step, by count, and where in the step they did it.
+// Shows what ranks did in a traced step, by rank count, and in which places of the step.
 import { largest } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText, unsound } from "../data.js";
@@ -41,7 +41,7 @@ function row(curve, point) {
     full.communication_ratio, full.schedule_bubble ?? null, full.traced_steps ?? null, point.labels.join(" ")];
 }
 
-/** All curves at their largest count. */
+/** Shows all curves at their largest count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
   const bars = points.map((point, i) => barOf(point, `${curves[i].short} (${point.ranks})`));
@@ -56,7 +56,7 @@ function allCurves(curves) {
   });
 }
 
-/** One curve over its counts. */
+/** Shows one curve over its counts. */
 function overRanks(curve, index, rows) {
   const points = curve.points.filter(isTraced);
   const bars = points.map((point) => barOf(point, String(point.ranks)));
@@ -89,7 +89,7 @@ function placeBars(point, by) {
 
 const leftOut = "left out of this page; report --format json has it";
 
-/** Where in the step the parts are: by phase, mesh axis and layer, of one curve. */
+/** Shows where in the step the parts are, by phase, mesh axis and layer, for one curve. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;
@@ -111,7 +111,8 @@ function places(curve, index) {
     option: (colours, state, isNarrow) => {
       const bars = placeBars(chosen(state), state.by);
       const option = partsOption(bars, colours, { unit: "seconds", labels: state.by !== "layer", across: true, isNarrow });
-      // Of most points a page has no layers: its notes say so, and this does where they are missed.
+      // The page has no layers for most points. Its notes say so, and so does the chart of such a
+      // point.
       return bars.length > 0 ? option : { ...option, xAxis: { ...option.xAxis, name: leftOut, nameLocation: "middle" } };
     },
   });

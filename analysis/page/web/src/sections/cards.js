@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// A card for each curve: its efficiency at its largest sound point, big, with a bar against the ideal.
+// A card for each curve: in large type its efficiency at its largest sound point, with a bar
+// against the ideal.
 import { headlineOf, isSound, largest } from "../causes.js";
 import { benches } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, missing, percent, rankCount, seconds, si } from "../format.js";
 
-const most = 10; // two lines on a common screen
-const few = 4; // as large as the screen allows
+const most = 10; // two rows of cards on a common screen
+const few = 4; // up to this many, cards are as large as the screen allows
 
-/** What is to be said of a point beside its number: {text, kind}. */
+/** Returns the marks of a point, which go beside its number: {text, kind}. */
 function marks(point) {
   const verified = point.full.verified;
   return [
@@ -21,7 +22,10 @@ function marks(point) {
 
 export const badges = (point) => marks(point).map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text));
 
-/** Of the ideal: what is reached, what is lost, the interval. All bars of a page have one scale. */
+/**
+ * Draws the reached and lost shares of the ideal, and the interval. All bars of a page have one
+ * scale.
+ */
 export function bar(point, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
   const interval = point.efficiencyInterval;
@@ -46,7 +50,7 @@ function cardTitle(name, title, ranks) {
   return el("div", { class: "card-title" }, el("h3", { title }, name), el("span", {}, rankCount(ranks)));
 }
 
-/** A larger point whose times are not the machine's, in small. */
+/** Shows, in small type, a larger point whose times are not those of the machine. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency === null) return null;
@@ -74,7 +78,7 @@ function curveCard(curve, scale) {
     el("p", { class: "badges" }, badges(point)));
 }
 
-/** The cards of the curves, in the report's order. */
+/** Makes the cards of the curves, in the report's order. */
 export function curveCards(curves) {
   const reached = curves.map((curve) => headlineOf(curve.points)?.efficiency).filter((value) => value > 0);
   const scale = Math.max(1, ...reached);
@@ -90,7 +94,7 @@ export function curveCards(curves) {
 
 const quantities = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
 
-/** Where the rate is known best: with an interval if any has one. */
+/** Returns the row of the highest rate, among rows with an interval if there are any. */
 const bestOf = (rows, rate) => {
   const known = rows.filter((row) => typeof rate(row) === "number");
   const sure = known.filter((row) => typeof row.tpot?.lower === "number");
@@ -104,7 +108,7 @@ function headlineCard(point, text, ...said) {
     el("p", { class: "badges" }, badges({ labels: point.labels, full: point })));
 }
 
-/** Best tokens per second at its time per output token; null where no row has it. */
+/** Shows the best tokens per second with their time per output token; null if no row has it. */
 function inferCard({ point }) {
   const row = bestOf(point.rows.filter((at) => at.op === "infer" && at.status === "ok"), (at) => at.tokens_per_second);
   if (!row) return null;
@@ -113,7 +117,7 @@ function inferCard({ point }) {
   return headlineCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
 }
 
-/** The highest rate that did not pile up; null without rates. */
+/** Shows the highest rate at which requests did not pile up; null without rates. */
 function serveCard({ point }) {
   const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
   if (rates.length === 0) return null;
@@ -122,7 +126,7 @@ function serveCard({ point }) {
   return headlineCard(point, `${si(row.achieved)} requests/s`, `highest rate sustained; median latency ${seconds(row.latency.median)}, ${row.requests} requests`);
 }
 
-/** Cards of inference and serving; [] where a run has neither. */
+/** Makes the cards of inference and serving; [] if a run has neither. */
 export function servedCards() {
   return benches().flatMap((one) => [inferCard(one), serveCard(one)]).filter((card) => card !== null);
 }
@@ -139,7 +143,7 @@ function benchCard({ point }) {
   return null;
 }
 
-/** Where nothing scales: the peaks of the micro-benchmarks. */
+/** Shows the peaks of the micro-benchmarks if no workload scales. */
 export function benchCards() {
   const cards = [...servedCards(), ...benches().map(benchCard).filter((card) => card !== null)].slice(0, most);
   return cards.length > 0 ? el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards) : el("p", { class: "note" }, "no point was measured");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Collectives: bandwidth and time against size, beside the curves that the calibration fitted.
+// Collectives: bandwidth and time over size, beside the curves that the calibration fitted.
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
 import { bytes, seconds, si } from "../format.js";
@@ -11,7 +11,9 @@ const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
 const known = (value) => typeof value === "number";
 
-/** What makes a line: one word for each; those that all lines share are left out of their names. */
+/**
+ * Returns the words that identify a line; words that all lines share are left out of their names.
+ */
 function wordsOf({ run, point }, row, runs) {
   return {
     members: known(row.members) ? `${row.members} ranks` : `${point.ranks} ranks`,
@@ -29,7 +31,7 @@ function wordsOf({ run, point }, row, runs) {
   };
 }
 
-/** The lines of one op: [{name, words, rows, labels}]. */
+/** Returns the lines of one op: [{name, words, rows, labels}]. */
 function linesOf(micro, op) {
   const runs = new Set(micro.map(({ run }) => run)).size;
   const lines = new Map();
@@ -55,7 +57,7 @@ function linesOf(micro, op) {
   return all;
 }
 
-/** busbw over algbw, of any row that has both: it does not depend on the size. */
+/** Returns busbw over algbw from any row that has both, since it does not depend on the size. */
 function factorOf(line) {
   const row = line.rows.find((at) => at.busbw > 0 && at.algbw > 0);
   return row ? row.busbw / row.algbw : null;
@@ -70,7 +72,7 @@ function fitOf(line, op) {
 
 const isSound = (line) => !line.labels.some((label) => unsound.includes(label));
 
-// Of lines that lie upon each other both are seen: those below are wider, those above broken.
+// Both of two lines that coincide can be seen: the lower one is wider, and the upper one is broken.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 const strokeOf = (i, count) => ({ type: dashes[i % dashes.length], width: 1.5 + Math.min(2, count - 1 - i) });
 
@@ -81,7 +83,7 @@ function measured(line, i, { value, colours, count }) {
     type: "line",
     name: line.name,
     symbol: symbols[i % symbols.length],
-    symbolSize: 6 + 3 * Math.min(2, count - 1 - i), // those below look out from under those above
+    symbolSize: 6 + 3 * Math.min(2, count - 1 - i), // lower ones are larger, to stay visible
     itemStyle: { color: colour },
     lineStyle: { color: colour, ...strokeOf(i, count) },
     data: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
@@ -162,7 +164,7 @@ function numbersOf(lines) {
   };
 }
 
-/** The best bandwidth and the least time of each line, in words. */
+/** Returns the best bandwidth and the least time of each line, in words. */
 function bestText(op, lines) {
   return lines.map((line) => {
     const best = line.rows.reduce((top, row) => (row.busbw > (top?.busbw ?? 0) ? row : top), null);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The page of a comparison: the verdict first, then curves, differences, why, and what is unlike.
+// The page of a comparison: the verdict first, then curves, differences, causes, and differences in
+// setup.
 import { chart } from "../chart.js";
 import { shortTitles } from "../data.js";
 import { el } from "../dom.js";
@@ -17,7 +18,7 @@ const known = (value) => typeof value === "number";
 const signed = (value, places = 1) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(places)}` : missing);
 const change = (ratio) => (known(ratio) ? `${signed(100 * (ratio - 1))}%` : missing);
 
-/** Names of curves without what all of them share, by their place. */
+/** Returns the names of curves without the words that all of them share, by their place. */
 export function curveNames(compare) {
   return shortTitles(compare.curves.map((curve) => curve.title));
 }
@@ -30,7 +31,7 @@ function gateElement(gate) {
     : el("p", { class: "note" }, "No gate was given: --gate 5% says whether a loss is a regression.");
 }
 
-/** Who is compared: machine, ranks, date, launches and version of each side. */
+/** Lists the sides: machine, ranks, date, launches and version of each. */
 function sidesList({ sides }) {
   const most = 4;
   return el("dl", { class: "facts sides" }, sides.map((side, i) => {
@@ -54,7 +55,7 @@ function sidesList({ sides }) {
 
 const plain = new Set(["passed", "no difference shown"]);
 
-/** What was found, the largest losses first. */
+/** Lists the findings, the largest losses first. */
 function findings({ differences }, names) {
   const told = differences.filter((at) => !plain.has(at.verdict)).sort((a, b) => a.throughput.ratio - b.throughput.ratio);
   const most = 6;
@@ -65,7 +66,10 @@ function findings({ differences }, names) {
     told.length > most ? el("li", {}, `${told.length - most} more in the table`) : null);
 }
 
-/** Values are of medians over launches, intervals of the launches' own: one may lie off the other. */
+/**
+ * True if the interval contains the value. The value is from medians over launches and the interval
+ * from the launches themselves, so it may not.
+ */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
@@ -108,7 +112,7 @@ function verdictSection(compare, names) {
   };
 }
 
-/** How a chart of a curve shows a point: its value and interval. */
+/** Views in which a chart of a curve shows a point: its value and interval. */
 const views = {
   efficiency: {
     title: "Efficiency", text: (value) => percent(value),
@@ -118,7 +122,7 @@ const views = {
   throughput: {
     title: "Throughput", text: (value) => si(value),
     value: (point) => point.throughput.value,
-    // As many steps take as long: the interval of the step time, turned round.
+    // The time of a number of steps is fixed, so this is the inverse of the step time's interval.
     interval: ({ step_time: time, throughput }) => (known(time.lower) && known(time.upper)
       ? [(throughput.value * time.median) / time.upper, (throughput.value * time.median) / time.lower] : null),
   },
@@ -168,7 +172,7 @@ function curveNumbers(curve) {
   };
 }
 
-/** The curve as curves.js knows it, for its axis. */
+/** Returns the curve in the form that curves.js needs for its axis. */
 const asCurves = (curve) => curve.sides.map((side) => ({ points: side.points }));
 
 function curveChart(curve, compare, name) {
@@ -202,7 +206,7 @@ function curveChart(curve, compare, name) {
 
 const normalisedNames = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
 
-/** Rates over what the machine has; what is not known says why. */
+/** Shows rates relative to the machine's limits; for an unknown limit it gives the reason. */
 function normalisedChart(curve, compare) {
   const points = curve.sides.flatMap((side) => side.points);
   const present = Object.keys(normalisedNames).filter((name) => points.some((point) => known(point.normalised[name].value)));

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Efficiency, speed-up and throughput over ranks, with intervals and the ideal.
+// Efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { fixed, percent, seconds, si } from "../format.js";
@@ -24,7 +24,8 @@ export function lines(curves, colours, value, interval) {
         name: curve.short,
         data: points.map((point) => ({
           value: [point.ranks, value(point)],
-          // Hollow where ranks shared cores and the like: no scaling result.
+          // The symbol is hollow if ranks shared cores and the like: the point is no scaling
+          // result.
           itemStyle: point.labels.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
           labels: point.labels,
           interval: interval(point),
@@ -41,7 +42,7 @@ export function lines(curves, colours, value, interval) {
 
 const allRanks = (curves) => [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.ranks)))].sort((a, b) => a - b);
 
-/** The axis of rank counts; at least both ends are named. */
+/** Makes the axis of rank counts; at least both ends are labelled. */
 export function ranksAxis(curves, scale) {
   const ranks = allRanks(curves);
   const logarithmic = scale === "log" && ranks.length > 1;
@@ -69,7 +70,7 @@ function ideal(colours, ranks, value) {
   };
 }
 
-/** An axis of values: their intervals do not set its ends where they are much wider. */
+/** Makes an axis of values. Intervals that are much wider than the values do not set its ends. */
 function valueAxis(curves, type, { value, interval, and = [] }) {
   const points = curves.flatMap((curve) => curve.points).filter((point) => value(point) !== null);
   const values = [...points.map(value), ...and];
@@ -124,7 +125,7 @@ function tooltip(show) {
   };
 }
 
-/** "1 rank", where all curves have the same baseline. */
+/** Returns "1 rank" if all curves have that baseline. */
 function baselineText(curves) {
   const names = new Set(curves.map((curve) => curve.baselineName).filter(Boolean));
   return names.size === 1 ? [...names][0] : "each curve's baseline";
@@ -177,7 +178,7 @@ function speedupChart(curves, numbers) {
   });
 }
 
-/** One chart for each unit: tokens are not samples. */
+/** Makes one chart for each unit, since tokens and samples cannot share an axis. */
 function throughputCharts(curves, numbers) {
   const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
   return units.map((unit, i) => {

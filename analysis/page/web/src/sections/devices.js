@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What devices did beside the loop: clocks, power, temperature, with the times they were held down.
+// Shows devices during the loop: clocks, power, temperature, and the times when clocks were
+// limited.
 import { ownOf } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, percent, si } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
 
-/** NVML's reasons for lower clocks (nvmlClocksEventReasons); the first two hold nothing down. */
+/**
+ * NVML's reasons for lower clocks (nvmlClocksEventReasons), without the first two bits, which limit
+ * nothing.
+ */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
@@ -14,13 +18,13 @@ const reasons = [
 
 const reasonNames = (bits) => reasons.filter(([bit]) => (bits & bit) !== 0).map(([, name]) => name);
 
-/** How quantities are shown; others by their unit. */
+/** The titles of quantities; the others are shown by their names. */
 const titles = {
   sm_clock: "SM clock", memory_clock: "Memory clock", clock: "CPU clock", clock_min: "Lowest CPU clock", power: "Power",
   temperature: "Temperature", utilisation: "Utilisation", energy: "Energy",
 };
 
-/** Values in the unit that people read. */
+/** Converts values to the unit that people read. */
 function shown(series) {
   if (series.unit === "K") return { of: (value) => value - 273.15, text: (value) => `${fixed(value, 0)} \u00b0C` };
   if (series.unit === "1") return { of: (value) => value, text: (value) => percent(value, 0) };
@@ -29,14 +33,14 @@ function shown(series) {
 
 const deviceName = (at) => `rank ${at.world_rank}, ${at.device}${at.host ? ` on ${at.host}` : ""}`;
 
-/** Names for a legend: hosts only where there are several. */
+/** Returns names for a legend, with hosts only if there are several. */
 function shortNames(all) {
   const hosts = new Set(all.map((at) => at.host)).size;
   return all.map((at) => (hosts > 1 ? deviceName(at) : `rank ${at.world_rank}, ${at.device}`));
 }
 const sameDevice = (a, b) => a.rank === b.rank && a.device === b.device;
 
-/** When a device was held down: [{from, to, why}]; a sample holds until the next. */
+/** Returns when a device's clock was limited: [{from, to, why}]; a sample holds until the next. */
 function heldDown(throttle) {
   const spans = [];
   throttle.time.forEach((time, i) => {
@@ -62,7 +66,7 @@ function lineOf(series, i, name, colours) {
   };
 }
 
-/** The parts of a line at which the device was held down, thick. */
+/** Draws the parts of a line during which the device's clock was limited as thick lines. */
 function heldLine(series, held, colours) {
   const { of } = shown(series);
   const inside = (time) => held.find(({ from, to }) => time >= from && time <= to);
@@ -125,7 +129,7 @@ function quantityChart(quantity, all, throttles) {
   });
 }
 
-/** How long which device was held down, and by what. */
+/** Returns how long each device's clock was limited, and by what. */
 function heldText(throttles, length) {
   return throttles.flatMap((throttle) => {
     const by = new Map();
@@ -137,11 +141,11 @@ function heldText(throttles, length) {
 const order = ["sm_clock", "clock", "power", "temperature", "utilisation", "memory_clock", "clock_min"];
 const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
 
-/** Quantities that only grow say little as a line. */
+/** Quantities that only grow tell little as a line. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
 const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
 
-/** What no device ever changes needs no chart. */
+/** A quantity that changes on no device needs no chart. */
 const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
 
 function content(point) {

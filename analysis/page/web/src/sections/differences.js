@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// How far sides are apart, point by point, and which causes that goes to.
+// Shows how far sides differ, point by point, and which causes make up the difference.
 import { partOfCause } from "../causes.js";
 import { fixed, missing, percent, rankCount, seconds } from "../format.js";
 import { intervals } from "./intervals.js";
@@ -19,8 +19,8 @@ const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle"
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
 /**
- * Rows from above, each a difference: ranks, the side where there are several, and at the first of
- * a curve its name.
+ * Names the rows, from above. Each row is a difference: its ranks, its side if there are several,
+ * and in the first row of a curve the curve's name.
  */
 function rowNames(compare, names, differences) {
   const several = compare.sides.length > 2;
@@ -64,7 +64,7 @@ const sizes = {
   },
 };
 
-/** Vertical lines: no difference, and what the gate lets pass. */
+/** Draws vertical lines at no difference, and at the loss that the gate allows. */
 function marks(colours, gate, what) {
   const lines = [{ xAxis: 0, label: { show: false }, lineStyle: { color: colours.faint, type: "solid" } }];
   if (gate && what === "throughput") {
@@ -98,13 +98,14 @@ function differenceChart(compare, names) {
     },
     option: (colours, state) => {
       const size = sizes[state.what];
-      // However wide intervals are, the differences themselves are to be seen.
+      // The differences themselves must be visible, however wide their intervals are.
       const widest = (items) => 5 * Math.max(size.least, ...items.map(({ value }) => Math.abs(value)));
       const items = differences.map((at, row) => ({ at, row, ...size.of(at) })).filter(({ value }) => known(value));
       return {
         grid: { top: 26 },
         xAxis: { type: "value", scale: true, name: size.name, nameLocation: "middle", nameGap: 26, axisLabel: { formatter: size.axis },
-          // The line of no difference and the gate are always in the picture, and whole symbols at its ends.
+          // The line of no difference and the gate are always visible, and there is room for whole
+          // symbols at the ends.
           min: ({ min, max }) => Math.max(-widest(items), Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
           max: ({ min, max }) => Math.min(widest(items), Math.max(max, 0)) + edge * (max - min) },
         yAxis: rowAxis(rows),
@@ -129,7 +130,7 @@ function differenceChart(compare, names) {
               data: own.map((item) => ({
                 value: [item.value, item.row],
                 of: item,
-                // Hollow: nothing is claimed.
+                // The symbol is hollow if the comparison makes no claim.
                 itemStyle: verdict === "one launch" ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
               })),
               ...(i === 0 ? { markLine: marks(colours, gate, state.what) } : {}),
@@ -142,7 +143,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** What the bars of a way to ask show: parts by cause. */
+/** The parts by cause that the bars show for each choice. */
 const ways = {
   "efficiency, points": { parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })), text: (value) => `${fixed(value, 1)} points`, axis: (value) => fixed(value, 0) },
   "step time": {
@@ -152,12 +153,12 @@ const ways = {
   },
 };
 
-/** Time that no trace explains is not a cause: it has a name of its own and comes last. */
+/** Time that no trace explains is not a cause: it has its own name and comes last. */
 const untraced = "untraced";
 const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
 const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);
 
-/** Causes of one part of a step have its colour, as in reports; here they differ in strength. */
+/** Causes in one part of a step have its colour, as in reports; here they differ in strength. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === untraced) return colours.parts.other;

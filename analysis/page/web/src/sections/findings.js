@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Findings, ranked: what costs how much, by what evidence, and what to do.
+// Findings, ranked: what each costs, the evidence for it, and what to do.
 import { data } from "../data.js";
 import { el } from "../dom.js";
 import { counted, missing, percent, rankCount } from "../format.js";
 import { table } from "../table.js";
 
-/** Findings of the report, most severe first, as it ranks them. */
+/** Returns the findings of the report in its order, most severe first. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
 
-/** One line for each point, the most severe first. */
+/** Shows one line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = new Map();
@@ -19,7 +19,7 @@ function evidence(at) {
   return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
 }
 
-/** The curve by the name that this page gives it; its ranks are in the sentence. */
+/** Returns the curve's name on this page; the sentence of the finding has its ranks. */
 export function whereOf(at, curves) {
   if (!at.curve) return "";
   return curves.find((curve) => curve.title === at.curve)?.short ?? at.curve;
@@ -29,7 +29,7 @@ function line(name, text) {
   return text && text.length > 0 ? el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, text)) : null;
 }
 
-/** Points that the rules did not judge, and why; null where they judged all. */
+/** Lists the points that the rules did not judge, with the reason; null if they judged all. */
 export function leftOut(curves, report = data.report) {
   const all = report.findings_left_out ?? [];
   if (all.length === 0) return null;
@@ -38,7 +38,7 @@ export function leftOut(curves, report = data.report) {
 }
 
 const opened = 3;
-const most = 10; // before the rest is asked for
+const most = 10; // shown at first
 
 function severity(share, scale) {
   const isKnown = typeof share === "number";
@@ -59,7 +59,7 @@ function finding(at, i, scale, curves) {
 
 const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind", look: () => "nowrap" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
 
-/** What the analysis says of single points. */
+/** Lists what the analysis found at single points. */
 function remarks(curves) {
   const all = curves.flatMap((curve) => curve.points.flatMap((point) => [
     ...(point.full.findings ?? []).map((at) => ({ size: at.size, row: [curve.short, point.ranks, at.kind, at.ranks.length > 0 ? at.ranks.join(", ") : null, at.text] })),
@@ -76,7 +76,7 @@ export function findingsSection(curves) {
   if (all.length === 0 && seen.length === 0 && unjudged === null) return null;
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
   const items = all.map((at, i) => finding(at, i, scale, curves));
-  // The worst of each fault of hardware is seen, however little it costs.
+  // The worst finding of each hardware fault is always shown, however little it costs.
   const isShown = (i) => i < most || (all[i].concern === "hardware" && all.findIndex((at) => at.rule === all[i].rule) === i);
   const rest = items.filter((_, i) => !isShown(i));
   const points = table(columns, seen, { caption: "Seen at single points" });

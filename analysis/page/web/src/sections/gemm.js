@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Matrix multiplications: rate against work, below the measured ceiling and the datasheet's peak.
+// Matrix multiplications: rate over work, below the measured ceiling and the datasheet's peak.
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
 import { percent, rankCount, seconds, si } from "../format.js";
@@ -25,7 +25,7 @@ function linesOf(micro, dtype) {
   });
 }
 
-/** Horizontal lines: what was measured at best, and what the datasheet names. */
+/** Draws horizontal lines at the best measured rate and at the datasheet's peak. */
 function limits(lines, dtype) {
   const found = new Map();
   for (const line of lines) {
@@ -83,7 +83,7 @@ function rateChart(lines, dtype) {
         const colour = colours.series[i % colours.series.length];
         const sound = !line.labels.some((label) => unsound.includes(label));
         return {
-          // Shapes that are not of one family are not joined by a line.
+          // Shapes of different families are not joined by a line.
           type: line.rows.every(isSquare) ? "line" : "scatter",
           name: line.name,
           symbol: symbols[i % symbols.length],

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What heat maps share: cells, blocks of hosts, the scale of colours.
+// The parts that heat maps share: cells, blocks of hosts, the colour scale.
 
 const known = (value) => typeof value === "number";
 
 /**
  * Cells of a heat map: [x, y, value] on two category axes; a visual map colours them by value. It
- * is no series of type heatmap: ECharts 6 paints those on layers of their own bit by bit, which
- * paper does not wait for.
+ * is no series of type heatmap: ECharts 6 paints those on separate layers in several passes, and
+ * printing does not wait for them.
  * @param {number[][]} items
- * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}} [how]
+ * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}}
+ *   [how]
  */
 export function heatCells(name, items, { border = null, label = () => null } = {}) {
   return {
@@ -23,7 +24,8 @@ export function heatCells(name, items, { border = null, label = () => null } = {
     renderItem(params, api) {
       const [x, y] = api.coord([api.value(0), api.value(1)]);
       const [width, height] = api.size([1, 1]);
-      // Whole pixels: else the background shines through between cells without a border.
+      // Cells have whole pixels; otherwise the background would be visible between cells without a
+      // border.
       const left = Math.round(x - width / 2);
       const top = Math.round(y - height / 2);
       const shape = { x: left, y: top, width: Math.round(x + width / 2) - left, height: Math.round(y + height / 2) - top };
@@ -46,7 +48,7 @@ export function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Rows that lie on one host follow each other: [{name, first, last}]. */
+/** Returns blocks of consecutive rows on one host: [{name, first, last}]. */
 export function hostBlocks(hosts, hostOfRow) {
   const blocks = [];
   hostOfRow.forEach((host, row) => {
@@ -56,7 +58,7 @@ export function hostBlocks(hosts, hostOfRow) {
   return blocks;
 }
 
-/** An axis with the hosts' names in the middle of their rows. */
+/** Makes an axis with each host's name in the middle of its rows. */
 export function hostAxis(blocks, rows, own) {
   const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
   return {
@@ -75,7 +77,7 @@ export function hostAxis(blocks, rows, own) {
   };
 }
 
-/** Lines between the blocks of a heat map; `along` = "y" for rows, "x" for columns. */
+/** Draws lines between the blocks of a heat map; `along` is "y" for rows, "x" for columns. */
 export function hostLines(blocks, colours, along) {
   return {
     type: "custom",
@@ -97,8 +99,8 @@ export function hostLines(blocks, colours, along) {
 }
 
 /**
- * The colour scale below a heat map, the same distance to both sides of nothing. `words` are of its
- * upper and its lower end; with a formatter in `own` their values follow.
+ * Makes the colour scale below a heat map; it reaches equally far to both sides of zero. `words`
+ * label its upper and its lower end; with a formatter in `own` their values follow.
  */
 export function scale(colours, most, words, own = {}) {
   const ends = own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words;
@@ -121,13 +123,13 @@ export function scale(colours, most, words, own = {}) {
   };
 }
 
-/** What most values lie within, so that one outlier does not take the whole scale. */
+/** Returns a range that contains most values, so that one outlier does not take the whole scale. */
 export function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-/** Every row is named where there is room, else every second, fourth, ... */
+/** Labels every row if there is room, else every second, fourth, ... */
 export function everyNth(height) {
   const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
   return (row) => row % nth === 0;

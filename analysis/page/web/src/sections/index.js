@@ -51,7 +51,7 @@ function trendRows(machine) {
     at.first, at.last, at.median, at.min, at.max, at.unit, at.spread]);
 }
 
-/** Tables of the index, its runs by date; [] without one. */
+/** Makes the tables of the index, with its runs by date; [] without an index. */
 export function indexTables(report) {
   const rows = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created)).flatMap(rowsOf);
   const trends = (report.machines ?? []).flatMap(trendRows);
@@ -63,7 +63,7 @@ export function indexTables(report) {
   ];
 }
 
-/** [time, throughput over the median] of each run of a trend, by date. */
+/** Returns [time, throughput over the median] of each run of a trend, by date. */
 function pointsOf(trend, runs) {
   return trend.runs.map((id) => {
     const run = runs.get(id);
@@ -101,7 +101,7 @@ function overTime(machine, i, runs) {
   });
 }
 
-/** The sections of the page of an index alone. */
+/** Makes the sections of a page that has only an index. */
 export function indexSections(report) {
   const runs = new Map(report.index.map((run) => [run.id, run]));
   const drawn = report.machines.map((machine, i) => overTime(machine, i, runs)).filter(Boolean);

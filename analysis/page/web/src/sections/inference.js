@@ -8,17 +8,20 @@ import { table } from "../table.js";
 
 const isInference = (row) => row.op === "infer";
 const known = (value) => typeof value === "number";
-/** Rows of too few samples for an interval are on no frontier, and no line joins them. */
+/**
+ * True if a row has enough samples for an interval. Other rows are on no frontier, and no line
+ * joins them.
+ */
 const hasInterval = (row) => known(row.tpot.lower);
 const onFrontier = (row) => row.on_frontier && hasInterval(row);
 
-/** "tp=2, dp=2": axes of one rank left out. */
+/** Returns "tp=2, dp=2", without axes of one rank. */
 function meshText(mesh) {
   const axes = Object.entries(mesh).filter(([, extent]) => extent > 1);
   return axes.length === 0 ? "one rank" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(", ");
 }
 
-/** What rows must share to be compared; the frontier is of these. */
+/** Returns what rows must share to be compared; there is one frontier for each. */
 const question = ({ run, point, row }) =>
   [run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`, point.options.vocabulary === "off" ? "without vocabulary" : null].filter((part) => part !== null).join(", ");
 
@@ -36,7 +39,7 @@ function numbersOf(all) {
   };
 }
 
-/** A line for each mesh over its batch sizes; what is on the frontier is filled. */
+/** Draws a line for each mesh over its batch sizes; rows on the frontier are filled. */
 function frontierChart(all) {
   const meshes = [...new Set(all.map(({ point }) => meshText(point.mesh)))];
   const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank));

@@ -3,8 +3,8 @@
 // Intervals in a chart: whiskers, areas, and axes that leave room for them.
 
 /**
- * The end of an axis of `values` that shows them well however wide their `intervals` ([lower, upper])
- * are; undefined where these fit of themselves. `type`: of the axis.
+ * Returns the end of an axis at which `values` can be read well, however wide their `intervals`
+ * ([lower, upper]) are; undefined if the intervals fit anyway. `type` is the type of the axis.
  */
 export function endOf(values, intervals, type) {
   const most = 1.15 * Math.max(...values);
@@ -15,14 +15,16 @@ export function endOf(values, intervals, type) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** The begin of a logarithmic axis, likewise. */
+/** Returns the beginning of a logarithmic axis, in the same way. */
 export function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));
   return lowest < least / 2 && Number.isFinite(least) ? 2 ** Math.floor(Math.log2(least / 2)) : undefined;
 }
 
-/** Upright whiskers within the picture; an arrow where one goes on beyond it. Items: [x, lower, upper]. */
+/**
+ * Draws vertical whiskers, with an arrow where one leaves the picture. Items: [x, lower, upper].
+ */
 export function whiskers(name, colour, items) {
   return {
     type: "custom",
@@ -36,7 +38,7 @@ export function whiskers(name, colour, items) {
       const [x, low] = api.coord([api.value(0), api.value(1)]);
       const high = api.coord([api.value(0), api.value(2)])[1];
       const floor = area.y + area.height;
-      // Of a logarithmic axis what is not above 0 has no place.
+      // A logarithmic axis has no place for values that are not above 0.
       const bottom = low <= floor + 1 ? low : floor;
       const top = high >= area.y - 1 ? high : area.y;
       const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };
@@ -55,7 +57,10 @@ export function whiskers(name, colour, items) {
   };
 }
 
-/** Horizontal 95% intervals; an arrow where one goes on beyond the picture. Items: [lower, row, upper]. */
+/**
+ * Draws horizontal 95% intervals, with an arrow where one leaves the picture. Items: [lower, row,
+ * upper].
+ */
 export function intervals(name, colour, items) {
   return {
     type: "custom",
@@ -82,7 +87,8 @@ export function intervals(name, colour, items) {
 }
 
 /**
- * Intervals of a line as one area behind it, as far as the picture reaches. Items: [x, lower, upper],
+ * Draws the intervals of a line as one area behind it, within the picture. Items: [x, lower,
+ * upper],
  * from left to right. One item alone has no area: whiskers show it.
  */
 export function band(name, colour, items) {
@@ -96,9 +102,9 @@ export function band(name, colour, items) {
     itemStyle: { color: colour },
     z: 0,
     renderItem(of, api) {
-      if (of.dataIndex > 0) return null; // the first item draws all: pieces would show their seams
+      if (of.dataIndex > 0) return null; // the first item draws all: pieces would show seams
       const edge = (at) => items.map((item) => api.coord([item[0], item[at]]));
-      // Of a logarithmic axis what is not above 0 has no place.
+      // A logarithmic axis has no place for values that are not above 0.
       const floor = of.coordSys.y + of.coordSys.height;
       const points = [...edge(2), ...edge(1).reverse()].map(([x, y]) => [x, Number.isFinite(y) ? y : floor]);
       return { type: "polygon", shape: { points }, style: { fill: colour, opacity: 0.16 } };

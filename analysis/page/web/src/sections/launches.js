@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Several launches of one experiment: which they are, how far they spread, what was kept apart.
+// Several launches of one experiment: a list of them, how far they spread, and what was kept apart.
 import { chart } from "../chart.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
@@ -21,7 +21,7 @@ function launchRow(run, i) {
   return [i + 1, dateText(run.created), run.file, run.status, run.ranks, run.nodes, run.isoscale_version, run.system?.git_hash ?? null, run.warnings.length, run.id];
 }
 
-/** Points of joined curves that several launches measured: {curve, point}. */
+/** Returns points of joined curves that several launches measured: {curve, point}. */
 function repeated(report, curves) {
   return report.curves.flatMap((curve, c) =>
     curve.points.filter((point) => point.launches.length > 1).map((point) => ({ name: curves[c]?.short ?? curve.title, point })));
@@ -39,7 +39,7 @@ function spreadRow({ name, point }) {
   return [name, point.ranks, point.launches.length, median, lower, upper, min, max, point.spread, point.labels.join(" ")];
 }
 
-/** Lying whiskers; items: [lower, upper, place]. */
+/** Draws horizontal whiskers; items: [lower, upper, place]. */
 function whiskers(name, colour, items) {
   return {
     type: "custom",
@@ -56,7 +56,7 @@ function whiskers(name, colour, items) {
   };
 }
 
-/** Each launch's median step against the median of all, point by point. */
+/** Shows each launch's median step relative to the median of all, point by point. */
 function spreadChart(report, found) {
   const runs = report.runs.map((run) => run.id);
   const places = found.map(({ name, point }) => `${name}, ${rankCount(point.ranks)}`);
@@ -115,7 +115,7 @@ function says(found, curves) {
   return `${data.report.runs.length} launches; they differ most at ${widest.name} on ${rankCount(widest.point.ranks)}: by ${percent(widest.point.spread)}`;
 }
 
-/** null for a single launch. @param {import("../data.js").Curve[]} curves */
+/** Returns null for a single launch. @param {import("../data.js").Curve[]} curves */
 export function launchesSection(curves) {
   const { report } = data;
   if (report.runs.length < 2) return null;

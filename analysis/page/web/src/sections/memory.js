@@ -12,7 +12,7 @@ const isOverlap = (row) => row.op === "overlap";
 const known = (value) => typeof value === "number";
 const pointNames = (points) => points.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);
 
-/** A rank's bandwidth alone and with all together, at the largest size of each kind. */
+/** Shows a rank's bandwidth alone and with all ranks together, at the largest size of each kind. */
 function memoryChart(rows, numbers) {
   const severalNodes = new Set(rows.map((row) => row.numa)).size > 1;
   const kindOf = (row) => [row.kind, known(row.numa) && severalNodes ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");

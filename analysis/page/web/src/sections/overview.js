@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The first screen: what was measured on what, how well it scales, why not better, what to mind.
+// The first screen: what was measured on which machine, how well it scales, what it loses, and
+// warnings.
 import { explains, headlineOf, isSound, lossesOf, meaning, partOfCause, tracing } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
@@ -47,11 +48,12 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// How traced steps differ from the others is not a cause: where it is large, causes are uncertain.
+// The difference between traced and other steps is no cause. If it is larger than this, causes are
+// uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 
-/** The largest losses at the largest counts, each cause once, where it is worst. */
+/** Returns the largest losses at the largest counts, each cause once, where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
@@ -59,7 +61,8 @@ function causes(curves) {
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing)
       .map((loss) => ({ ...loss, curve, point, isSound: isSound(point) }));
   });
-  // What ranks that share cores lose says little about the machine: only where there is nothing else.
+  // The losses of ranks that share cores tell little about the machine, so they are shown only if
+  // there are no others.
   const judged = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
   const worst = new Map();
   for (const at of judged.sort((a, b) => b.share - a.share)) {
@@ -83,7 +86,9 @@ function causeItem({ cause, share, curve, point, others }, scale) {
       el("div", { class: "bar thin", "aria-hidden": "true" }, el("i", { class: `part-${partOfCause(cause)}`, style: `width:${(100 * share) / scale}%` }))));
 }
 
-/** What of these causes' points is to be known before believing them; null: nothing. */
+/**
+ * Warns if traced steps differ from the others at the points of these causes; null if they do not.
+ */
 function tracingNote(items) {
   const differing = items.map(({ point, curve }) => ({ point, curve, share: Math.abs(lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0) }))
     .filter(({ share }, i, all) => share > mostTracing && all.findIndex((at) => at.point === all[i].point) === i);
@@ -92,7 +97,10 @@ function tracingNote(items) {
   return el("p", { class: "note" }, `traced steps differ from the others by ${text}: the causes below are uncertain`);
 }
 
-/** The points whose loss the causes do not explain, with what differs; null: none. */
+/**
+ * Names the points whose loss the causes do not explain, and how much traced steps differ; null if
+ * there are none.
+ */
 function unexplainedNote(curves) {
   const parts = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
@@ -117,7 +125,10 @@ function panel(title, target, more, content) {
     el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), content);
 }
 
-/** Of each rule what it found worst; faults of hardware first: they can be mended, and none is left out. */
+/**
+ * Shows the worst finding of each rule. Hardware faults come first and all of them are shown, since
+ * they can be repaired.
+ */
 function findingsPanel(curves) {
   const all = findingsOf();
   if (all.length === 0) return null;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Who reaches whom how fast: a matrix of pairs, hosts as blocks, slow pairs outlined.
+// Latency and bandwidth between ranks: a matrix of pairs, hosts as blocks, slow pairs outlined.
 import { el } from "../dom.js";
 import { percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
@@ -16,10 +16,12 @@ const quantities = {
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
 const known = (value) => typeof value === "number";
 
-/** Pairs by the ranks that MPI gives them, which people are shown. */
+/** Converts pairs to the ranks of MPI, which people are shown. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
-/** Blocks of the hosts of these ranks of the launch; none where a host is not known. */
+/**
+ * Returns the blocks of ranks by host, for these ranks of the launch; none if a host is unknown.
+ */
 function blocksOf(run, ranks) {
   const { places, ranks: all } = run.system ?? {};
   const hostOf = places ? new Map(places.rank.map((rank, i) => [rank, places.host[i]])) : new Map((all ?? []).map((at) => [at.rank, at.host]));
@@ -29,7 +31,7 @@ function blocksOf(run, ranks) {
   return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
 }
 
-/** A pair's value over its class's median. */
+/** Returns a pair's value relative to the median of its class. */
 function againstClass(pairs, key) {
   const classes = new Map();
   for (const pair of pairs) classes.set(pair.class, [...(classes.get(pair.class) ?? []), pair[key]]);
@@ -37,7 +39,7 @@ function againstClass(pairs, key) {
   return (pair) => (known(pair[key]) && middles.get(pair.class) ? pair[key] / middles.get(pair.class) - 1 : null);
 }
 
-/** Outlines of the cells of slow pairs. */
+/** Draws outlines around the cells of slow pairs. */
 function outlines(cells, colours) {
   return {
     type: "custom",
@@ -75,7 +77,7 @@ function numbersOf(pairs, slow) {
 function coloursOf(colours, state, quantity, items) {
   const values = items.map((item) => item[2]);
   if (state.colour === "against its class") {
-    // Red is slow, whichever way the quantity counts.
+    // Red is slow, whether the quantity is better when high or when low.
     const ways = quantity.key === "latency" ? colours.diverging : [...colours.diverging].reverse();
     return scale(colours, reach(values, 0.05), [quantity.more, quantity.less], { inRange: { color: ways }, formatter: (value) => percent(value, 0) });
   }
@@ -93,7 +95,7 @@ function matrixChart(run, point) {
   const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
   const numbers = numbersOf(pairs, slow);
   if (present.length === 0) return el("div", { class: "wide" }, el("p", { class: "note" }, "Of no pair a number is known."), table(numbers.columns, numbers.rows));
-  // As high as wide, also in a narrow window.
+  // The matrix is square, also in a narrow window.
   const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok");
   return changingChart({
@@ -154,7 +156,7 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${titleOf(at.quantity)} ${text(at.value)}, ${percent(speed, 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
-/** Slow pairs, each once whichever way and by however many quantities: by the one it is worst in. */
+/** Returns each slow pair once, whatever its direction, by the quantity in which it is slowest. */
 function slowPairs(slow) {
   const speed = (at) => (at.quantity === "latency" ? at.typical / at.value : at.value / at.typical);
   const worst = new Map();
@@ -165,7 +167,7 @@ function slowPairs(slow) {
   return [...worst.values()].sort((x, y) => speed(x) - speed(y));
 }
 
-/** The end that most slow pairs share, where it is most of many; null otherwise. */
+/** Names the end that more than half of at least four slow pairs share; null if there is none. */
 function commonEnd(pairs) {
   const count = new Map();
   for (const at of pairs) {
@@ -175,7 +177,7 @@ function commonEnd(pairs) {
   return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
 }
 
-/** How many pairs are slow by which quantity: what the picture outlines when it shows that one. */
+/** Returns how many pairs are slow in each quantity; the picture outlines those of its quantity. */
 function slowCounts(slow) {
   const counts = Object.entries(quantities)
     .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The tree of efficiencies of the POP Centre of Excellence, by count.
+// The tree of efficiencies of the POP Centre of Excellence, by rank count.
 import { largest } from "../causes.js";
 import { launchesText } from "../data.js";
 import { el } from "../dom.js";
@@ -10,7 +10,7 @@ import { table } from "../table.js";
 
 const mostSmall = 6;
 
-/** Each is the product of those one level below it. */
+/** Each efficiency is the product of those one level below it. */
 const tree = [
   ["global", "global", 0, "parallel \u00d7 computation scalability"],
   ["parallel", "parallel", 1, "load balance \u00d7 communication"],
@@ -23,10 +23,10 @@ const tree = [
   ["speed_scalability", "speed", 2, "FLOP per useful second, here / baseline"],
 ];
 
-// POP's own reading: from 80% on is acceptable.
+// By POP's own guidelines, values from 80% on are acceptable.
 const fair = 0.8;
 
-/** How strongly a cell is coloured, 0..55 percent, and with what. */
+/** Returns the colour of a cell and its strength in percent. */
 function heat(value) {
   if (typeof value !== "number") return {};
   const isFair = value >= fair;
@@ -63,7 +63,7 @@ function labelsOf(points) {
   return el("p", { class: "note" }, `\u2020 ${labelled.map((point) => `${point.ranks}: ${point.labels.join(", ")}`).join("; ")}`);
 }
 
-/** All curves at their largest rank count, one line each. */
+/** Shows all curves at their largest rank count, one line each. */
 function allCurves(curves) {
   return el("div", { class: "panel" },
     el("h3", {}, "At the largest rank count"),

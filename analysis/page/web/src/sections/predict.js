@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The page of a prediction: what would be reached first, then curves, intervals with where they come from and the
-// measurement that would narrow them, causes, numbers.
+// The page of a prediction: the predicted result first, then curves, intervals with their sources
+// and the measurement that would narrow them, causes, numbers.
 import { lossesOf, meaning, partOfCause } from "../causes.js";
 import { chart } from "../chart.js";
 import { copyText, el } from "../dom.js";
@@ -57,7 +57,10 @@ function uncertaintyChart(curves) {
   });
 }
 
-/** The measurement that helps most: what, how, and how wide the interval is then. */
+/**
+ * Shows the measurement that helps most: what it is, how to make it, and how wide the interval is
+ * then.
+ */
 export function nextContent(next) {
   const copy = el("button", {
     type: "button",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Predicted efficiency, throughput and step time over ranks with their intervals, as curves and as all numbers that
-// predict --format csv has.
+// Predicted efficiency, throughput and step time over ranks with their intervals, as curves and as
+// all the numbers of predict --format csv.
 import { chart } from "../chart.js";
 import { ownOf } from "../data.js";
 import { el } from "../dom.js";
@@ -46,7 +46,7 @@ const measuredRow = (point) => ["measured", point.ranks, point.nodes, meshText(p
 
 const refusedRow = (curve, point) => [curve.name, point.ranks, point.nodes, ...none(columns.length - 4), point.refused];
 
-/** Columns and rows of measured and predicted points of all curves. */
+/** Returns columns and rows of the measured and predicted points of all curves. */
 export function numbersOf(prediction, curves) {
   return {
     columns,
@@ -59,7 +59,7 @@ export function numbersOf(prediction, curves) {
 
 const mostValues = 12;
 
-/** "on", or where points differ "64: 8, 256: 2". */
+/** Returns "on", or "64: 8, 256: 2" if points differ. */
 function overPoints(points, value) {
   const values = points.map(value);
   if (new Set(values).size === 1) return values[0];
@@ -67,7 +67,7 @@ function overPoints(points, value) {
   return shown.join(", ") + (points.length > mostValues ? ` and ${points.length - mostValues} more` : "");
 }
 
-/** What was predicted: mesh, model and options, and where they differ between rank counts. */
+/** Shows what was predicted: mesh, model and options, and how they differ between rank counts. */
 function optionsTable(points) {
   const keys = [...new Set(points.flatMap((point) => Object.keys(point.options)))].sort();
   const rows = [
@@ -95,14 +95,14 @@ const measured = "measured";
 const interval = "interval";
 const dashes = ["solid", "dashed", "dotted"];
 
-/** What a chart shows of predicted and of measured points. */
+/** Views in which a chart shows predicted and measured points. */
 const views = {
   efficiency: { title: "Efficiency", of: (point) => point.efficiency, measured: (point) => point.efficiency, text: (value) => percent(value), axis: (value) => percent(value, 0), and: [1] },
   throughput: { title: "Throughput", of: (point) => point.throughput, measured: (point) => point.throughput, text: (value) => si(value), axis: (value) => si(value), and: [] },
   step_time: { title: "Step time", of: (point) => point.step_time, measured: (point) => point.step_time, text: seconds, axis: seconds, and: [] },
 };
 
-/** Line and interval of each curve. */
+/** Draws the line and interval of each curve. */
 function lines(curves, colours, view, shown) {
   return curves.flatMap((curve, i) => {
     const colour = colours.series[i % colours.series.length];
@@ -116,7 +116,7 @@ function lines(curves, colours, view, shown) {
         data: curve.points.map((point) => ({
           value: [point.ranks, view.of(point).value],
           point,
-          // Hollow where far more ranks are predicted than were measured.
+          // The symbol is hollow if far more ranks are predicted than were measured.
           itemStyle: point.extrapolated ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
         })),
         symbol: symbols[i % symbols.length],
@@ -176,7 +176,7 @@ function valueAxis(curves, measuredAt, view, type) {
 
 const mostNamed = 12;
 
-/** The axis of rank counts, which are all named where they are few. */
+/** Makes the axis of rank counts; all are labelled if they are few. */
 function axisOfRanks(curves, ranks, scale) {
   const axis = ranksAxis(curves, scale);
   return axis.type === "log" && ranks.length <= mostNamed ? { ...axis, axisLabel: { customValues: ranks }, axisTick: { customValues: ranks } } : axis;
@@ -214,7 +214,7 @@ function curveChart(name, curves, prediction, numbers) {
   });
 }
 
-/** Each what-if beside the base. */
+/** Shows each what-if beside the base. */
 function whatIfTable(curves, hasEfficiency) {
   const [base, ...changed] = curves;
   const efficiencies = (now, then) => (hasEfficiency ? [now.efficiency.value, then.efficiency.value, ...(endsOf(then.efficiency) ?? [null, null])] : []);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The parts of predicted steps: where one would go, what it would lose against the baseline's, and the best meshes and
-// options that a search found, with why each loses to the first.
+// The parts of predicted steps: where the time goes, the losses against the baseline, and the best
+// meshes and options that a search found, with the reason why each is slower than the first.
 import { lossesOf, meaning } from "../causes.js";
 import { chart } from "../chart.js";
 import { ownOf } from "../data.js";
@@ -48,7 +48,7 @@ function overRanks(base, rows) {
   });
 }
 
-/** All machines at the largest rank count. */
+/** Shows all machines at the largest rank count. */
 function besides(curves, rows) {
   const points = curves.map(lastOf);
   const bars = points.map((point, i) => barOf(point, `${curves[i].name} (${point.ranks})`));
@@ -93,7 +93,7 @@ function fallRows(curve) {
   });
 }
 
-/** Of many points some between the ends, which are among them. */
+/** Returns a selection of points if there are many; it includes both ends. */
 function someOf(points) {
   if (points.length <= mostButtons) return points;
   return Array.from({ length: mostButtons }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostButtons - 1))]);
@@ -138,7 +138,7 @@ export function predictedLossSection(prediction) {
   };
 }
 
-/** Options in which candidates differ, and the microbatch, which always matters. */
+/** Returns the options in which candidates differ, and the microbatch, which always matters. */
 function tellingOptions(best) {
   const keys = [...new Set(best.flatMap((at) => Object.keys(at.options)))].sort();
   return keys.filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);

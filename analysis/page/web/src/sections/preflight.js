@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What was checked before anything was measured, worst first.
+// The checks made before the measurement, worst results first.
 import { data } from "../data.js";
 import { el } from "../dom.js";
 import { table } from "../table.js";
@@ -16,10 +16,10 @@ const columns = [
   { title: "cost" },
   { title: "where" },
 ];
-const fewShown = 15; // more are shown at first only where they found something
+const fewShown = 15; // further checks are shown at first only if they found something
 const launchColumn = { title: "launches", number: true };
 
-/** Checks of all launches; those that came out alike stand once. */
+/** Returns the checks of all launches; equal results appear once. */
 function merged(runs) {
   const seen = new Map();
   for (const run of runs) {
@@ -43,7 +43,7 @@ function counts(checks) {
   }));
 }
 
-/** null where no launch was checked. */
+/** Returns null if no launch was checked. */
 export function preflightSection() {
   const { runs } = data.report;
   const checks = merged(runs);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Where each launch was made, by what command, with what: enough to make it again.
+// Shows the machine, command and software of each launch: enough to repeat it.
 import { data, ownOf } from "../data.js";
 import { copyText, el } from "../dom.js";
 import { counted, missing, si } from "../format.js";
@@ -31,7 +31,7 @@ function hostsOf(kind) {
   return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
-/** A column for each kind of node, a row for each fact. */
+/** Makes a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);
   if (kinds.length === 0) return null;
@@ -63,7 +63,7 @@ function launch(run) {
   ];
 }
 
-/** Always there: every number has a source. */
+/** This section always exists: every number has a source. */
 export function provenanceSection() {
   const { runs } = data.report;
   return {

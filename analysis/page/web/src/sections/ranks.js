@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Ranks beside each other: where their time goes, and how steady they are, as heat maps.
+// Ranks side by side: where their time goes, and how steady they are, as heat maps.
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
@@ -14,7 +14,7 @@ const quantities = [
   { key: "wait", title: "wait" },
   { key: "bubble", title: "bubble" },
   { key: "gap", title: "gap" },
-  // Not against the median: what it should be is nothing.
+  // This is not compared with the median, since it should be zero.
   { key: "caused_wait", title: "caused", absolute: true },
 ];
 
@@ -26,7 +26,8 @@ const rowTitle = (map, row) =>
 
 function deviations(map) {
   const reference = median(map.step);
-  // What a rank caused is added up over those that waited: of each of them it is as many times less.
+  // The wait that a rank caused is a sum over the ranks that waited; this divides it by their
+  // number.
   const others = Math.max(1, map.caused_wait.reduce((sum, value, row) => sum + (known(value) ? map.count[row] : 0), 0) - 1);
   return quantities
     .filter(({ key }) => map[key]?.some(known))
@@ -41,7 +42,7 @@ function deviations(map) {
     });
 }
 
-/** The rank that stands out most, as a sentence; "" where none does. */
+/** Names the rank that stands out most, in a sentence; "" if none does. */
 function outstanding(map, columns) {
   const column = columns.find(({ title }) => title === "compute") ?? columns[0];
   const row = column.value.reduce((best, value, at) => (value > (column.value[best] ?? 0) ? at : best), 0);

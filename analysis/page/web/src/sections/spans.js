@@ -5,16 +5,16 @@
 
 const communication = new Set([
   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",
-  "communication", // several put together
+  "communication", // several ops in one box
 ]);
 const copies = new Set(["copy", "cast", "advise", "copies"]);
 
 export const isCommunication = (op) => communication.has(op);
 
-/** Of boxes that stand for ops of several classes, communication among them or not. */
+/** True for boxes that stand for ops of several classes, communication among them or not. */
 export const isMixed = (op) => op === "mixed";
 
-/** Phases that belong to no microbatch. */
+/** Returns the colour of a phase that belongs to no microbatch. */
 export function phaseColour(colours, phase) {
   const dark = colours.name === "dark";
   const named = {
@@ -28,7 +28,7 @@ export function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Microbatches in order around the circle of hues, from blue over green to violet. */
+/** Places microbatches in order on the circle of hues, from blue over green to violet. */
 function hue(index, count, shade, dark) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const lightness = dark ? [62, 42][shade] : [46, 70][shade];
@@ -48,7 +48,7 @@ export function spanColour(colours, { phase, microbatch, microbatches, op, by })
   return phaseColour(colours, phase);
 }
 
-/** The colour of a text upon a box. */
+/** Returns the colour of text on a box. */
 export function textColour(colours, phase) {
   const onLight = (phase === "backward") !== (colours.name === "dark");
   return onLight ? "#1c2330" : "#ffffff";
@@ -57,7 +57,9 @@ export function textColour(colours, phase) {
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** A fill of diagonal lines: `paint(pen)` lays the ground, `line` is their colour. */
+/**
+ * Makes a fill of diagonal lines: `paint(pen)` draws the ground, and `line` is the lines' colour.
+ */
 function pattern(key, { line, lineWidth = 1.6 }, paint) {
   if (!patterns.has(key)) {
     const tile = document.createElement("canvas");
@@ -78,7 +80,7 @@ function pattern(key, { line, lineWidth = 1.6 }, paint) {
   return patterns.get(key);
 }
 
-/** A fill of diagonal lines in a colour. */
+/** Makes a fill of diagonal lines in a colour. */
 export function striped(colour, background) {
   return pattern(`${colour} ${background}`, { line: colour }, (pen) => {
     pen.fillStyle = background;
@@ -90,7 +92,7 @@ export function striped(colour, background) {
   });
 }
 
-/** A full fill with thin diagonal lines of another colour. */
+/** Makes a solid fill with thin diagonal lines of another colour. */
 export function stripedWith(colour, line) {
   return pattern(`${colour} under ${line}`, { line, lineWidth: 1 }, (pen) => {
     pen.fillStyle = colour;
@@ -102,7 +104,7 @@ export function stripedWith(colour, line) {
 export const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 
-/** The part of a box that lies in the picture; null when none does. */
+/** Returns the part of a box that is within the picture; null if there is none. */
 function clipped(x, y, width, height, area) {
   const left = Math.max(x, area.x);
   const right = Math.min(x + width, area.x + area.width);
@@ -162,8 +164,8 @@ export function spanSeries(timeline, layout, phase, colours, state) {
 }
 
 /**
- * Idle times within boxes that stand for several operations: what they hide is put on top of them,
- * in the rows that compute.
+ * Draws the idle times that boxes for several operations would hide on top of these boxes, in the
+ * rows that compute.
  */
 export function idleWithin(timeline, layout, colours) {
   const { idle } = timeline;
@@ -198,7 +200,7 @@ export function idleWithin(timeline, layout, colours) {
 
 const tintOpacity = (colours) => (colours.name === "dark" ? 0.28 : 0.2);
 
-/** Where nothing computes or copies: over all streams of the lane, below its boxes. */
+/** Draws the times when no stream of the lane computes or copies, below the lane's boxes. */
 export function idleSeries(timeline, layout, kind, colours) {
   const { idle } = timeline;
   const data = [];
@@ -214,7 +216,7 @@ export function idleSeries(timeline, layout, kind, colours) {
     name: idleNames[kind],
     data,
     encode: { x: [1, 2], y: [0, 3], tooltip: [] },
-    itemStyle: { color: `${colour}66` }, // in the legend as pale as in the picture
+    itemStyle: { color: `${colour}66` }, // as pale in the legend as in the picture
     clip: true,
     progressive: 0,
     z: 1,
@@ -228,7 +230,7 @@ export function idleSeries(timeline, layout, kind, colours) {
   };
 }
 
-/** Lines between the lanes. */
+/** Draws lines between the lanes. */
 export function laneLines(layout, colours) {
   return {
     type: "custom",

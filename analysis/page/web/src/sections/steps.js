@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Step by step: the series of a point's step times, and how they are distributed.
+// Step by step: the series of a point's step times, and their distribution.
 import { el } from "../dom.js";
 import { fixed, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
@@ -13,7 +13,7 @@ const kinds = [
   { name: "warm-up", symbol: "circle", size: 6, hollow: true, colour: (colours) => colours.ideal },
 ];
 
-/** The median as a line, its interval as a band. */
+/** Draws the median as a line, and its interval as a band. */
 function medianMarks(time, colours) {
   const { median, lower, upper } = time;
   const known = typeof median === "number";
@@ -38,7 +38,7 @@ function medianText({ median, lower, upper }) {
   return `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 }
 
-/** Whether warm-up would press all else together. */
+/** True if warm-up steps are so long that the other steps would be hard to tell apart. */
 function isSlowStart(steps) {
   const longest = (of) => Math.max(0, ...steps.time.filter((_, i) => of(steps.kind[i])));
   return longest((kind) => kind === 3) > 1.3 * longest((kind) => kind !== 3);
@@ -86,9 +86,9 @@ function seriesChart(steps, point, time) {
 
 const shares = Array.from({ length: 101 }, (_, i) => i / 100);
 
-/** Distributions of the whole curve: what grows with the ranks is the tail. */
+/** Shows the distributions of the whole curve: the tail grows with the ranks. */
 function distributionChart(point, group) {
-  // A distribution of fewer steps is a staircase that says nothing.
+  // With fewer steps a distribution is only a staircase.
   const fewest = 6;
   const points = group.points.filter((at) => at.details.steps?.quantiles && at.details.steps.kind.filter((kind) => kind === 0).length >= fewest);
   if (!points.includes(point)) return null;
@@ -144,7 +144,7 @@ function distributionChart(point, group) {
   });
 }
 
-/** The interval of the measured steps of the one launch, whose steps these are. */
+/** Returns the interval of the launch whose steps are shown. */
 const ownTime = (point) => point.full?.step_time ?? point.stepTime;
 
 /** @param {object[]} groups of detailed() */

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// One traced step as it was played: lanes of ranks, boxes of operations.
+// One traced step as it ran: lanes of ranks, boxes of operations.
 import { el } from "../dom.js";
 import { missing, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
@@ -8,7 +8,7 @@ import { idleNames, idleSeries, idleWithin, isCommunication, laneLines, spanSeri
 
 const nano = (value) => seconds(value * 1e-9);
 
-/** A row for each stream of each lane on which something ran. */
+/** Makes a row for each stream of each lane on which something ran. */
 function rowsOf(timeline) {
   const used = timeline.lanes.map(() => new Set());
   const computes = new Set();
@@ -44,10 +44,12 @@ function spanText(timeline, i) {
     `from ${nano(spans.start[i])}, for ${nano(spans.length[i])}`;
 }
 
-/** The step's length as spans count: in nanoseconds. */
+/** Returns the step's length in nanoseconds, the unit of spans. */
 const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 
-/** The step's time is its slowest rank's; the picture is as wide as all of them take together. */
+/**
+ * The step's time is that of its slowest rank; the picture is as wide as all ranks take together.
+ */
 function stepText(timeline) {
   const time = seconds(timeline.step_time);
   const width = seconds(timeline.length);
@@ -107,7 +109,7 @@ function stepChart(timeline, point) {
         inverse: true,
         axisTick: { show: false },
         axisLabel: {
-          // Of many rows only the lanes are named.
+          // If there are many rows, only the lanes are labelled.
           interval: (i) => !crowded || layout.first.includes(i),
           width: narrow() ? 70 : 190,
           overflow: "truncate",
@@ -144,10 +146,11 @@ function stepChart(timeline, point) {
   });
 }
 
-/** What part of the lanes' time is idle, as a sentence: of all operations, drawn or not. */
+/** Says which share of the lanes' time is idle, counting all operations, drawn or not. */
 function idleText({ totals, breakdown }) {
   const sum = (values) => values.reduce((all, value) => all + value, 0);
-  // Of a rank's own step: on ranks that begin later or end earlier that is less than the picture.
+  // The shares are of each rank's own step. If ranks begin later or end earlier, that is less than
+  // the picture.
   const whole = sum(totals.step);
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const [exposed, gap] = [sum(totals.exposed), sum(totals.gap)];

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What a reader has to know before believing a number, most severe first.
+// Warns of what a reader must know before believing a number, most severe first.
 import { data, unsound } from "../data.js";
 import { counted, rankCount } from "../format.js";
 
 const mostDeviceWarnings = 4;
 
-/** Texts that several launches share stand once. */
+/** Joins equal texts of several launches into one. */
 function merged(items, runs) {
   const seen = new Map();
   for (const item of items) {
@@ -75,7 +75,7 @@ function ofBenches(report) {
 }
 
 function leftOut(report) {
-  // Of one launch nothing was joined; its skipped points are named by themselves.
+  // A single launch is not joined with others; its skipped points are named by themselves.
   if (report.runs.length < 2) return [];
   const count = (report.curves ?? []).reduce((sum, curve) => sum + curve.left_out.length, 0);
   const reasons = [...new Set((report.curves ?? []).flatMap((curve) => curve.left_out.map((at) => at.reason)))];
@@ -86,7 +86,7 @@ function leftOut(report) {
   }];
 }
 
-/** What was seen of a device at several points stands once. */
+/** Joins equal warnings about devices at several points into one. */
 function ofDevices(curves) {
   const seen = new Map();
   for (const curve of curves) {
@@ -102,14 +102,14 @@ function ofDevices(curves) {
   return items;
 }
 
-/** Pairs of ranks that fall behind their like. */
+/** Returns pairs of ranks that are slow against others of their class. */
 function ofPairs(report) {
   return (report.findings ?? []).flatMap((at, i) => (at.rule === "slow-pair"
     ? [{ grave: false, text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 }
 
 /**
- * Grave ones, then those of hardware: they can be mended.
+ * Returns grave warnings first, then those about hardware, which can be repaired.
  * @param {import("../data.js").Curve[]} curves
  * @returns {{grave: boolean, text: string, target?: string}[]} target: id of a section
  */

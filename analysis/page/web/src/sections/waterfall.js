@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// From the ideal step to the measured one: what each cause added.
+// Shows the time that each cause added, from the ideal step to the measured one.
 import { explains, lossesOf, meaning, partOfCause, tracing } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText } from "../data.js";
@@ -10,7 +10,7 @@ import { ink } from "../parts.js";
 import { oneOf } from "../select.js";
 
 const mostSmall = 6;
-// Of the step: what is smaller stands together, or is not seen at all.
+// Shares of the step: smaller causes are shown together, or not at all.
 const least = 0.005;
 const leastSeen = 0.0005;
 export const wholeFrom = 0.2; // of the step lost: then bars from zero show it well
@@ -18,8 +18,9 @@ export const wholeFrom = 0.2; // of the step lost: then bars from zero show it w
 const hasWaterfall = (point) => Boolean(point.full.waterfall && point.full.waterfall.measured > 0);
 
 /**
- * Steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is `point.whole`.
- * Where causes do not explain the loss, they are one step, beside the difference of traced steps.
+ * Returns the steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is
+ * `point.whole`. If the causes do not explain the loss, they are one step, beside the difference of
+ * traced steps.
  */
 export function stairs(point) {
   const { ideal, measured } = point.full.waterfall;
@@ -50,7 +51,10 @@ function labelOf(step, point, isWide) {
   return `${sign}${percent(Math.abs(share))}${isWide ? `  ${sign}${seconds(Math.abs(step.seconds))}` : ""}`;
 }
 
-/** A label beside its bar from `x0` to `x1`: right of it, where that is too narrow left, else upon it. */
+/**
+ * Places a label to the right of its bar from `x0` to `x1`; if there is no room to the left, else
+ * on it.
+ */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;
@@ -62,14 +66,16 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
 
 const top = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
 
-/** `beside`: points whose pictures stand beside this one, and whose axes end where its does. */
+/**
+ * `beside` holds the points shown beside this one; their axes end at the same value as its axis.
+ */
 export function waterfallOption(point, colours, state, isNarrow, beside = []) {
   const steps = stairs(point);
   const low = Math.min(...steps.filter((step) => step.kind === "cause").map((step) => Math.min(step.from, step.to)), steps[0].to);
   const high = Math.max(top(steps), ...(state.axis === "whole step" ? beside.map((at) => top(stairs(at))) : []));
   const from = state.axis === "whole step" ? 0 : Math.max(0, low - 0.08 * (high - low || high));
   const colour = (step) => (step.kind === "whole" ? colours.ideal : step.seconds < 0 ? colours.good : colours.parts[step.part]);
-  // Where the axis does not begin at zero, bars that do fade out.
+  // If the axis does not begin at zero, bars that do begin there fade out.
   const fill = (step) => (from > 0 && step.kind === "whole"
     ? { type: "linear", x: 0, y: 0, x2: 1, y2: 0, colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }] }
     : colour(step));
@@ -104,7 +110,7 @@ export function waterfallOption(point, colours, state, isNarrow, beside = []) {
             type: "group",
             children: [
               { type: "rect", shape: { x: x0, y: y - height / 2, width: Math.max(1, x1 - x0), height, r: 2 }, style: { fill: fill(steps[i]) } },
-              // To the next step: it begins where this one ends.
+              // This line leads to the next step, which begins where this one ends.
               ...(i + 1 < steps.length ? [{ type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } }] : []),
               { type: "text", style: { ...labelBeside(labelOf(steps[i], point, !isNarrow), { x0, x1, area, colours, colour: colour(steps[i]) }), y } },
             ],
