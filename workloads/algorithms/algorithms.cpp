@@ -9,9 +9,9 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 #include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::algorithms {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 /// This benchmark measures what a library of collectives could have chosen: each of its algorithms

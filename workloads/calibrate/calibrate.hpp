@@ -4,7 +4,6 @@
 
 #include <span>
 
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 /// The parts of other micro-benchmarks that a calibration needs.

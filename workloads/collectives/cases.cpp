@@ -10,8 +10,8 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::collectives {

@@ -12,7 +12,6 @@
 #include "mesh/mesh.hpp"
 #include "program/builder.hpp"
 #include "program/op.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::collectives {

@@ -13,8 +13,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"

@@ -10,7 +10,6 @@
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::gemm {

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Memory bandwidth: copies between host and device, within each, triad, and managed memory against

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/options.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/gemm/gemm.hpp"
 

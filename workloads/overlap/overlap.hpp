@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Measures a multiplication and a collective, each alone and both at once.

@@ -10,7 +10,6 @@
 
 #include "program/op.hpp"
 #include "units/quantity.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::p2p {

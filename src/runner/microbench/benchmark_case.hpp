@@ -15,7 +15,7 @@
 #include "machine/device_sampler.hpp"
 #include "program/program.hpp"
 #include "runner/measure/measure_steps.hpp"
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Plays one case of a micro-benchmark until its time is known well enough, and compares its
 /// results bit for bit.

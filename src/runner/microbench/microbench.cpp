@@ -15,7 +15,7 @@
 #include "runner/microbench/result_rows.hpp"
 #include "runner/watch/progress.hpp"
 #include "units/text.hpp"
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::runner {
 namespace {

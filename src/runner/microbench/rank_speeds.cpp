@@ -16,7 +16,7 @@
 #include "comm/errors.hpp"
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::runner {

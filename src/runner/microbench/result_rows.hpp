@@ -11,7 +11,7 @@
 #include "results/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 /// The result rows of a micro-benchmark: they are made from the reports of ranks, classed by the
 /// links between these, and judged. All functions are pure.

@@ -16,8 +16,8 @@
 #include "runner/plan/injections.hpp"
 #include "runner/plan/program_needs.hpp"
 #include "units/text.hpp"
-#include "workloads/api/bench.hpp"
 #include "workloads/api/fit.hpp"
+#include "workloads/api/workload.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {

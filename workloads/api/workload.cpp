@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/api/bench.hpp"
+#include "workloads/api/workload.hpp"
 
 #include <array>
 
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
-
 namespace {
 
 using program::DType;
