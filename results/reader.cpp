@@ -22,7 +22,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5.hpp"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 #include "base/log.hpp"
 
 namespace isoscale::results {

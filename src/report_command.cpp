@@ -22,7 +22,7 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

@@ -11,7 +11,7 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/microbench/row.hpp"
+#include "analysis/microbench/row_report.hpp"
 #include "calibration/calibration.hpp"
 #include "results/point_facts.hpp"
 #include "units/text.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/microbench/row.hpp"
+#include "analysis/microbench/row_report.hpp"
 #include "base/text.hpp"
 #include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"

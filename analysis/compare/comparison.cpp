@@ -20,7 +20,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/identity.hpp"
-#include "analysis/microbench/row.hpp"
+#include "analysis/microbench/row_report.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/remarks.hpp"
 #include "base/text.hpp"

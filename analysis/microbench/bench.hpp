@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/microbench/row.hpp"
+#include "analysis/microbench/row_report.hpp"
 #include "results/run_data.hpp"
 
 /// Evaluates all rows of a micro-benchmark's point together: pairs of ranks and the slow ones among

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 
 namespace isoscale::base {
 namespace {

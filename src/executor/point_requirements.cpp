@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "machine/memory_policy.hpp"
+#include "machine/memory_on_node.hpp"
 
 namespace isoscale::executor {
 namespace {

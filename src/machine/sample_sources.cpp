@@ -17,7 +17,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 #include "machine/device_sampler.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/nvml.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 
 #include <fmt/format.h>
 

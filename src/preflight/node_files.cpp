@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 #include "base/handle.hpp"
 #include "machine/kernel_files.hpp"
 #include "preflight/pci.hpp"

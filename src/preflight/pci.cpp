@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 #include "machine/kernel_files.hpp"
 
 namespace isoscale::preflight {

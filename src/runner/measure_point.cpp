@@ -19,7 +19,7 @@
 #include "runner/measure/twin_check.hpp"
 #include "runner/microbench/microbench.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/program_needs.hpp"
 #include "runner/plan/site.hpp"

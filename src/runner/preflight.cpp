@@ -15,7 +15,7 @@
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/check.hpp"
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
 #include "results/point_tables.hpp"
 #include "results/reader.hpp"

@@ -22,7 +22,7 @@
 #include "results/run_files.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/launch.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <exception>
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 
 namespace isoscale::fault {
 namespace {

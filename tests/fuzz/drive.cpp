@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/target.hpp"
 

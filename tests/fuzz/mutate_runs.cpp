@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 #include "tests/fuzz/run_mutants.hpp"
 #include "tests/unit/results_samples.hpp"
 

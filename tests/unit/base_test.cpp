@@ -17,7 +17,7 @@
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 #include "base/handle.hpp"
 #include "base/log.hpp"
 

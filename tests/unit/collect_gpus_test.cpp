@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 #include "tests/unit/nvml_node_standin.hpp"
 #include "tests/unit/scratch_tree.hpp"
 

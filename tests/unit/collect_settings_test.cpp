@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::preflight {

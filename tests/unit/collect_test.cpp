@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "preflight/collect.hpp"
+#include "preflight/collect_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

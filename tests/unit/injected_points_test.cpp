@@ -12,7 +12,7 @@
 #include "plan_samples.hpp"
 #include "program/op.hpp"
 #include "runner/dry_run.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/plan.hpp"
 
 namespace isoscale::runner {

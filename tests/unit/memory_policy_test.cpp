@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "machine/memory_policy.hpp"
+#include "machine/memory_on_node.hpp"
 
 namespace isoscale::machine {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 
 namespace isoscale {
 namespace {

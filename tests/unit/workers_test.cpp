@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

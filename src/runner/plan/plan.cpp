@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "mesh/mesh.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/program_needs.hpp"
 #include "units/text.hpp"
 #include "workloads/api/fit.hpp"

@@ -22,7 +22,7 @@
 #include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
 #include "program/added_sections.hpp"
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/stack/parameters.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/injections.hpp"
+#include "runner/plan/rank_faults.hpp"
 
 #include <fmt/format.h>
 

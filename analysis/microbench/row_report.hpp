@@ -9,37 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/microbench/datasheets.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 
-/// Computes the rates of one row of a micro-benchmark, and compares them with the peaks of GPU
-/// datasheets.
+/// Computes the rates of one row of a micro-benchmark, and compares them with the best rates of the
+/// run and with the peaks of GPU datasheets.
 namespace isoscale::analysis {
-
-/// The peaks by a GPU's datasheet. Figures that are not known are absent.
-struct Datasheet {
-  std::string_view gpu;                ///< part of the name that the driver reports
-  std::optional<double> peak_16bit{};  ///< FLOP/s, dense, f16 and bf16 on tensor cores
-  std::optional<double> peak_8bit{};   ///< FLOP/s, dense, fp8
-  std::optional<double> memory{};      ///< bytes/s of the GPU's own memory
-  std::optional<double> link{};        ///< bytes/s in one direction over NVLink
-  std::string_view source{};
-
-  /// Returns the dense peak of an element type, by its name in programs; absent where it is
-  /// unknown.
-  [[nodiscard]] std::optional<double> peak(std::string_view dtype) const;
-};
-
-/// Returns all known datasheets; the first match counts.
-[[nodiscard]] std::span<const Datasheet> datasheets();
-
-/// Returns the entry for a GPU by its name; null without one.
-[[nodiscard]] const Datasheet* datasheet_of(std::string_view gpu_name);
-/// Returns the entry for a rank's GPU by the rank's facts. Null for CPUs, and for partitions of a
-/// GPU (MIG), which reach only a share of its peaks.
-[[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
 
 /// Returns busbw / algbw among `members` ranks as nccl-tests defines it: all_reduce 2 (n-1) / n;
 /// reduce_scatter, all_gather, all_to_all, gather and scatter (n-1) / n; broadcast, reduce and

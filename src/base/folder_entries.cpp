@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "base/folder.hpp"
+#include "base/folder_entries.hpp"
 
 #include <dirent.h>
 

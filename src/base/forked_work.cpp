@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "base/child_process.hpp"
+#include "base/forked_work.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "machine/memory_policy.hpp"
+#include "machine/memory_on_node.hpp"
 
 #include <fmt/format.h>
 
