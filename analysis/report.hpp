@@ -13,6 +13,7 @@
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
+#include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/microbench/bench.hpp"
 #include "analysis/step_samples.hpp"
 #include "results/calibration_data.hpp"
