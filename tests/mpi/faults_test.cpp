@@ -14,6 +14,7 @@
 #include "executor/host/host.hpp"
 #include "runner/measure_point.hpp"
 #include "runner/plan/site.hpp"
+#include "runner/watch/progress.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {

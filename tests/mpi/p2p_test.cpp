@@ -14,6 +14,7 @@
 #include "runner/measure_point.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "runner/plan/site.hpp"
+#include "runner/watch/progress.hpp"
 
 namespace isoscale::runner {
 namespace {

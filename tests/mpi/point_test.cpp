@@ -14,6 +14,7 @@
 #include "machine/device_sampler.hpp"
 #include "runner/measure_point.hpp"
 #include "runner/plan/site.hpp"
+#include "runner/watch/progress.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"
 

@@ -16,24 +16,24 @@ namespace {
 constexpr double kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 
 /// All-reduce on 8 H100 in one node, as NVIDIA publishes it (dgxc-benchmarking, nccl/README.md).
-std::vector<SizeTime> published() {
-  std::vector<SizeTime> curve{
+std::vector<calibration::SizeTime> published() {
+  std::vector<calibration::SizeTime> curve{
       {8, 13.67},          {128, 15.87},      {kib, 16.94},       {8 * kib, 17.40},
       {32 * kib, 19.33},   {64 * kib, 19.54}, {256 * kib, 20.43}, {512 * kib, 20.66},
       {mib, 27.37},        {2 * mib, 42.21},  {4 * mib, 54.19},   {8 * mib, 83.04},
       {16 * mib, 123.8},   {32 * mib, 199.3}, {64 * mib, 324.7},  {128 * mib, 586.4},
       {256 * mib, 1112.5}, {512 * mib, 2151}, {gib, 4029},        {2 * gib, 7939},
       {4 * gib, 15749},    {8 * gib, 31307},  {16 * gib, 62648}};
-  for (SizeTime& at : curve) at.time *= 1e-6;
+  for (calibration::SizeTime& at : curve) at.time *= 1e-6;
   return curve;
 }
 
 /// 8 B to 1 GiB by `factor`: latency + bytes / bandwidth, with normal relative noise.
-std::vector<SizeTime> synthetic(double latency, double bandwidth, double noise, unsigned seed,
-                                double factor = 2) {
+std::vector<calibration::SizeTime> synthetic(double latency, double bandwidth, double noise,
+                                             unsigned seed, double factor = 2) {
   std::mt19937 random{seed};
   std::normal_distribution<double> normal{1, noise > 0 ? noise : 1};
-  std::vector<SizeTime> curve;
+  std::vector<calibration::SizeTime> curve;
   for (double bytes = 8; bytes <= gib; bytes *= factor) {
     const double time = latency + bytes / bandwidth;
     curve.push_back({bytes, noise > 0 ? time * normal(random) : time});
@@ -96,10 +96,10 @@ TEST(CalibrationCurve, NeverFalls) {
 
 /// Fits the curve without each interior size in turn: how often the size lies in the interval that
 /// is stated for it.
-int held_out_within(const std::vector<SizeTime>& sizes) {
+int held_out_within(const std::vector<calibration::SizeTime>& sizes) {
   int within = 0;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
-    std::vector<SizeTime> rest = sizes;
+    std::vector<calibration::SizeTime> rest = sizes;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
     const auto predicted = calibration::predict(calibration::fit_curve(rest), sizes[at].bytes);
     within += *predicted->lower <= sizes[at].time && sizes[at].time <= *predicted->upper ? 1 : 0;
@@ -125,7 +125,7 @@ TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
   // The pair that fits the ends of the published curve: 16.9 us and 274.3 GB/s.
   const auto curve = calibration::fit_curve(published());
   double worst_of_pair = 0, worst_of_curve = 0, worst_held_out = 0;
-  for (const SizeTime& at : published()) {
+  for (const calibration::SizeTime& at : published()) {
     const double pair = 16.9e-6 + at.bytes / 274.3e9;
     worst_of_pair = std::max(worst_of_pair, 1 - pair / at.time);
     const double off = std::abs(calibration::predict(curve, at.bytes)->time / at.time - 1);
@@ -150,7 +150,7 @@ TEST(CalibrationCurve, IsStraightInTimeOverSizeWhereThatIsClearlyBetter) {
   EXPECT_LT(coarse.error.value(), 1e-9);
   EXPECT_NEAR(calibration::predict(coarse, 100e3)->time, 10e-6 + 100e3 / 5e9, 1e-12);
   // A power law is straight in logarithms.
-  std::vector<SizeTime> power;
+  std::vector<calibration::SizeTime> power;
   for (double bytes = 8; bytes <= gib; bytes *= 8) power.push_back({bytes, std::sqrt(bytes)});
   EXPECT_EQ(calibration::fit_curve(power).form, "log");
   EXPECT_NEAR(calibration::predict(calibration::fit_curve(power), 1e6)->time, 1e3, 1e-6);
@@ -172,8 +172,8 @@ TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
   EXPECT_NEAR(two.bandwidth->value / (mib / 100e-6), 1, 1e-4);
   EXPECT_FALSE(two.error || two.latency->lower);
 
-  std::vector<SizeTime> small_only, large_only;
-  for (const SizeTime& at : synthetic(10e-6, 100e9, 0, 1)) {
+  std::vector<calibration::SizeTime> small_only, large_only;
+  for (const calibration::SizeTime& at : synthetic(10e-6, 100e9, 0, 1)) {
     (at.bytes <= 64 * kib ? small_only : large_only).push_back(at);
   }
   EXPECT_TRUE(calibration::fit_curve(small_only).latency);

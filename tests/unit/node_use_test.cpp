@@ -25,7 +25,7 @@ using testing::Pair;
 
 constexpr ReportOptions against_node{.baseline = std::nullopt, .whole_node = true};
 
-TEST(results::NodeUse, CountsRanksOfNodesAndSaysHowFarAxesReach) {
+TEST(NodeUse, CountsRanksOfNodesAndSaysHowFarAxesReach) {
   results::RunData run = launch("a", 2, 4);
   const auto use = node_use(run, add(run, {.tp = 4, .dp = 2}, 0.1));
   ASSERT_TRUE(use);
@@ -37,7 +37,7 @@ TEST(results::NodeUse, CountsRanksOfNodesAndSaysHowFarAxesReach) {
               ElementsAre(Pair(Axis::tp, Reach::intra_node), Pair(Axis::dp, Reach::inter_node)));
 }
 
-TEST(results::NodeUse, FollowsTheRanksOfTheWorldThatAPointHas) {
+TEST(NodeUse, FollowsTheRanksOfTheWorldThatAPointHas) {
   results::RunData run = launch("a", 2, 4);
   results::PointData& point = add(run, {.dp = 3}, 0.1);
   point.world_rank = {3, 4, 5};
@@ -47,7 +47,7 @@ TEST(results::NodeUse, FollowsTheRanksOfTheWorldThatAPointHas) {
   EXPECT_EQ(use->most, 2);
 }
 
-TEST(results::NodeUse, APointFillsANodeWithAllRanksThatTheLaunchHasThere) {
+TEST(NodeUse, APointFillsANodeWithAllRanksThatTheLaunchHasThere) {
   results::RunData run = launch("a", 2, 4);
   EXPECT_FALSE(node_use(run, add(run, {.dp = 2}, 0.1))->fills_node);
   EXPECT_TRUE(node_use(run, add(run, {.dp = 4}, 0.1))->fills_node);
@@ -56,7 +56,7 @@ TEST(results::NodeUse, APointFillsANodeWithAllRanksThatTheLaunchHasThere) {
   EXPECT_FALSE(node_use(run, spread)->fills_node);
 }
 
-TEST(results::NodeUse, IsAbsentWhereARankIsNotKnownAndHasNoAxesWithoutAMesh) {
+TEST(NodeUse, IsAbsentWhereARankIsNotKnownAndHasNoAxesWithoutAMesh) {
   results::RunData run = launch("a", 1, 2);
   EXPECT_FALSE(node_use(run, add(run, {.dp = 4}, 0.1)));
   results::PointData& skipped = add(run, {.dp = 2}, 0.1);

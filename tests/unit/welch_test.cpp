@@ -79,8 +79,8 @@ TEST(Welch, DifferenceOfUnlikeSpreads) {
 }
 
 TEST(Welch, WithoutSpreadThereIsNoDoubt) {
-  const statistics::Mean of = difference({.value = 1, .variance = 0, .freedom = 2},
-                                         {.value = 0.9, .variance = 0, .freedom = 2});
+  const statistics::Mean of = statistics::difference({.value = 1, .variance = 0, .freedom = 2},
+                                                     {.value = 0.9, .variance = 0, .freedom = 2});
   EXPECT_EQ(p_below(of, -0.05), 0);
   EXPECT_EQ(p_above(of, -0.05), 1);
   EXPECT_EQ(*located(of).lower, of.value);
