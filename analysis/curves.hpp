@@ -27,16 +27,17 @@ namespace isoscale::analysis {
 /// baseline says nothing of scaling, so it is chosen only if there is no other.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
-/// Appends texts[i] to names[i] where equal entries of `bases` have different texts.
+/// Appends texts[i] to names[i] if another entry has the same base, bases[i], but a different text.
+/// Empty texts are ignored.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Appends to names[i] the text of curve i's telling point, where that curve and another with an
-/// equal entry in `bases` have different texts at a rank count that both have.
+/// Appends to names[i] the text of curve i's telling point, if another curve with the same base has
+/// a different text at a rank count that both have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
-/// Tells curves with equal titles apart that differ in their meshes or microbatches alone: appends
-/// the mesh, and where that is the same too, the microbatch.
+/// Makes the names of curves differ if only their meshes or microbatches do: appends the mesh, or
+/// the microbatch if the meshes are equal too.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
 /// Returns the experiment that the points of a curve have in common. The curve has at least one

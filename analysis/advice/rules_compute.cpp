@@ -22,8 +22,8 @@ namespace {
 
 using results::PointData;
 
-/// Returns the rate that the calibration reached at the shape with the nearest FLOP; absent without
-/// any.
+/// Returns the rate that the calibration reached at the shape whose FLOP are nearest; absent if it
+/// measured no shape.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;
@@ -101,8 +101,8 @@ Worst worst_of(const PointData& point) {
   return worst;
 }
 
-/// Returns the fewest microbatches whose bubble is no more than `share`. The idle time does not
-/// depend on their number m, so idle / work goes with 1 / m.
+/// Returns the fewest microbatches whose bubble is no more than `share` of the step. The idle time
+/// does not depend on the number of microbatches m, so idle / work is proportional to 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;
@@ -151,8 +151,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
     said.sentence += ": they may be too small";
     return said;
   }
-  // A model this small cannot do better than GEMMs of its size, so only the loss beyond that
-  // counts.
+  // GEMMs of this size cannot exceed the rate that the calibration reached at it, so only the loss
+  // against that rate counts.
   said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
                                units::format_percent(speed->rate / *here));

@@ -221,7 +221,7 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
   double steps = 0;  // traced steps, summed over ranks
   for (const TracedStep& step : traced.steps) {
     for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      // Without waits, the arrival of the last partner is not known.
+      // Without waits, transfer cannot be told from waiting, so the rank is left out.
       if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
       add_rank(point, step, static_cast<int>(rank), curves, sums);
       ++steps;

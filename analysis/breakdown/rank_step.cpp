@@ -142,7 +142,8 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        if (segment.claim == Claim::impossible) continue;  // it does not tell which op was to begin
+        // Such a span does not show which op was to begin next.
+        if (segment.claim == Claim::impossible) continue;
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
         }

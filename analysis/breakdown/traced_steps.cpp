@@ -27,7 +27,7 @@ using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
 
-/// A wait must be for at least one op.
+/// True if the wait names an existing stream and at least one op.
 bool wait_is_sound(const program::Wait& wait) {
   return wait.stream < program::max_streams && wait.count > 0;
 }
@@ -55,26 +55,29 @@ bool outline_is_sound(const program::Outline& outline) {
          });
 }
 
-/// Times within this limit can be added and subtracted without overflow.
+/// True if the time is so far from the limits of its type that sums and differences do not
+/// overflow.
 bool time_is_sound(units::Nanoseconds time) {
   constexpr std::int64_t limit = std::int64_t{1} << 61U;
   return -limit <= time.value() && time.value() <= limit;
 }
 
-/// Ten days: the lengths of many steps add up without overflow.
+/// The longest step that is accepted, ten days: the lengths of many such steps add up without
+/// overflow.
 constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
 
 constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// Ops with the same values here number among themselves: the collectives of one communicator, or
-/// the messages of one kind.
+/// The properties that all collectives of one communicator share. The collectives of a class are
+/// numbered in program order.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
   auto operator<=>(const CollectiveClass&) const = default;
 };
+/// The properties that messages of one kind share; such messages are numbered in program order.
 struct MessageClass {
   mesh::Axis axis = mesh::Axis::pp;
   std::int64_t offset = 0;
@@ -223,7 +226,7 @@ class Matcher {
     }
   }
 
-  /// Gives two exchanges with each other, and with no other rank, one instance number.
+  /// Gives two exchanges the same instance number if neither has another partner.
   void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
     if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
     auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];

@@ -145,7 +145,7 @@ std::optional<double> noise_share(std::span<const results::OpSums> sums) {
   for (const auto& row : busy) std::ranges::transform(total, row, total.begin(), std::plus<>{});
   double waits = 0, noise = 0;
   for (const auto& row : busy) {
-    std::size_t expected = 0;  // the last rank by the other steps
+    std::size_t expected = 0;  // the rank that comes last by the sum over the other steps
     for (std::size_t rank = 1; rank < row.size(); ++rank) {
       if (total[rank] - row[rank] > total[expected] - row[expected]) expected = rank;
     }

@@ -27,7 +27,7 @@ struct IndexExperiment {
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
-  /// True if all points that were played are verified; absent where some were not checked.
+  /// True if all points that were played are verified, false if one is wrong; else absent.
   std::optional<bool> verified;
   std::vector<std::string> labels;  ///< of all ok points, each once
   /// False where a label says that the throughput is not representative of the machine.
@@ -47,8 +47,8 @@ struct IndexRun {
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine. It shows measured
-/// values without judging them.
+/// The throughput of one experiment at one rank count over the runs of a machine, without a
+/// judgement.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;

@@ -26,7 +26,7 @@ namespace isoscale::analysis {
 
 namespace {
 
-/// Two curves, by their indices among the curves of either side.
+/// Two curves that are compared, by their indices among the curves of their sides.
 struct Pair {
   std::size_t first = 0, other = 0;
   std::vector<Unlike> unlike;  ///< empty where the settings are equal
@@ -276,8 +276,8 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// Replaces the baseline of a curve, so that its points are relative to another one than their own
-/// side's.
+/// Makes the points of a curve relative to the baseline that all sides share, instead of their own
+/// side's. Without `ranks` there is no baseline.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;
