@@ -94,7 +94,7 @@ struct Waterfall {
 struct StepLoss {
   double step = 0;     ///< seconds, median of untraced steps
   double traced = 0;   ///< seconds, the sum of `costs`: mean over ranks
-  double slowest = 0;  ///< seconds, traced steps as long as their slowest rank
+  double slowest = 0;  ///< seconds, slowest rank; mean over the traced steps
   double work = 0;     ///< work_per_step
   int ranks = 1;
   StepCosts costs;

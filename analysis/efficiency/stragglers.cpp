@@ -113,7 +113,7 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
   return Slowness{.first = first, .factor = *factor};
 }
 
-/// Returns the factor that a rank must exceed to stand out from the spread of its peers.
+/// Returns the factor that a slow rank must exceed, given the factors of all peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
   const double middle = statistics::median(factors).value_or(1);
@@ -125,8 +125,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // Ratios that depend on previous ones have no interval; instead, all of them must exceed the
-  // certain limit.
+  // Ratios that depend on previous ones have no interval; then the smallest one must exceed
+  // limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 

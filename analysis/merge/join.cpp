@@ -182,7 +182,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
 }
 
-/// The launches that a joined curve is made of, before anything is computed from them.
+/// The launches of a joined curve, before anything is computed from them.
 struct Gathered {
   Experiment experiment;
   Machine machine;
@@ -263,7 +263,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
                  .left_out = {}};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
-  // The first curve of an experiment may have been skipped, so that it has no numbers of the model.
+  // If the curve began with skipped points, its experiment has no numbers of the model yet.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
   for (const LaunchPoint& point : counted) {
     if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {

@@ -82,7 +82,7 @@ struct OverlapReport {
   /// completely, 0 when none of it is, negative when both together take longer than one after the
   /// other. The 95% interval combines those of the three medians in quadrature.
   std::optional<statistics::Located> hidden;
-  /// True if the interval of `hidden` is no wider than the whole range from 0 to 1. A wider one is
+  /// True if the interval of `hidden` is no wider than 1, the range of a share. A wider one is
   /// shown, but no conclusion is drawn from it.
   bool hidden_known = false;
   std::string failure;  ///< why something of it is missing; "" when nothing failed
@@ -90,7 +90,8 @@ struct OverlapReport {
       why_unknown;  ///< why a share or slowdown is absent or not known though nothing failed
 };
 
-/// Returns one entry for each pair, in the order of their first rows.
+/// Returns one entry for each pair of a multiplication and a collective, in the order of their
+/// first rows.
 [[nodiscard]] std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows);
 
 /// The results from the rows of a micro-benchmark's point.

@@ -19,7 +19,8 @@
 /// that draws it was embedded when the program was built (analysis/page/web).
 namespace isoscale::analysis {
 
-/// Throws base::UsageError, which says how to get a build with a page, where this build has none.
+/// Does nothing if this build has a page. Throws base::UsageError if not, which says how to get
+/// one.
 void require_page();
 
 /// Returns the page with its data. Text of run files is in it as data only, never as markup.

@@ -237,7 +237,7 @@ void ease_report(Json& report, std::size_t most, PageNotes& notes) {
 
 /// Shrinks a report until it takes at most `most` bytes. It removes, in this order: rows of
 /// micro-benchmarks (evenly, except for failed rows and those of slow pairs; the point then has
-/// rows_left_out); what points have by place, of devices, of links, of communicators and of op
+/// rows_left_out); the points' parts on places in the program, devices, links, communicators and op
 /// times; and all points of the last runs, if there are several. Says so in `notes`.
 void shrink_report(Json& report, std::size_t most, PageNotes& notes) {
   std::size_t bytes = page_bytes(report);
@@ -306,8 +306,8 @@ Json page_data(const Report& report, std::size_t most_bytes) {
   Json pruned = report_json(report);
   prune_report(pruned, DetailLimits{}.devices, notes);
   cut_texts(pruned, notes);
-  // The pictures get the room that the report leaves: two thirds if it is enough to remove the
-  // least used parts, and at least a third.
+  // The report may take up to two thirds of the room, but its least used parts are removed already
+  // above one third. The pictures get the rest.
   constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   ease_report(pruned, room / 3, notes);

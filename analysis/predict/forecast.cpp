@@ -33,7 +33,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The requests of a curve, by rank count; with a search, the fastest that it finds.
+/// The requests that a curve predicts, by rank count; with a search, the fastest that it finds.
 class Requests {
  public:
   Requests(const Question& question, Prediction& into) : question_(question), into_(into) {

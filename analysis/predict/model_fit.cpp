@@ -42,7 +42,8 @@ double precision_of(const Ratio& ratio) {
   return 1 / (1 + relative * relative);
 }
 
-/// Returns the mean of the first `count` points, weighted by their distance from the next one.
+/// Returns the weighted mean log ratio of the first `count` points: close to `doublings`, and
+/// precise ones, weigh more.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {

@@ -84,8 +84,8 @@ bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
 
-/// Removes options that the settings contradict: any two of batch, microbatch and microbatches
-/// determine the number of samples.
+/// Removes options that the settings contradict. Two of batch, microbatch and microbatches
+/// determine the third.
 void forget_batch(const Settings& settings, workloads::Options& options) {
   const auto forget = [&](std::string_view key) {
     if (is_given(settings, key)) return;
@@ -205,9 +205,9 @@ void assume_training(const PredictCommand& command, Question& question) {
   }
 }
 
-/// Sets the mesh if --mesh is not given. All points then have one tp and pp, like the points of a
-/// run's curve: those of the run's largest point, or for a data sheet those that a run of these
-/// rank counts would have.
+/// Sets the mesh if --mesh is not given. All points then have the same tp and pp, like the points
+/// of a run's curve. They are those of the run's largest point; for a data sheet, those that a run
+/// with these rank counts would have.
 void keep_mesh(const PointData* largest, Question& question) {
   if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
   question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);

@@ -26,9 +26,8 @@ struct LayerTime {
   [[nodiscard]] static LayerTime through(double x1, double y1, double x2, double y2);
 };
 
-/// Seconds and bytes of a stage, for one of its ranks. These hold for all stages except the last,
-/// which has the output projection too: head_numbers() are what this adds, whatever the number of
-/// layers.
+/// Seconds and bytes of one rank of a stage, without the output projection. The last stage also has
+/// this projection; head_numbers() returns what it adds, whatever the number of layers.
 struct StageNumbers {
   double forward = 0, backward = 0;  ///< of one microbatch in the middle of a step
   double first_forward = 0;          ///< extra time of the first forward pass of a step
@@ -44,7 +43,7 @@ struct StageNumbers {
   double output = 0;      ///< of a stage, of one microbatch
 };
 /// Linear functions of the number of layers. The workspace is linear up to the number of layers
-/// that was probed, and constant beyond: gradient buckets grow with the stage until it fills one.
+/// that was probed, and constant beyond: gradient buckets grow with the stage until one is full.
 struct StageLaw {
   LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
       workspace, activation, recomputed, input, output;
@@ -93,9 +92,9 @@ struct CoarsePipeline {
 /// Returns the time from one step to the next, played for all microbatches.
 [[nodiscard]] double play(const CoarsePipeline& coarse);
 
-/// Returns the time of a long step: it is played for `few` and for `more` microbatches, and the
-/// difference is repeated up to the pipeline's number of microbatches. This is exact if the steady
-/// state has begun by `few` and if `more` - `few` is a multiple of its period.
+/// Returns the time of a long step from two shorter ones, of `few` and of `more` microbatches:
+/// their difference is repeated up to the pipeline's number of microbatches. This is exact if the
+/// steady state has begun by `few` and if `more` - `few` is a multiple of its period.
 [[nodiscard]] double play_extended(const CoarsePipeline& coarse);
 
 /// Estimates steps cheaply enough for thousands of requests, for workloads that are composed from
@@ -134,9 +133,10 @@ class QuickEstimate {
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< its number
-  /// Returns the passes of the slowest stage plus the bubble of the schedule's formula, with
-  /// messages that take no time. A step is no faster than this, except where its communication
-  /// overlaps in another way.
+  /// Returns the time of a step whose messages between stages take no time: all passes of the
+  /// slowest stage, the idle time by the schedule's formula (ScheduleRow::bubble), and what the
+  /// start and end of a step add. A step takes at least this long, unless communication overlaps
+  /// with compute differently in it than in the small programs that the laws were fitted to.
   [[nodiscard]] double bound(const workloads::Request& request) const;
   /// Returns the time of the passes and messages, played by the schedule.
   [[nodiscard]] double seconds(const workloads::Request& request) const;

@@ -139,8 +139,8 @@ class Search {
   }
 
   /// Returns the entries with the least memory by their quick estimates, however slow: all that may
-  /// fit and for which there is time, and a few more, so that a refusal can name the memory of the
-  /// smallest by its program.
+  /// fit and for which there is time, and at least a few, so that a refusal can state the memory
+  /// that the smallest one needs.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -235,8 +235,9 @@ class Search {
     return entries;
   }
 
-  /// Returns true if the search continues with number `i`, by the results of the first `ended`.
-  /// Marks the entry if it need not be simulated while later ones may have to be.
+  /// Returns true if the search goes on with entry `i`, judged by the results of the first `ended`.
+  /// An entry that need not be simulated itself, while later ones may have to be, is marked as
+  /// needless.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};

@@ -36,7 +36,8 @@ class Space {
         node_ranks_(node_ranks),
         fixed_(fixed),
         limits_(workload.limits(base, Scaling::strong)) {
-    // Any two of its numbers give the global batch; a batch alone is scaled with microbatch 1.
+    // Two of batch, microbatch and microbatches give the global batch. If only the batch is given,
+    // any microbatch will do, such as 1.
     Request alone = base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {

@@ -223,7 +223,7 @@ Machine read_system(const toml::table& table, std::string_view origin,
   return machine;
 }
 
-/// Keys for the parts of a machine that no built-in sheet has, one for each.
+/// An example for each part of a machine that no built-in sheet has, to list its keys.
 constexpr std::string_view further = R"([noise]
 op = 0
 )";

@@ -12,8 +12,7 @@
 
 namespace isoscale::analysis {
 
-/// The allowed range of a number in a system file. `above` itself is excluded, the limits are
-/// included.
+/// The allowed range of a number in a system file, including both limits.
 struct SheetRange {
   double least = 0, most = 0;
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"

@@ -41,7 +41,7 @@ struct Samples {
   int ranks = 0;                 ///< rank count of the points that they are from
   std::vector<double> alone{};   ///< means per step over the ops without overlap
   std::vector<double> solo{};    ///< times in the step without communication
-  double beside = 0, apart = 0;  ///< total of ops with overlap: the time during it, and outside
+  double beside = 0, apart = 0;  ///< total times of ops with overlap: during it, and outside
   std::size_t ops_beside = 0;
 };
 
@@ -64,8 +64,8 @@ class PointReader {
       const workloads::Workload& workload = workloads::find_workload(point.workload);
       if (workload.build != nullptr) programs_ = workload.build(request_of(point));
     } catch (const base::UsageError&) {
-      // This version does not know the workload or an option, so GEMMs have no shape and are left
-      // out; other ops count by their bytes.
+      // This version does not know the workload or an option. GEMMs then have no shape and are left
+      // out; other ops are identified by their bytes.
     }
   }
 
