@@ -67,7 +67,7 @@ void keep_in_header(const PropertyId& create) {
   check(H5Pset_link_phase_change(create.get(), most, least));
 }
 
-/// HDF5 calls this function for each link.
+/// HDF5 calls this function for each link; it appends the names of hard links to `names`.
 herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
                         void* names) noexcept {
   try {
@@ -148,7 +148,8 @@ bool is_scalar(const OpenAttribute& attribute) {
 
 /// Opens a scalar attribute whose type has the wanted class.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
-  // A separate check whether it exists would look it up twice, a thousand times per file.
+  // The attribute is opened without a check whether it exists, which would look it up twice, a
+  // thousand times per file.
   const hid_t opened = H5Aopen(owner, name.c_str(), H5P_DEFAULT);
   if (opened < 0) {
     const bool there = check(H5Aexists(owner, name.c_str())) > 0;
@@ -207,7 +208,7 @@ void warn_close_failed() noexcept {
   try {
     base::warn("isoscale: warning: " + error_stack());
   } catch (...) {
-    // There is no other way to report this.
+    // There is no way left to report this.
   }
 }
 
@@ -225,7 +226,7 @@ Group Group::open_group(const std::string& name) const {
 
 bool Group::has(const std::string& name) const {
   H5L_info_t info{};
-  // A separate check whether it exists would look everything up twice.
+  // H5Lexists is only called after a failure: calling it first would look everything up twice.
   if (H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT) < 0) {
     if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
     check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));

@@ -170,7 +170,7 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = size_of_type(dataset.type.get());
-  // Such a small claim wastes no memory, and HDF5 itself reports if the file ends earlier.
+  // So small a dataset wastes no memory, and HDF5 itself reports if the file ends earlier.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
   if ((stored > small && stored > file_size(dataset.id.get())) ||

@@ -37,11 +37,13 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 [[nodiscard]] std::string point_group_name(int index);
 
 /// Returns the unit of a rank's number by its key, by the first of these rules that fits: Hz if it
-/// contains _clock, W if _power, B if memory_, s if it ends in _seconds, else "1".
+/// contains _clock, W if _power, B if it contains memory_ or ends in _cache, s if it ends in
+/// _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
 /// Returns the unit of a row's number by its key: B for bytes and keys that end in _bytes, FLOP for
-/// flop, s for estimate, first_call and keys that end in _seconds, else "1".
+/// flop, Hz for sm_clock and sm_clock_min, s for estimate, first_call and keys that end in
+/// _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{

@@ -107,7 +107,8 @@ struct SoloTimes {
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim analyses of the samples by the measuring loop, for which the interval is corrected.
+/// The interim analyses that the measuring loop made of its samples; the interval is corrected for
+/// them.
 struct Looks {
   int planned = 1;    ///< most that the loop would have made
   int made = 1;       ///< number until the loop stopped
@@ -218,12 +219,13 @@ struct RunData {
 };
 
 /// Throws base::Error when a point is inconsistent: lists per rank or per step with another length,
-/// traces of ops or ranks that do not exist, rows of such ranks or with plays of another width. A
-/// valid point can be analysed without further checks.
+/// traces of ops or ranks that do not exist, rows with ranks that do not exist or with plays of
+/// another width. A valid point can be analysed without further checks.
 void validate(const PointData& point);
 /// Validates only the rows of a point.
 void validate_rows(const PointData& point);
-/// Validates only the observations of a point in addition to traces.
+/// Validates only what was observed besides traces and rows: op sums, solo times, device series and
+/// interim analyses.
 void validate_observed(const PointData& point);
 
 }  // namespace isoscale::results

@@ -37,8 +37,8 @@ struct Inference {
   std::string failure{};     ///< why something of it is missing; "" when nothing is
 };
 
-/// Returns those of all points of workload infer, in the order measured, with frontiers marked: one
-/// for each model, type, prompt and output, with and without the output projection.
+/// Returns the entries of all points of workload infer, in the order measured. The frontiers are
+/// marked: one for each model, type, prompt and output, with and without the output projection.
 [[nodiscard]] std::vector<Inference> inferences_of(const RunReport& report);
 
 /// Marks the entries that no other one dominates. A dominating entry has at most the time per token

@@ -48,8 +48,8 @@ function fileName(id) {
 const isNarrow = (width) => width < 520;
 
 /**
- * Returns a text in which "{name|" begins no style of rich text: an invisible joiner separates
- * them.
+ * Returns a text in which no "{name|" begins a style of rich text: an invisible character separates
+ * brace and name.
  */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 

@@ -30,7 +30,7 @@ export function csv(columns, rows) {
   return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";
 }
 
-const longText = 28; // letters
+const longText = 28; // characters
 
 function compare(a, b) {
   const none = (value) => value === null || value === undefined;

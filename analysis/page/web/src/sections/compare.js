@@ -112,7 +112,7 @@ function verdictSection(compare, names) {
   };
 }
 
-/** Views in which a chart of a curve shows a point: its value and interval. */
+/** For each chart of a curve, its title, and the value and interval that it shows of a point. */
 const views = {
   efficiency: {
     title: "Efficiency", text: (value) => percent(value),
@@ -279,7 +279,7 @@ function unlikeSection(compare) {
 }
 
 /**
- * The sections of the page, each behind a function; null of one has nothing to show.
+ * Returns a function for each section of the page; it returns null if the section is empty.
  * @param {object} compare the comparison as compare --format json writes it
  */
 export function compareSections(compare) {

@@ -21,7 +21,7 @@ function launchRow(run, i) {
   return [i + 1, dateText(run.created), run.file, run.status, run.ranks, run.nodes, run.isoscale_version, run.system?.git_hash ?? null, run.warnings.length, run.id];
 }
 
-/** Returns points of joined curves that several launches measured: {curve, point}. */
+/** Returns {name, point} for each point of a joined curve that several launches measured. */
 function repeated(report, curves) {
   return report.curves.flatMap((curve, c) =>
     curve.points.filter((point) => point.launches.length > 1).map((point) => ({ name: curves[c]?.short ?? curve.title, point })));

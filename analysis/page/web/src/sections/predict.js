@@ -212,7 +212,7 @@ export function titleOfPrediction(prediction) {
 }
 
 /**
- * The sections of the page, each behind a function; null of one has nothing to show.
+ * Returns a function for each section of the page; it returns null if the section is empty.
  * @param {object} prediction as predict --format json writes it
  */
 export function predictSections(prediction) {

@@ -11,7 +11,7 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 
 export const isCommunication = (op) => communication.has(op);
 
-/** True for boxes that stand for ops of several classes, communication among them or not. */
+/** True for boxes that stand for ops of several classes. */
 export const isMixed = (op) => op === "mixed";
 
 /** Returns the colour of a phase that belongs to no microbatch. */
@@ -100,7 +100,7 @@ export function stripedWith(colour, line) {
   });
 }
 
-/** By `kind` of details.timeline.idle. */
+/** The names of idle times, by `kind` in details.timeline.idle. */
 export const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 
