@@ -61,7 +61,7 @@ bool has_transfer(OpKind op) {
   return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
 }
 
-/// Finds the calibration curve for a group, and searches once for each group.
+/// Finds calibration curves for groups, and keeps them, so that each group is searched for once.
 class Curves {
  public:
   Curves(const results::RunData& run, const results::PointData& point,

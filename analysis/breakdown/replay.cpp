@@ -87,8 +87,8 @@ Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs
 
 using Table = std::vector<Nanoseconds>;
 
-/// The number of plays until the start no longer matters (all ranks begin the first one together),
-/// and the number of plays that are counted after them.
+/// The plays that are not counted, since all ranks begin the first one together, and the plays that
+/// are counted after them.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -163,8 +163,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Notes when each rank's plays from number `first` on began and ended, and how long messages
-/// between stages took in them. On a free network all of that is waiting.
+/// Records when each rank's plays from number `first` on began and ended, and how long messages
+/// between stages took in them, all of which is waiting on a network that takes no time.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)

@@ -176,7 +176,7 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// The known arrivals at the collectives of one group, by sequence number.
+  /// The times at which known members arrived at the collectives of one group, by sequence number.
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;
@@ -278,8 +278,8 @@ bool is_traced(const TracedStep& step) {
   return std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
 }
 
-/// Finds the traced ranks whose clocks cannot be compared, and how far apart the clocks of the
-/// others may be: the sum of the two largest errors.
+/// Finds the traced ranks whose clocks cannot be compared. For the others it adds up the two
+/// largest errors: their clocks may be that far apart.
 void judge_clocks(const results::PointData& point, TracedSteps& result) {
   double worst = 0, second = 0;
   for (int rank = 0; rank < point.ranks; ++rank) {

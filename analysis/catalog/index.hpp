@@ -30,7 +30,7 @@ struct IndexExperiment {
   /// True if all points that were played are verified, false if one is wrong; else absent.
   std::optional<bool> verified;
   std::vector<std::string> labels;  ///< of all ok points, each once
-  /// False where a label says that the throughput is not representative of the machine.
+  /// False where a label says that the throughput is not the machine's own.
   bool counts = true;
 };
 
@@ -96,8 +96,8 @@ struct Index {
 /// The answer of a process that was asked to read a file: the run, or why there is none.
 using IndexAnswer = std::variant<IndexRun, Unreadable>;
 
-/// Encodes an answer as bytes (CBOR, RFC 8949) for a process of the same program; this is not a
-/// file format.
+/// Encodes an answer as bytes (CBOR, RFC 8949), to be read by a process of the same program. This
+/// is not a file format.
 [[nodiscard]] std::string to_wire(const IndexAnswer& answer);
 /// Decodes the bytes of to_wire(). Throws base::Error where they are anything else.
 [[nodiscard]] IndexAnswer from_wire(std::string_view bytes);

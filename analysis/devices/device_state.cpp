@@ -110,7 +110,7 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Returns the power of each rank's GPU that has it.
+/// Returns the power (W) of each rank's GPU by rank; without ranks for whose GPU it is not known.
 std::map<int, double> gpu_powers(const Usable& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {

@@ -50,19 +50,19 @@ struct SlowPair {
     return quantity == "latency" ? typical / value : value / typical;
   }
 };
-/// Returns pairs of a class whose bandwidth is below the class's median by more than 3.5 scaled
-/// median absolute deviations (1.4826 MAD; both of log bandwidth) and by more than 10%. A pair
-/// below a quarter of the median is always slow, since slow pairs themselves widen the spread. A
-/// class of fewer than four pairs has no usable spread: there a pair is slow when it is more than
-/// 25% below the best of its class. Bidirectional pairs count once. Latencies are judged alike by
-/// the messages per second that they allow: at 1.5 times the median, and with fewer than four pairs
-/// at twice the best.
+/// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
+/// than 10% and by more than 3.5 scaled median absolute deviations (1.4826 MAD; both of log
+/// bandwidth). A pair below a quarter of the median is always slow, since slow pairs themselves
+/// widen the spread. In a class of fewer than four pairs, which has no usable spread, a pair is
+/// slow at more than 25% below the best one. A bidirectional bandwidth is reported once, not for
+/// each direction. Latencies are judged alike, by the messages per second that they allow: at 1.5
+/// times the median, and with fewer than four pairs at twice the best.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
 
-/// Returns "rank 3 on node17, GPU 0000:3b:00.0", as far as it is known, with MPI's rank of a
-/// point's rank.
+/// Returns "rank 3 on node17, GPU 0000:3b:00.0" for a rank of the point: MPI's rank, host and GPU,
+/// as far as they are known.
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
 

@@ -99,8 +99,8 @@ bool is_extrapolated(const Question& question, int ranks) {
 /// A cause below this share of the step is not named as the limit.
 constexpr double least_limit = 0.001;
 
-/// At the baseline, the difference between prediction and measurement is what the model does not
-/// explain.
+/// The name of the part of a baseline's loss that the model does not explain: the difference
+/// between prediction and measurement.
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 

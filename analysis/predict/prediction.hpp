@@ -58,7 +58,8 @@ struct Forecast {
   std::optional<Breakdown> breakdown{};
   std::optional<StepCosts> costs{};
   std::optional<Waterfall> waterfall{};
-  /// Returns the work per second of one rank, and the MFU, with the throughput's relative interval.
+  /// Returns the work per second of one rank; expected_mfu() returns the MFU with the same relative
+  /// interval.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;

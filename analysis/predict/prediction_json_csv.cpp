@@ -46,7 +46,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// Returns the keys of a rank count; a refused one has only its ranks, nodes and reason.
+/// Returns the JSON object of a rank count; a refused one has only ranks, nodes and the reason.
 Json point_json(const Forecast& at) {
   if (!at.refused.empty()) {
     return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};

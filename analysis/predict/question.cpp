@@ -133,7 +133,7 @@ void add_what_if(const std::string& text, Question& question) {
   }
 }
 
-/// True if a setting changes the amount of work in a step.
+/// True if a setting names the batch or microbatches, which changes the amount of work in a step.
 bool changes_work(const Settings& settings) {
   return std::ranges::any_of(batch_keys,
                              [&](std::string_view key) { return is_given(settings, key); });

@@ -28,7 +28,7 @@ std::string_view model_name(const PredictCommand& command, const PointData& poin
   return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
 }
 
-/// Returns the points with a time; if the times of some are the machine's own, only these.
+/// Returns the points with a time; only those whose times are the machine's own, if there are any.
 Points usable_points(const Curve& curve) {
   Points all, sound;
   for (const PointReport& point : curve.points) {

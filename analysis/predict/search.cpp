@@ -37,7 +37,7 @@ using workloads::Workload;
 /// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by the most precise estimate so far
+  double seconds = 0;   ///< by the most precise estimate so far; in smallest() the bytes
   double estimate = 0;  ///< by a play with one op per pass
   workloads::stack::Schedule schedule{};
   int largest_stage = 0;     ///< stage with most memory, by estimate
@@ -333,11 +333,11 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// The share by which the time of a play may fall below its bound.
+  /// The share by which a play with one op per pass may be faster than its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// The layer passes of whole plays for which a search has time.
+  /// The limit on layer passes in plays of whole programs, for the time that a search takes.
   static constexpr double most_passes = 200'000;
   /// The limit on the ops of kept steps; each takes about 100 bytes.
   static constexpr std::size_t most_kept_ops = 6'000'000;

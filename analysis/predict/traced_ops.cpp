@@ -32,7 +32,7 @@ struct Shape {
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   std::array<std::uint32_t, 4> extents{};  ///< m, n, k, batch of a GEMM
-  std::uint64_t bytes = 0;                 ///< of all other kinds
+  std::uint64_t bytes = 0;                 ///< bytes of an op of any other kind
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -188,8 +188,8 @@ class PointReader {
     pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
   }
 
-  /// Adds the variation of single ops from step to step, relative to the rank's total compute in
-  /// the step, whose variation is the rank's noise.
+  /// Adds the variation of single ops from step to step. It is relative to the rank's total compute
+  /// in the step, whose own variation is counted as noise of the rank.
   void add_deviations(std::span<const timeline::StepTrace* const> traces) {
     if (traces.size() < 2) return;
     const ShapeOfOp& shapes = shapes_of(traces.front()->rank);

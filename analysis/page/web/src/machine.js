@@ -36,7 +36,7 @@ function nodeText(kind) {
   return [kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
 }
 
-/** Sorts node2 before node10. */
+/** Compares names so that node2 is before node10. */
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
 /** "a, b, c and 5 more" */

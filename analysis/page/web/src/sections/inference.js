@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Inference: latency against throughput over batch sizes and meshes, and replicas that serve requests at a rate.
+// Inference: latency against throughput over batch sizes and meshes, and replicas that serve
+// requests at a rate.
 import { el } from "../dom.js";
 import { fixed, memory, percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";

@@ -39,7 +39,7 @@ function spreadRow({ name, point }) {
   return [name, point.ranks, point.launches.length, median, lower, upper, min, max, point.spread, point.labels.join(" ")];
 }
 
-/** Draws horizontal whiskers; items: [lower, upper, place]. */
+/** Draws horizontal whiskers from items [lower, upper, row]. */
 function whiskers(name, colour, items) {
   return {
     type: "custom",

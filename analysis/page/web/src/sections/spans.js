@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The drawing of a timeline: boxes of operations with their colours, idle times, lines between lanes. `layout` is
-// {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" -> row}.
+// The drawing of a timeline: boxes of operations with their colours, idle times, lines between
+// lanes. `layout` is {rows: [{lane, stream, computes}], first: [row of each lane],
+// rowOf: Map "lane stream" -> row}.
 
 const communication = new Set([
   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",
