@@ -19,9 +19,9 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
-/// Chooses the point that is shown on behalf of several: the one with the most ranks among those
-/// without a label, else among those without a label that says that ranks shared hardware, else
-/// among all that are ok. Null where none is.
+/// Chooses the point that is shown on behalf of several. Points without labels are preferred, then
+/// those whose labels do not say that ranks shared hardware, then all that are ok; among these, the
+/// point with the most ranks. Null where none is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
 /// Chooses the point that is shown on behalf of a curve, from its points with a throughput. The
 /// baseline says nothing of scaling, so it is chosen only if there is no other.

@@ -36,8 +36,8 @@ struct PointReport {
   double work_growth = 1;
   std::optional<results::NodeUse> nodes;      ///< absent where the nodes of the ranks are not known
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
-  /// The 95% interval that follows from those of both step times; absent without one of these, and
-  /// at the baseline.
+  /// The 95% interval, from the intervals of both step times; absent if one of these is, and at the
+  /// baseline.
   std::optional<statistics::Located> speedup_interval;
   std::optional<double> flop_per_step;   ///< over all ranks
   std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean

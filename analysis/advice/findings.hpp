@@ -62,7 +62,8 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  std::string why{};  ///< labels: "oversubscribed"; with "injected", rules about faults apply
+  /// labels: "oversubscribed"; rules about faults still judge points with "injected"
+  std::string why{};
 };
 
 /// Returns what the rules find in one run: on each point of its curves and in the run as a whole.

@@ -15,7 +15,7 @@
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 
-/// The rules of the advice: the table of them, facts about points that several rules need, and the
+/// The rules of the advice: their table, facts about points that several rules need, and the
 /// functions that judge.
 namespace isoscale::analysis {
 
@@ -67,11 +67,11 @@ struct Rule {
 /// Returns the table of all rules.
 [[nodiscard]] std::span<const Rule> rules();
 
-/// Returns the value of a rule's threshold. Throws std::out_of_range if the rule has none of that
-/// name.
+/// Returns the value of the rule's threshold with the name `what`. Throws std::out_of_range if
+/// there is none.
 [[nodiscard]] double threshold_of(const Rule& rule, std::string_view what);
 
-/// Returns an option as text; "" where the workload has none of that name.
+/// Returns the point's option `key` as text; "" where the workload has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 /// Returns an option, or a number of the model, as a whole number of at least 1; absent if it is
 /// not one.
@@ -80,7 +80,7 @@ struct Rule {
 [[nodiscard]] std::optional<double> model_number(const results::PointData& point,
                                                  const std::string& key);
 
-/// Adds up the communication along an axis, alone or together with other axes; seconds of the
+/// Returns the communication along an axis, alone or together with other axes; seconds of the
 /// traced step.
 [[nodiscard]] Breakdown communication_along(const BreakdownResult& breakdown, mesh::Axis axis);
 
@@ -97,8 +97,7 @@ struct GemmSpeed {
 /// a breakdown.
 [[nodiscard]] std::optional<GemmSpeed> gemm_speed(const PointReport& point);
 
-/// Returns "rank 3 (node17)": MPI's rank of a rank of the point; without the host where it is not
-/// known.
+/// Returns "rank 3 (node17)" for a rank of the point: MPI's rank, and the host where it is known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 

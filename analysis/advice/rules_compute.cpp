@@ -46,7 +46,8 @@ std::string larger_gemms(const PointData& point) {
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
-/// Returns FLOP/s over bytes/s of a GPU by its datasheet; absent where either is not known.
+/// Returns the ratio of FLOP/s to bytes/s of a GPU by its datasheet; absent where either is not
+/// known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
   const Datasheet* const sheet = facts == nullptr ? nullptr : datasheet_of(*facts);

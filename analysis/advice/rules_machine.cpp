@@ -62,15 +62,15 @@ Evidence in_full(const NamedCause& cause) {
   return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
-/// Returns the share of the step that would be saved if a part of it (`share`) did not take
-/// `factor` times as long as it should.
+/// Returns the share of the step that would be saved if a part of the step, with the share `share`,
+/// no longer took `factor` times its normal time.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
 }
 
-/// Returns the compute time of a rank as a share of its step; that of an average rank if this one
-/// was not traced.
+/// Returns the compute time of a rank as a share of its step; for a rank that was not traced, the
+/// value of an average rank.
 std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
@@ -85,7 +85,8 @@ bool is_slow(const PointReport& point, int rank) {
                              [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-/// Returns the warnings and allowed stops of these checks, in the order of the names.
+/// Returns the results of the checks with these names that are warnings or allowed stops, in the
+/// order of the names.
 std::vector<const CheckResult*> warnings_of(const results::RunData& run,
                                             std::span<const std::string_view> names) {
   std::vector<const CheckResult*> found;

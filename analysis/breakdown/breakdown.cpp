@@ -191,8 +191,8 @@ class StepSplit {
   StepResult result_;
 };
 
-/// Splits one traced step over its ranks. `noise_shares` is by instance (see
-/// WaitCauses::noise_shares); empty where these are not known.
+/// Splits one traced step over its ranks. `noise_shares` has one entry per instance (see
+/// WaitCauses::noise_shares), or is empty where the causes of waiting are not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       std::vector<double> noise_shares) {

@@ -40,7 +40,7 @@ struct LargestUnexplained {
   std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
 };
 
-/// The wait time of the mean, divided by its cause.
+/// The wait time of BreakdownResult::mean, divided by its cause.
 struct WaitSplit {
   double imbalance = 0;  ///< seconds; the same ranks are late in every step
   double noise = 0;      ///< seconds; different ranks are late in different steps
@@ -99,7 +99,7 @@ struct BreakdownResult {
 /// `unaccounted` counts both of these as positive. Members that were not traced, or whose clocks
 /// are not aligned, are named in `missing`; lateness below the error of the clocks is not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// Divides traced steps that are already at hand. `traced` holds those of `point`.
+/// Does the same with the traced steps of `point` as traced_steps() returned them.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 /// Converts a time of a trace to seconds, the unit of breakdowns.

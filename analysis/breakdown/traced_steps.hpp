@@ -42,7 +42,7 @@ enum class TraceState : std::uint8_t { usable, broken };
 /// True if step number `step` is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// Returns "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
+/// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point, with MPI's numbers.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.
@@ -95,7 +95,7 @@ struct TracedStep {
   std::uint32_t instances = 0;
 };
 
-/// The traced steps of a point, and the ranks of which not everything is known.
+/// The traced steps of a point that count, and the ranks about which something is missing.
 struct TracedSteps {
   std::vector<TracedStep> steps;
   std::set<int> broken;       ///< ranks with an unusable trace

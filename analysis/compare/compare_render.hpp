@@ -98,7 +98,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string files_text(const Side& side);
 
 /// Returns "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer".
-/// Where no difference is established the sentence says so and gives the measured size.
+/// If no difference is established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
 }  // namespace isoscale::analysis

@@ -35,9 +35,9 @@ inline constexpr std::size_t least_launches = 3;
 /// value.
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Returns the difference of two points, without the fields `curve` and `side` and those of the
-/// gate. Without a gate and with at least 3 launches on both sides, the verdicts "slower" and
-/// "faster" mean that the difference is established.
+/// Returns the difference of two points; the fields `curve` and `side` and those of the gate are
+/// not filled in. Without a gate and with at least 3 launches on both sides, the verdicts "slower"
+/// and "faster" mean that the difference is established.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
 /// Returns, for each cause, the efficiency that it costs `there` less what it costs `here`, each

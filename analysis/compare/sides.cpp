@@ -82,9 +82,9 @@ std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
   return all;
 }
 
-/// Pairs curves that have points with the same rank count. Curves with equal settings are paired
-/// first, those with more points in common before those with fewer; the others, of one workload,
-/// are paired by how few settings differ. Each curve is in one pair at most. The pairs are in the
+/// Pairs curves that have points with the same rank count; each curve is in one pair at most. First
+/// come curves with equal settings, those with most points in common first; then other curves of
+/// the same workload, those with fewest differing settings first. The pairs are returned in the
 /// order of `first`.
 std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
                               std::span<const JoinedCurve> other) {

@@ -273,7 +273,7 @@ void shrink_report(Json& report, std::size_t most, PageNotes& notes) {
 
 std::size_t page_bytes(const Json& part) {
   const std::string text = part.dump(-1, ' ', true, Json::error_handler_t::replace);
-  constexpr std::size_t escaped = 5;  // "<" stands as "\u003c"
+  constexpr std::size_t escaped = 5;  // added bytes of "<", which is written as "\u003c"
   return text.size() + escaped * static_cast<std::size_t>(std::ranges::count(text, '<'));
 }
 

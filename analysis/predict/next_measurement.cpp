@@ -288,7 +288,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   found.push_back(
       {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
 
-  constexpr double quarter = 0.25;  // of the variance, with four times the time
+  constexpr double quarter = 0.25;  // share of the variance that is left after four times the time
   const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
   FitParts longer = parts;
   longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));

@@ -58,8 +58,8 @@ std::string seconds_range(const Expected& at) {
   return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
 }
 
-/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows
-/// from it.
+/// Returns the row of a measured point. Its throughput is per rank, so that machines and rank
+/// counts can be compared.
 Row measured_row(const MeasuredPoint& at) {
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
                     count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),

@@ -120,14 +120,14 @@ class QuickEstimate {
   ///
   /// - states, activation and workspace: linear in the layers of a stage, through two programs of
   ///   few layers (stage_law) with all their microbatches in flight at once
-  /// - layers in flight: by the schedule (ScheduleRow::in_flight). zb-h1 keeps a microbatch until
-  ///   its weight gradients, with other bytes after the input gradients than before (late_bytes):
-  ///   Qi et al., arXiv 2401.10241, section 2.3
+  /// - layers in flight: by the schedule (ScheduleRow::in_flight). In zb-h1 a microbatch is in
+  ///   flight until its weight gradients are made (Qi et al., arXiv 2401.10241, section 2.3); after
+  ///   its input gradients it takes other bytes than before (late_bytes)
   /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
   ///   included in the activations
-  /// - outputs: on the last stage the output of the last layer, and the logits of waiting
-  ///   microbatches; of all in flight where backward passes wait for those of others (gpipe,
-  ///   zb-h1), else of one
+  /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
+  ///   output of the last layer and, except for one microbatch, the logits. These are all
+  ///   microbatches in flight with gpipe and zb-h1, else a single one
   /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
   /// - under way: the larger of two parts that do not exist at the same time: the activations of
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits

@@ -149,7 +149,7 @@ simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
   simulate::Measured measured{.gemms = gemms_of(calibration)};
-  // MPI libraries also move whole messages, while NCCL splits them.
+  // If the measurements do not show it, MPI is assumed to move whole messages; NCCL splits them.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
   // Among curves that differ only in element type or link, these are preferred in this order: the
   // requested type, curves without labels, more sizes.

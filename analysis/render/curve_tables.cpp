@@ -228,7 +228,8 @@ std::optional<TitledTable> pop_table(const Curve& curve) {
   return result;
 }
 
-/// A table with a row for each place: its share of the step and the parts of it.
+/// A table with a row for each place in the program: its share of the step, and its time by
+/// category.
 class PlaceTable {
  public:
   PlaceTable(std::string title, std::string place, const BreakdownResult& breakdown)

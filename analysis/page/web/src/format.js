@@ -59,8 +59,8 @@ export function fixed(value, places = 2) {
 /** 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** "64 ranks", "1 rank" */
+/** Returns "64 ranks", "1 rank" */
 export const rankCount = (ranks) => counted(ranks, "rank");
 
-/** "2, 4 ranks" */
+/** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);

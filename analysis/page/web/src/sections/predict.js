@@ -205,7 +205,7 @@ function overviewSection(prediction, curves) {
   };
 }
 
-/** "Isoscale: dp predicted on 1024 ranks" */
+/** Returns "Isoscale: dp predicted on 1024 ranks" */
 export function titleOfPrediction(prediction) {
   const ranks = Math.max(...prediction.curve.points.map((point) => point.ranks));
   return `Isoscale: ${prediction.workload} predicted on ${rankCount(ranks)}`;
