@@ -29,7 +29,7 @@ enum class PointStatus : std::uint8_t { ok, failed, skipped };
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;             ///< the same problem gives the same text
+  std::string shape;             ///< text that is the same for the same problem
   std::string algorithm;         ///< opaque, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given

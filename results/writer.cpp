@@ -239,7 +239,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
     }
   }
   header_.points.clear();
-  header_.calibration.reset();  // it is for points that will change
+  header_.calibration.reset();  // it was fitted to points that will change
   header_.complete = false;
   header_.ended.clear();
   std::map<int, fs::path> parts;

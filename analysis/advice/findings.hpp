@@ -20,7 +20,7 @@ struct Evidence {
   std::string what{};  ///< "exposed communication"
   Unit unit = Unit::share;
   double value = 0;    ///< in SI units; unused with Unit::text
-  std::string text{};  ///< with Unit::text
+  std::string text{};  ///< the words, with Unit::text
   int ranks = 0;       ///< rank count of the point; 0 = of the whole run
 
   bool operator==(const Evidence&) const = default;
@@ -62,7 +62,7 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  /// labels: "oversubscribed"; rules about faults still judge points with "injected"
+  /// Labels: "oversubscribed"; rules about faults still judge points with "injected"
   std::string why{};
 };
 

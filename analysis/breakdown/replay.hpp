@@ -55,7 +55,7 @@ struct LikeRanks {
 struct Replay {
   /// By rank: how long its exchanges wait for their partners while nothing else of the rank runs.
   std::vector<units::Nanoseconds> idle;
-  units::Nanoseconds step;  ///< from one step to the next, slowest rank
+  units::Nanoseconds step;  ///< time from one step to the next, slowest rank
   std::set<int> assumed;    ///< ranks without a trace; given the mean op times of like ranks
 };
 

@@ -23,7 +23,7 @@ struct IndexExperiment {
   std::string fingerprint;              ///< of the experiment and the kind of device
   bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< points
-  std::optional<int> ranks, nodes;      ///< for a micro-benchmark those of the largest ok point
+  std::optional<int> ranks, nodes;      ///< those of the largest ok point for a micro-benchmark
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to

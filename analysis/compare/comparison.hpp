@@ -133,7 +133,7 @@ struct Overall {
   std::size_t compared = 0;          ///< points
   std::size_t points = 0;            ///< those with 3 launches on each side; all if none has these
   std::size_t marked = 0;            ///< points that are labelled or unlike
-  statistics::Located throughput{};  ///< over the first side's
+  statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
   double cause_share = 0;            ///< share of the change
 };

@@ -110,7 +110,8 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Returns the power (W) of each rank's GPU by rank; without ranks for whose GPU it is not known.
+/// Returns the power (W) of each rank's GPU, by rank; ranks whose GPU has no known power are left
+/// out.
 std::map<int, double> gpu_powers(const Usable& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {
@@ -125,7 +126,7 @@ std::map<int, double> gpu_powers(const Usable& usable) {
   return powers;
 }
 
-/// The power of the packages of each rank's node, and their number.
+/// For each rank, the power (W) of the CPU packages of its node, and their number.
 struct NodePower {
   double power = 0;
   int packages = 0;

@@ -41,7 +41,7 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
 
 constexpr double drift_limit = 0.03;
 constexpr std::size_t fewest_of_third = 3;
-constexpr double dip = 0.9;  // of the median
+constexpr double dip = 0.9;  // share of the median; lower samples count as dips
 constexpr double dip_share = 0.1;
 constexpr std::size_t fewest_for_dips = 10;
 constexpr double busy_enough = 0.8;

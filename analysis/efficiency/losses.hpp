@@ -46,7 +46,7 @@ struct UsefulWork {
                                      const std::optional<UsefulWork>& baseline);
 
 /// The costs of a traced step by cause; seconds, mean over ranks. The parts sum to the breakdown's
-/// step. The time of an op is its median over steps; the difference of its mean from that is noise.
+/// step. The time of an op is its median over steps; what its mean exceeds the median by is noise.
 /// Among ranks that play the same program the median rank is typical (of two ranks the faster one);
 /// the excess of the others is imbalance.
 struct StepCosts {
@@ -77,7 +77,7 @@ struct LostTime {
   double seconds = 0;  ///< below 0 where the point has less of it than the scaled baseline
 };
 
-/// The way from the ideal step to the measured one: ideal + the sum of all lost = measured, exactly
+/// The losses between the ideal step and the measured one: ideal + the sum of all lost = measured,
 /// but for rounding.
 struct Waterfall {
   double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks

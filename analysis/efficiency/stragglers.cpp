@@ -30,7 +30,8 @@ constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that
 constexpr std::size_t fewest_judged = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
-constexpr double normal_scale = 1.4826;  ///< from median absolute to standard deviation
+/// Factor from median absolute deviation to standard deviation
+constexpr double normal_scale = 1.4826;
 
 /// Ranks that are compared with each other, and the unit by which each one's GEMM time is divided
 /// first.

@@ -78,9 +78,10 @@ struct OverlapReport {
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The times alone from traced plays, in seconds; the slowdowns are relative to these.
   std::optional<double> gemm_traced, communication_traced;
-  /// (gemm + collective - together) / the shorter of the two alone: 1 when that one is hidden
-  /// completely, 0 when none of it is, negative when both together take longer than one after the
-  /// other. The 95% interval combines those of the three medians in quadrature.
+  /// The share of the shorter part that is hidden: (gemm + collective - together) / min(gemm,
+  /// collective). It is 1 when all of this part is hidden, 0 when none is, and negative when both
+  /// together take longer than one after the other. The 95% interval combines those of the three
+  /// medians in quadrature.
   std::optional<statistics::Located> hidden;
   /// True if the interval of `hidden` is no wider than 1, the range of a share. A wider one is
   /// shown, but no conclusion is drawn from it.

@@ -64,7 +64,8 @@ enum class Alike : std::uint8_t {
   microbatch
 };
 
-/// Returns the ops of a step within `window` by stream and start, without those of length 0.
+/// Returns the ops of a step within `window`, sorted by stream and start, without those of length
+/// 0.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
@@ -91,7 +92,7 @@ struct LaneTotals {
   units::Nanoseconds exposed;  ///< only communication runs
   units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
 };
-/// Returns exact totals if none of the spans was merged or left out.
+/// Returns the totals of a lane. They are exact if no span was merged or left out.
 [[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
                                    const timeline::Interval& step);
 

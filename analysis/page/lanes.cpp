@@ -50,8 +50,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
     if (aligned(point, rank)) begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
-  // The clocks of ranks in one step should not be more than two step lengths apart, even if they
-  // count as aligned.
+  // A rank whose step begins more than two step lengths from the others' is not compared with them,
+  // even if its clock counts as aligned.
   const auto is_near = [&](Nanoseconds begin) {
     const Nanoseconds off = begin - begins[begins.size() / 2];
     return off <= step.length * 2 && off >= step.length * -2;

@@ -85,7 +85,7 @@ class Requests {
       SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
                                   question_.machine, question_.node_ranks, question_.fixed);
       into_.searched = found.looked_at;
-      into_.best = std::move(found.best);  // in the end those of the largest count
+      into_.best = std::move(found.best);  // the last count is the largest, and its candidates stay
       if (question_.fit) correct(question_.fit->correction, into_.best);
       requests_.emplace_back(into_.best.front().request);
       if (!found.complete) {

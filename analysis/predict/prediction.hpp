@@ -52,7 +52,7 @@ struct Forecast {
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< in the machine's memory; absent where this is unknown
+  std::optional<bool> fits{};  ///< the memory fits in the machine's; absent where that is unknown
   bool extrapolated = false;   ///< beyond 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<Breakdown> breakdown{};

@@ -76,7 +76,7 @@ bool planned(const config::Experiment& experiment, const workloads::Workload& wo
         workload.scale(experiment.base, point.mesh, experiment.scaling);
     return complete(workload, request.options) == point.options;
   } catch (const base::UsageError&) {
-    return false;  // its batch cannot even be divided there
+    return false;  // the experiment's batch cannot be divided on the point's mesh
   }
 }
 

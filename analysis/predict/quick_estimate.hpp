@@ -37,10 +37,11 @@ struct StageNumbers {
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
   double workspace = 0;   ///< short-lived, at the peak
-  double activation = 0;  ///< of one microbatch in flight, with its input
+  double activation = 0;  ///< activations of one microbatch in flight, with its input
   double recomputed = 0;  ///< activations of the one layer that is being recomputed
-  double input = 0;       ///< of the first stage, of one microbatch; 0 if they are on the host
-  double output = 0;      ///< of a stage, of one microbatch
+  /// Input of one microbatch on the first stage; 0 if inputs are on the host
+  double input = 0;
+  double output = 0;  ///< output of a stage for one microbatch
 };
 /// Linear functions of the number of layers. The workspace is linear up to the number of layers
 /// that was probed, and constant beyond: gradient buckets grow with the stage until one is full.

@@ -248,7 +248,7 @@ double launch_deviation(std::span<const results::RunData* const> runs) {
         for (const results::PointData* const at : stepped_points(*runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          seen = other < first;  // it was counted with that run
+          seen = other < first;  // the point was counted with the earlier run
           logs.push_back(std::log(median_step(*at)));
           break;
         }

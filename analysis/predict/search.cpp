@@ -347,10 +347,10 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  /// the request with the least memory among those whose programs were built
+  /// The request with the least memory among those whose programs were built
   const Request* smallest_ = nullptr;
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  /// least bound of the entries that were not played with one op per pass
+  /// Least bound of the entries that were not played with one op per pass
   double not_played_from_ = std::numeric_limits<double>::infinity();
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;

@@ -230,7 +230,7 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
       .delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks),
       .memory_per_rank = memory.all,
       .device_memory_per_rank = memory.device,
-      // each class has equally many ranks
+      // Each class has equally many ranks
       .flop = flop * request.mesh.size() / classes.outline.mesh.size(),
       .work = workload.work_per_step(request)};
   if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));

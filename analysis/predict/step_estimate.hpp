@@ -25,7 +25,7 @@ struct PlayedStep {
   simulate::Classes classes;
   simulate::Costs costs{};                               ///< before overlap stretched them
   simulate::ClassStep step{};                            ///< without spans
-  std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< of the classes; bytes
+  std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< by class; memory in bytes
   bool folded = false;                                   ///< all streams were folded into one
 };
 

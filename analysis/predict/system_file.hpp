@@ -21,7 +21,7 @@ struct SheetRange {
 /// One key that the reader asked for.
 struct SheetKey {
   std::string key, meaning;
-  bool needed = false;  ///< it must be present if its table is
+  bool needed = false;  ///< the key must be present if its table is
 };
 
 /// One table of a system file. Each error is a base::UsageError that names file, line, key and

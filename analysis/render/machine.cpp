@@ -136,7 +136,8 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
 }
 
-constexpr std::size_t most_device_warnings = 4;  // of a point; a run of many ranks has many devices
+// Warnings of a point, since a run of many ranks has many devices
+constexpr std::size_t most_device_warnings = 4;
 
 std::string prefixed_cell(std::optional<double> value, std::string_view unit) {
   return value ? units::format_prefixed(*value, unit) : std::string{undefined};

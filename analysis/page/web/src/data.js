@@ -105,7 +105,7 @@ export function shortTitles(titles) {
   return (isTold ? short : titles).map((name) => name.replace(/\b(strong|weak) scaling\b/, "$1").replace(/\bschedule=/, ""));
 }
 
-/** Tells equal titles apart by a number. */
+/** Returns the titles, with a number after each one that occurs several times. */
 export function distinct(titles) {
   const seen = new Map();
   return titles.map((title) => {

@@ -83,7 +83,7 @@ function measured(line, i, { value, colours, count }) {
     type: "line",
     name: line.name,
     symbol: symbols[i % symbols.length],
-    // lines drawn first have larger symbols, to stay visible
+    // Lines drawn first have larger symbols, to stay visible
     symbolSize: 6 + 3 * Math.min(2, count - 1 - i),
     itemStyle: { color: colour },
     lineStyle: { color: colour, ...strokeOf(i, count) },

@@ -18,7 +18,9 @@ const known = (value) => typeof value === "number";
 const signed = (value, places = 1) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(places)}` : missing);
 const change = (ratio) => (known(ratio) ? `${signed(100 * (ratio - 1))}%` : missing);
 
-/** Returns the names of curves without the words that all of them share, by their place. */
+/**
+ * Returns the names of a comparison's curves, in order, without the words that all of them share.
+ */
 export function curveNames(compare) {
   return shortTitles(compare.curves.map((curve) => curve.title));
 }

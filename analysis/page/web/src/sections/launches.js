@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Several launches of one experiment: a list of them, how far they spread, and what was kept apart.
+// Several launches of one experiment: a list of them, how far their step times spread, and which
+// points were not joined.
 import { chart } from "../chart.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
