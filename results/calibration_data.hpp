@@ -53,7 +53,8 @@ struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
   std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
-  /// The law that fits the latencies better, "log2 n" or "n"; "" when they do not decide it.
+  /// The law that fits the latencies better, "log2 n" or "n"; "" when the latencies do not decide
+  /// it.
   std::string law{};
   double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
   std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest

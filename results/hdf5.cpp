@@ -132,10 +132,9 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute holds one value. A single number occupies exactly the size of its type. A
-/// text of variable length is stored as length, address and index (16 bytes in these files); no
-/// array of them has this size. Only otherwise is the shape read, since that copies as much as the
-/// value itself.
+/// True if an attribute holds one value. Mostly its stored size shows this: that of its type for a
+/// number, and 16 bytes in these files for a text of variable length (length, address and index);
+/// arrays take more. Only otherwise is the shape read, which takes as long as reading the value.
 bool is_scalar(const OpenAttribute& attribute) {
   constexpr hsize_t stored_text = 16;
   const hsize_t stored = H5Aget_storage_size(attribute.id.get());

@@ -25,8 +25,8 @@ namespace isoscale::results {
 inline constexpr std::string_view format_name = "isoscale-run";
 inline constexpr std::string_view part_format_name = "isoscale-run-part";
 
-/// These return the names of enumerators in the order of their codes; the file has them with the
-/// codes.
+/// These return the names of enumerators in the order of their codes; the file stores the names
+/// with the codes.
 [[nodiscard]] std::vector<std::string> op_kind_names();
 [[nodiscard]] std::vector<std::string> phase_names();
 [[nodiscard]] std::vector<std::string> axis_names();

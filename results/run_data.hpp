@@ -54,10 +54,11 @@ struct CommunicatorTime {
 /// One measured tuple of a micro-benchmark. The time of one call is the largest entry of a play
 /// divided by `calls`.
 struct RowData {
-  /// The names of what was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
+  /// What was measured, as texts by key: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
   /// class, ... An empty text has the same meaning as an absent one, and is stored as absent.
   std::map<std::string, std::string> text{};
-  /// The sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
+  /// The numbers of the measurement by key: bytes, count, m, n, k, batch, flop, src, dst, root, ...
+  /// NaN = absent.
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< ranks of the point that took part; empty = all
   std::int64_t calls = 1;    ///< consecutive calls in one play

@@ -37,7 +37,7 @@ bool speaks_of(Scope scope, const PointReport& point) {
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
-  // Spans that contradict each other do not show where time went.
+  // Spans that contradict each other do not show where time went, so no rule judges the point.
   if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
   auto said = rule.judge_point(subject, rule);
   if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);

@@ -62,7 +62,8 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  /// Labels: "oversubscribed"; rules about faults still judge points with "injected"
+  /// The labels that are the reason: "oversubscribed". With "injected", rules about faults still
+  /// judge.
   std::string why{};
 };
 

@@ -69,7 +69,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the highest SM clock of a rank's GPU that its facts state.
+/// Returns the highest SM clock of a rank's GPU, as stated in the rank's facts.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;

@@ -36,7 +36,7 @@ class Condensed {
   std::vector<std::vector<std::uint32_t>> place_;  ///< [outline][op]: its condensed op
 };
 
-/// A mesh with one coordinate for each set of alike ones.
+/// A mesh reduced to one coordinate for each set of alike coordinates (see like_ranks).
 struct LikeRanks {
   program::OutlineSet set;
   simulate::Costs costs;

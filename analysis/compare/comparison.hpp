@@ -182,7 +182,8 @@ struct Gate {
   }
 };
 
-/// Curves point to sides, so this may be moved but not copied.
+/// A comparison of two or more sides. Its curves point to its sides, so it may be moved but not
+/// copied.
 struct Comparison {
   std::vector<Side> sides;
   std::vector<ComparedCurve> curves;

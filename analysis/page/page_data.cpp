@@ -63,8 +63,8 @@ Parts parts_of(const Json& details) {
   return parts;
 }
 
-/// Estimates the bytes at another level as if each part were proportional to its limit. A part that
-/// is already below its limit takes more than that.
+/// Estimates the bytes at another level as if each part were proportional to its limit. For a part
+/// that is below its limit, and so does not shrink, the estimate is too low.
 double guessed(const Parts& parts, const DetailLimits& limits) {
   const auto scaled = [](std::size_t bytes, std::size_t limit, std::size_t full) {
     return static_cast<double>(bytes) * static_cast<double>(limit) / static_cast<double>(full);

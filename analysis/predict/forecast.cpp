@@ -42,8 +42,8 @@ class Requests {
     if (!any) throw_all();
   }
 
-  /// Predicts a curve. Rank counts that cannot be predicted are refused one by one; throws if none
-  /// can be.
+  /// Predicts a curve. A rank count that cannot be predicted is refused in the result; throws if
+  /// this is so for all.
   [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
     ForecastCurve result{.title = std::move(title), .points = {}};
     for (std::size_t i = 0; i < requests_.size(); ++i) {

@@ -222,8 +222,8 @@ Json prediction_json(const Prediction& prediction) {
           {"warnings", Json(prediction.warnings)}};
 }
 
-/// The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
-/// are replaced.
+/// Returns ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are
+/// replaced.
 std::string render_json(const Prediction& prediction) {
   return prediction_json(prediction).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -146,7 +146,8 @@ bool changes_work(const Settings& settings) {
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
-    // Changes of one curve are joined by commas, so the key names only the first of them.
+    // Parts that one what-if changes together are joined by commas, so the key is only the first of
+    // them.
     if (is_machine_part(key)) {
       add_what_if(fmt::format("{}={}", key, value), question);
     } else {

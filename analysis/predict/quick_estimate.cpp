@@ -59,7 +59,8 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Returns a request with one layer per stage and the same rows to hand over as `request`.
+/// Returns a request with one layer per stage, whose messages have as many rows as those of
+/// `request`.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request, int stages,
                             int microbatches, const char* schedule) {
   Request result = request;
@@ -170,8 +171,8 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
     return in_flight * one * layers / pipeline.chunks;
   }
   // The peak is during the input gradients of some microbatch i. Up to `ahead` later microbatches
-  // are then between their forward pass and input gradients (`one` byte count for each layer), and
-  // up to `stage` earlier ones between input and weight gradients (`late`). The layers of i change
+  // are then between their forward pass and input gradients (`one` bytes for each layer), and up to
+  // `stage` earlier ones between input and weight gradients (`late` bytes). The layers of i change
   // from the first state to the second, starting with the last.
   const double late = late_bytes_.at(rows_of(request));
   const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;

@@ -119,7 +119,7 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
 /// more than by chance. `variance` is that of a rank's deviation in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
-  // F: the least ratio of the ranks' differences to those expected by chance
+  // The value of F above which ranks differ by more than chance.
   constexpr double certain = 3;
   constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
   std::map<std::uint32_t, std::vector<double>> alike;

@@ -96,9 +96,9 @@ class Space {
     return true;
   }
 
-  /// Returns the values of an option to try: all of its table, or only nullopt for an option that
-  /// stays as it is.
+  /// Values of an option to try; nullopt: the option stays as it is.
   using Values = std::vector<std::optional<std::string>>;
+  /// Returns all values of the option's table, or only nullopt for a fixed option.
   [[nodiscard]] Values values(std::string_view key) const {
     if (is_fixed(key)) return {std::nullopt};
     const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);

@@ -94,7 +94,8 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
   return mean - step.seconds;
 }
 
-/// Throws unless the request is about steps and every rank has a node.
+/// Throws base::UsageError if the workload has no steps, and std::invalid_argument unless every
+/// rank has a node.
 void require_steps(const workloads::Workload& workload, const workloads::Request& request,
                    const simulate::Layout& layout) {
   if (workload.is_bench()) {

@@ -74,7 +74,7 @@ struct StepEstimate {
                                          const simulate::Layout& layout, Detail detail,
                                          Ranks ranks = Ranks::by_class);
 
-/// The memory of a rank that plays one of the programs, for the rank with most.
+/// The memory of one rank: in each field, that of the program that needs most.
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host

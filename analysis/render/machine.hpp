@@ -35,7 +35,7 @@ namespace isoscale::analysis {
 /// Returns an object with results[] (name, verdict, host, device, what, cost, fix, allowed; null
 /// where there is none) and facts.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
-/// Returns this object as a document.
+/// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
 /// Returns clock, temperature, power and energy of a curve's points; no table where nothing was
