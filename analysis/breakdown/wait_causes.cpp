@@ -83,7 +83,7 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
   struct Instance {
-    /// Least wait of a member, summed over the other steps
+    /// The least wait of a member, summed over the other steps.
     Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
     Nanoseconds of_expected;  ///< wait of the rank expected last, in this step
     Nanoseconds sum;

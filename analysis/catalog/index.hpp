@@ -81,7 +81,8 @@ struct Index {
 /// Makes the entry of a report, or of a summary by summarise(): both give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// Keeps the distinct runs (see distinct), and adds a sentence for each one left out.
+/// Keeps one of several copies of a run (see distinct() in identity.hpp), and adds a sentence for
+/// each one left out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 

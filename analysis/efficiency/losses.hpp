@@ -39,8 +39,8 @@ struct UsefulWork {
                                                     const BreakdownResult& breakdown);
 
 /// Returns the POP factors of a point. The useful time of ranks without traces comes from the op
-/// sums. Absent without traces, without useful time, and where some rank's is not known. Without
-/// `baseline` the factors above `parallel` are absent.
+/// sums. Absent without traces, without useful time, and if the useful time of some rank is not
+/// known. Without `baseline` there are no factors of scalability and no global efficiency.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);

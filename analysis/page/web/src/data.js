@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The data that the page reads (analysis/page/page_data.hpp writes it), and views that sections
+// The data that the page reads (analysis/page/page_data.cpp writes it), and views that sections
 // share.
 import { ranksText } from "./format.js";
 

@@ -159,7 +159,7 @@ function build() {
     el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
-  // The browser looked for the anchor before the element existed.
+  // The browser looked for the anchor before the element existed, so the address is followed again.
   follow();
   window.addEventListener("hashchange", follow);
 }
