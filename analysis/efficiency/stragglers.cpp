@@ -173,8 +173,8 @@ struct Moved {
 };
 using Transfers = std::map<TransferKind, std::map<Members, Moved>>;
 
-/// Returns the rank and its partner in an exchange; empty where there are several partners, or
-/// where it is its own.
+/// Returns the rank and its partner in an exchange; empty if there are several partners, or if the
+/// rank is its own partner.
 Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {
   std::optional<int> partner;
   for (const auto& transfer : point.outline.of(rank).transfers_of(exchange)) {

@@ -221,7 +221,8 @@ Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
       const LaunchPoint& known = launches.front();
       fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
       if (known.point->data->ranks != point.point->data->ranks) continue;
-      // One launch may have measured the same point twice, in two experiments.
+      // One launch may have measured the same point in two experiments; the second is then on
+      // another curve.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
       if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
@@ -316,7 +317,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These are relative to the baseline of the point's own launch.
+  // These are relative to the baseline of the point's own launch; for the joined curve they are
+  // computed anew.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

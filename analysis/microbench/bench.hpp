@@ -74,7 +74,8 @@ struct OverlapReport {
   std::optional<double> gemm, communication;  ///< alone
   std::optional<double> together;             ///< until both have ended
   /// The time of each part during the overlap over its time alone, 1.0 = no slowdown. Absent where
-  /// the parts were not timed within the whole (parts "gemm together" and "collective together").
+  /// a part was not timed during the overlap (rows with the part "gemm together" or "collective
+  /// together").
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The times alone from traced plays, in seconds; the slowdowns are relative to these.
   std::optional<double> gemm_traced, communication_traced;

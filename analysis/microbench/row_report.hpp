@@ -43,8 +43,9 @@ struct RowReference {
   const Datasheet* datasheet = nullptr;
 };
 
-/// True if the row has times of what it names. It may have failed all the same: because of wrong
-/// elements, which a report then shows with the rates, or because it was slower than expected.
+/// True if the row has times of the operation that it names. It may have failed nevertheless:
+/// because of wrong elements, which a report then shows with the rates, or because it was slower
+/// than expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
 /// Sets a value that is still unknown. Several rows may be about the same thing, and one may have a
