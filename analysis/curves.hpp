@@ -19,24 +19,25 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
-/// Chooses the point that is shown on behalf of several: the one with the most ranks among those
-/// without a label, else among those without a label that says that ranks shared hardware, else
-/// among all that are ok. Null where none is.
+/// Chooses the point that is shown on behalf of several. Points without labels are preferred, then
+/// those whose labels do not say that ranks shared hardware, then all that are ok; among these, the
+/// point with the most ranks. Null where none is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
 /// Chooses the point that is shown on behalf of a curve, from its points with a throughput. The
 /// baseline says nothing of scaling, so it is chosen only if there is no other.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
-/// Appends texts[i] to names[i] where equal entries of `bases` have different texts.
+/// Appends texts[i] to names[i] if another entry has the same base, bases[i], but a different text.
+/// Empty texts are ignored.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Appends to names[i] the text of curve i's telling point, where that curve and another with an
-/// equal entry in `bases` have different texts at a rank count that both have.
+/// Appends to names[i] the text of curve i's telling point, if another curve with the same base has
+/// a different text at a rank count that both have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
-/// Tells curves with equal titles apart that differ in their meshes or microbatches alone: appends
-/// the mesh, and where that is the same too, the microbatch.
+/// Makes the names of curves differ if only their meshes or microbatches do: appends the mesh, or
+/// the microbatch if the meshes are equal too.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
 /// Returns the experiment that the points of a curve have in common. The curve has at least one

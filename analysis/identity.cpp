@@ -43,9 +43,9 @@ std::string divided(const std::string& text, int by) {
   return std::to_string(number / by);
 }
 
-/// Returns the options that scaling leaves alone. Strong scaling keeps the global batch and divides
-/// it into fewer or smaller microbatches. Weak scaling keeps these and the experts of one rank;
-/// batch and experts grow with dp and ep.
+/// Returns the options that scaling does not change. Strong scaling keeps the global batch, and has
+/// fewer or smaller microbatches. Weak scaling keeps the microbatches of a replica and the experts
+/// of a rank, while batch and experts grow with dp and ep.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
   if (point.status == results::PointStatus::skipped) {
@@ -164,8 +164,8 @@ std::string values_of(const results::RunData& run, const std::string& fact) {
   return fmt::format("{}", fmt::join(values, " + "));
 }
 
-/// Compares the number of ok points first, because a copy made before its run was resumed may be
-/// marked complete.
+/// True if file `a` holds more of the run than `b`. The number of ok points counts most: a copy
+/// made before the run was resumed has fewer, but may be marked complete.
 bool holds_more(const FileContent& a, const FileContent& b) {
   const auto content = [](const FileContent& of) {
     return std::tie(of.ok_points, of.complete, of.points, of.ended);

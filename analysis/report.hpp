@@ -37,10 +37,11 @@ struct PointReport {
   double work_growth = 1;
   std::optional<results::NodeUse> nodes;      ///< absent where the nodes of the ranks are not known
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
-  std::optional<statistics::Located> speedup_interval;  ///< 95%, from both step times; absent
-                                                        ///< without theirs and at the baseline
-  std::optional<double> flop_per_step;                  ///< over all ranks
-  std::optional<double> flops_per_rank;                 ///< FLOP/s per rank, mean
+  /// The 95% interval, from the intervals of both step times; absent if one of these is, and at the
+  /// baseline.
+  std::optional<statistics::Located> speedup_interval;
+  std::optional<double> flop_per_step;   ///< over all ranks
+  std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean
   /// MFU: flops_per_rank without the recomputed FLOP, over the best rate that a multiplication of
   /// this element type reached in the same run; absent where none was measured.
   std::optional<double> mfu;

@@ -23,7 +23,8 @@ struct Fitted {
 struct CurveSample {
   double bytes = 0, time = 0;  ///< seconds, median
   double fitted = 0;           ///< seconds, of the curve at this size; never falls with size
-  /// The prediction of the curve without this size, over `time`, minus 1; absent at both ends.
+  /// The prediction of the curve without this size, over `time`, minus 1; absent for the smallest
+  /// and the largest size.
   std::optional<double> held_out{};
 
   bool operator==(const CurveSample&) const = default;
@@ -52,10 +53,11 @@ struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
   std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
-  /// The law that fits the latencies better, "log2 n" or "n"; "" when they do not decide it.
+  /// The law that fits the latencies better, "log2 n" or "n"; "" when the latencies do not decide
+  /// it.
   std::string law{};
   double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
-  std::optional<double> bandwidth_factor{};  ///< that of the most ranks over that of the fewest
+  std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest
 
   bool operator==(const CalibrationGrowth&) const = default;
 };

@@ -42,7 +42,7 @@ std::string error_stack() {
 /// handles are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // it fails if other code has used HDF5 already
+  static_cast<void>(left_alone);  // this fails if other code has used HDF5 already
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
@@ -67,7 +67,7 @@ void keep_in_header(const PropertyId& create) {
   check(H5Pset_link_phase_change(create.get(), most, least));
 }
 
-/// HDF5 calls this function for each link.
+/// HDF5 calls this function for each link; it appends the names of hard links to `names`.
 herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
                         void* names) noexcept {
   try {
@@ -132,10 +132,9 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute holds one value. A single number occupies exactly the size of its type. A
-/// text of variable length is stored as length, address and index (16 bytes in these files); no
-/// array of them has this size. Only otherwise is the shape read, since that copies as much as the
-/// value itself.
+/// True if an attribute holds one value. Mostly its stored size shows this: that of its type for a
+/// number, and 16 bytes in these files for a text of variable length (length, address and index);
+/// arrays take more. Only otherwise is the shape read, which takes as long as reading the value.
 bool is_scalar(const OpenAttribute& attribute) {
   constexpr hsize_t stored_text = 16;
   const hsize_t stored = H5Aget_storage_size(attribute.id.get());
@@ -148,7 +147,8 @@ bool is_scalar(const OpenAttribute& attribute) {
 
 /// Opens a scalar attribute whose type has the wanted class.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
-  // A separate check whether it exists would look it up twice, a thousand times per file.
+  // The attribute is opened without a check whether it exists, which would look it up twice, a
+  // thousand times per file.
   const hid_t opened = H5Aopen(owner, name.c_str(), H5P_DEFAULT);
   if (opened < 0) {
     const bool there = check(H5Aexists(owner, name.c_str())) > 0;
@@ -207,7 +207,7 @@ void warn_close_failed() noexcept {
   try {
     base::warn("isoscale: warning: " + error_stack());
   } catch (...) {
-    // There is no other way to report this.
+    // There is no way left to report this.
   }
 }
 
@@ -225,7 +225,7 @@ Group Group::open_group(const std::string& name) const {
 
 bool Group::has(const std::string& name) const {
   H5L_info_t info{};
-  // A separate check whether it exists would look everything up twice.
+  // H5Lexists is only called after a failure: calling it first would look everything up twice.
   if (H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT) < 0) {
     if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
     check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));

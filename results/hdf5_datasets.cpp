@@ -100,8 +100,8 @@ void write_about(hid_t dataset, const About& about) {
   }
 }
 
-/// Closes a dataset, which writes what HDF5 still has in memory; checks it, since the file would
-/// silently lack this data otherwise.
+/// Closes a dataset, which writes the data that HDF5 still has in memory. Throws if this fails,
+/// since the file would otherwise silently lack the data.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
 /// Writes a dataset; no dimensions mean a single value.
@@ -143,7 +143,7 @@ constexpr hsize_t most_unpacked = 1032;
 constexpr hssize_t most_codes = 256;  ///< a code is one byte
 
 /// A dataset that can be read safely: it exists, has the right kind and rank, and claims no more
-/// than its storage.
+/// data than its storage can hold.
 struct OpenDataset {
   DatasetId id;
   TypeId type;
@@ -170,7 +170,7 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = size_of_type(dataset.type.get());
-  // Such a small claim wastes no memory, and HDF5 itself reports if the file ends earlier.
+  // Reading so little data wastes no memory, and HDF5 itself reports if the file ends earlier.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
   if ((stored > small && stored > file_size(dataset.id.get())) ||

@@ -25,8 +25,8 @@ namespace isoscale::results {
 inline constexpr std::string_view format_name = "isoscale-run";
 inline constexpr std::string_view part_format_name = "isoscale-run-part";
 
-/// These return the names of enumerators in the order of their codes; the file has them with the
-/// codes.
+/// These return the names of enumerators in the order of their codes; the file stores the names
+/// with the codes.
 [[nodiscard]] std::vector<std::string> op_kind_names();
 [[nodiscard]] std::vector<std::string> phase_names();
 [[nodiscard]] std::vector<std::string> axis_names();
@@ -37,11 +37,13 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 [[nodiscard]] std::string point_group_name(int index);
 
 /// Returns the unit of a rank's number by its key, by the first of these rules that fits: Hz if it
-/// contains _clock, W if _power, B if memory_, s if it ends in _seconds, else "1".
+/// contains _clock, W if _power, B if it contains memory_ or ends in _cache, s if it ends in
+/// _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
 /// Returns the unit of a row's number by its key: B for bytes and keys that end in _bytes, FLOP for
-/// flop, s for estimate, first_call and keys that end in _seconds, else "1".
+/// flop, Hz for sm_clock and sm_clock_min, s for estimate, first_call and keys that end in
+/// _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{

@@ -81,7 +81,7 @@ void check_columns(const OpTable& t) {
   }
 }
 
-/// Walks the lists of waits and transfers while outlines are rebuilt in op order.
+/// The positions in the lists of waits and transfers while outlines are rebuilt in op order.
 struct Cursor {
   std::size_t wait = 0, transfer = 0;
 };

@@ -33,7 +33,7 @@ std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
       .most = most_ranks(of_point),
       .most_of_launch = most_ranks(of_launch)};
   use.fills_node = use.nodes == 1 && use.most == of_launch.at(node_of_rank.front());
-  // A skipped point has no mesh.
+  // A skipped point has no mesh, so nothing is known of its axes.
   if (point.mesh.size() != point.ranks) return use;
   for (const mesh::Axis axis : mesh::all_axes) {
     const mesh::Reach reach = mesh::reach(point.mesh, axis, node_of_rank);

@@ -60,7 +60,7 @@ inline int world_rank(const PointData& point, int rank) {
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
-/// Returns MPI's ranks for all `ranks`, any container of them, in its order.
+/// Returns MPI's ranks for `ranks`, any container of ranks of the point, in the same order.
 template <class Ranks>
 std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   std::vector<int> result;
@@ -90,7 +90,7 @@ struct NodeUse {
   bool operator==(const NodeUse&) const = default;
 };
 
-/// Returns the distribution; absent where the node of some rank is not known.
+/// Returns the distribution of a point's ranks; absent where the node of some rank is not known.
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
 }  // namespace isoscale::results

@@ -14,7 +14,7 @@
 namespace isoscale::results {
 
 // The lists of a point as columns, their form in the file: outlines and traces, rows of
-// micro-benchmarks, observations in addition to traces, and the choices of an executor.
+// micro-benchmarks, op sums, solo times, device series, and the algorithms that were chosen.
 
 /// The ops of all outlines of a point, one outline after the other. Ops [op_begin[i],
 /// op_begin[i+1]) and streams [stream_begin[i], stream_begin[i+1]) belong to outline i. Waits and
@@ -113,12 +113,13 @@ struct SeriesTable {
 [[nodiscard]] SoloTable to_table(const std::vector<SoloTimes>& times);
 [[nodiscard]] SeriesTable to_table(const std::vector<DeviceSeries>& series);
 
-/// Rebuild the observations. Throw base::Error when the columns do not fit together.
+/// These rebuild op sums, solo times and device series. They throw base::Error when the columns do
+/// not fit together.
 [[nodiscard]] std::vector<OpSums> to_op_sums(const OpSumTable& table);
 [[nodiscard]] std::vector<SoloTimes> to_solo_times(const SoloTable& table);
 [[nodiscard]] std::vector<DeviceSeries> to_device_series(const SeriesTable& table);
 
-/// Returns an upper limit on the bytes of a point's observations.
+/// Returns an upper limit on the bytes of a point's op sums, solo times and device series.
 [[nodiscard]] std::uint64_t room_for_observed(const PointData& point);
 
 /// The algorithm choices, one row for each shape that was multiplied.

@@ -184,8 +184,8 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
   return folder / name;
 }
 
-/// Requires that a point's group is named by its index: the name is used to remove the point, and
-/// to read it from its part.
+/// Requires that the name of a point's group is its index: by this name the point is removed, and
+/// read from its part.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.integer("index");
   if (name != fmt::format("{:04}", index)) {
@@ -212,7 +212,7 @@ PointData read_part(Opener& opener, const fs::path& path, const std::string& run
   return point_in(point, minor, depth);
 }
 
-/// The settings for reading points.
+/// The files and settings that points are read with.
 struct Reading {
   Opener& opener;
   fs::path parts_in;
@@ -298,13 +298,14 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    8;  ///< of the files: unpacked columns, and the data made from them
+    8;  ///< bytes for each byte of the files: unpacked columns, and the data made from them
 
-constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read or written, slowly
+/// The bytes that are read or written in a second of CPU time, at least.
+constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-constexpr int slowdown = 10;  ///< of code under a sanitizer
+constexpr int slowdown = 10;  ///< factor on the time of code under a sanitizer
 
 #else
 
@@ -419,8 +420,9 @@ RunData read_apart(const fs::path& path, Depth depth) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }
   if (answer.text->front() == read_well) return read_copy(path, depth, copy);
-  // The text begins with the file's name, see refuse().
   constexpr std::size_t longest = 1000;
+  // After the mark in its first character, the text is the whole error message. It already names
+  // the file, so refuse() is not called, which would name it again.
   throw base::UsageError(base::printable(answer.text->substr(1), longest));
 }
 

@@ -29,7 +29,7 @@ enum class PointStatus : std::uint8_t { ok, failed, skipped };
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;             ///< the same problem gives the same text
+  std::string shape;             ///< text that is the same for the same problem
   std::string algorithm;         ///< opaque, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
@@ -54,10 +54,11 @@ struct CommunicatorTime {
 /// One measured tuple of a micro-benchmark. The time of one call is the largest entry of a play
 /// divided by `calls`.
 struct RowData {
-  /// The names of what was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
+  /// What was measured, as texts by key: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
   /// class, ... An empty text has the same meaning as an absent one, and is stored as absent.
   std::map<std::string, std::string> text{};
-  /// The sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
+  /// The numbers of the measurement by key: bytes, count, m, n, k, batch, flop, src, dst, root, ...
+  /// NaN = absent.
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< ranks of the point that took part; empty = all
   std::int64_t calls = 1;    ///< consecutive calls in one play
@@ -107,7 +108,8 @@ struct SoloTimes {
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim analyses of the samples by the measuring loop, for which the interval is corrected.
+/// The interim analyses that the measuring loop made of its samples; the interval is corrected for
+/// them.
 struct Looks {
   int planned = 1;    ///< most that the loop would have made
   int made = 1;       ///< number until the loop stopped
@@ -218,12 +220,13 @@ struct RunData {
 };
 
 /// Throws base::Error when a point is inconsistent: lists per rank or per step with another length,
-/// traces of ops or ranks that do not exist, rows of such ranks or with plays of another width. A
-/// valid point can be analysed without further checks.
+/// traces of ops or ranks that do not exist, rows with ranks that do not exist or with plays of
+/// another width. A valid point can be analysed without further checks.
 void validate(const PointData& point);
 /// Validates only the rows of a point.
 void validate_rows(const PointData& point);
-/// Validates only the observations of a point in addition to traces.
+/// Validates only what was observed besides traces and rows: op sums, solo times, device series and
+/// interim analyses.
 void validate_observed(const PointData& point);
 
 }  // namespace isoscale::results

@@ -64,7 +64,8 @@ class TemporaryFile {
 /// Returns the file's current name, for messages.
 [[nodiscard]] std::string name_of(const Descriptor& file);
 
-/// Identifies a file among all that exist at the same time, independent of their names.
+/// Identifies a file whatever its name; no other file that exists at the same time has the same
+/// identity.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
@@ -101,8 +102,8 @@ void check_output(const std::filesystem::path& path, config::IfExists if_exists)
 /// Returns the files that are named like a part of the run file, whoever wrote them; ascending.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
-/// Returns the path where a run file is really written: absolute, and for a link that of its
-/// target.
+/// Returns the absolute path at which a run file is really written: if `path` is a link, the path
+/// of its target.
 [[nodiscard]] std::filesystem::path resolved_output(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -366,7 +366,8 @@ PointData get_point(const hdf5::Group& group, int minor) {
   get_choices(group, minor, point);
   validate(point);
   if (minor >= 2) {
-    point.rows = get_rows(group.open_group("rows"), minor, point.ranks);  // its ranks are checked
+    // get_rows() checks their ranks
+    point.rows = get_rows(group.open_group("rows"), minor, point.ranks);
     validate_rows(point);
   }
   if (minor >= 3) {

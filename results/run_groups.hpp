@@ -37,7 +37,7 @@ void put_point(hdf5::Group& points, const PointData& point, const PointTables& t
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
 
-/// These read only what a summary has (see Depth in reader.hpp); the rest is empty.
+/// These read only the fields of a summary (see Depth in reader.hpp) and leave all others empty.
 [[nodiscard]] RunData get_header_summary(const hdf5::Group& root, int minor);
 [[nodiscard]] PointData get_point_summary(const hdf5::Group& group, int minor);
 

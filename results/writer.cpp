@@ -165,7 +165,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string()));
 }
 
-/// True if the file still has the content that was read, since another launch may have written it.
+/// True if the file still has the points that were read, with the same status; another launch may
+/// have added some.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -238,7 +239,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
     }
   }
   header_.points.clear();
-  header_.calibration.reset();  // it is for points that will change
+  header_.calibration.reset();  // it was fitted to points that will change
   header_.complete = false;
   header_.ended.clear();
   std::map<int, fs::path> parts;

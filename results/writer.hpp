@@ -82,7 +82,8 @@ class RunWriter {
   std::optional<std::string> replaced_id_;               ///< the run that the first commit replaces
   Descriptor published_;  ///< published last; open even if the name refers to another file
   Descriptor replaced_;   ///< the lock of the file that the first commit replaces
-  std::optional<FileIdentity> owned_;  ///< the published or replaced file, which may have the name
+  /// The file that this writer may replace: the published one, or the one to be replaced
+  std::optional<FileIdentity> owned_;
 };
 
 }  // namespace isoscale::results

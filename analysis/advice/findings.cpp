@@ -19,7 +19,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// The share of contradicting spans in the traced steps above which no rule judges a point.
+/// A point with a larger share of contradicting spans in its traced steps is not judged by any
+/// rule.
 constexpr double most_unaccounted = 0.1;
 
 struct JudgedPoint {
@@ -36,7 +37,7 @@ bool speaks_of(Scope scope, const PointReport& point) {
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
-  // Spans that contradict each other do not show where time went.
+  // Spans that contradict each other do not show where time went, so no rule judges the point.
   if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
   auto said = rule.judge_point(subject, rule);
   if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
@@ -57,7 +58,7 @@ bool is_replaced(const Rule& rule, const PointSubject& subject) {
   });
 }
 
-/// Returns "2, 4, 8 ranks"; only the first counts of many.
+/// Returns "2, 4, 8 ranks"; of many counts only the first few.
 std::string ranks_text(const std::vector<int>& ranks) {
   constexpr std::size_t most = 4;
   const std::vector<int> shown{
@@ -104,8 +105,8 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   return finding;
 }
 
-/// Adds the findings about a whole run. `launch` counts from 1 if there are several; 0 means the
-/// only one.
+/// Adds the findings about a whole run. `launch` is the run's number among several launches, from
+/// 1; 0 for a single launch.
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;
@@ -173,8 +174,8 @@ std::size_t place_in_table(const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, {}, place_in_table);
-  // A hardware fault can be repaired even if its cost is unknown, so it ranks before other findings
-  // of unknown severity.
+  // A hardware fault can be repaired, so it ranks before other findings even if its cost is
+  // unknown.
   const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
     const bool unknown = !a.severity && !b.severity;

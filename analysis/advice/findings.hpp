@@ -15,12 +15,12 @@
 /// Findings open a report: short ranked sentences, each with its evidence and what to do next.
 namespace isoscale::analysis {
 
-/// One number, or words, that support a finding. Texts may come from run files: not escaped.
+/// One number or text that supports a finding. Texts may come from run files and are not escaped.
 struct Evidence {
   std::string what{};  ///< "exposed communication"
   Unit unit = Unit::share;
   double value = 0;    ///< in SI units; unused with Unit::text
-  std::string text{};  ///< with Unit::text
+  std::string text{};  ///< the words, with Unit::text
   int ranks = 0;       ///< rank count of the point; 0 = of the whole run
 
   bool operator==(const Evidence&) const = default;
@@ -44,15 +44,15 @@ enum class Concern : std::uint8_t {
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
   Concern concern = Concern::program;
-  /// The estimated share of the step that is lost to it, 0 to 1. It is only for ranking: the shares
-  /// of several findings may be of the same time. Absent where it is not known.
+  /// The estimated share of the step that the problem costs, 0 to 1; absent where it is not known.
+  /// It serves only for ranking: the shares of several findings may cover the same time.
   std::optional<double> severity{};
-  /// The size of the finding as a share where severity is absent. It only ranks findings without
-  /// severity among each other. Absent where there is no such number.
+  /// A share that ranks a finding without severity among others without severity; absent if there
+  /// is no such number.
   std::optional<double> size{};
   std::string curve{};       ///< title of the curve; "" = of the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
-  std::string sentence{};  ///< of the most severe point where there are several; 120 columns or so
+  std::string sentence{};    ///< about the most severe of the points; 120 columns or so
   std::vector<Evidence> evidence{};  ///< of the most severe point first
   std::string next_step{};           ///< an option, a command, a place to look
   std::string_view source{};         ///< where the rule and its threshold come from
@@ -62,7 +62,9 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  std::string why{};  ///< labels: "oversubscribed"; with "injected", rules about faults apply
+  /// The labels that are the reason: "oversubscribed". With "injected", rules about faults still
+  /// judge.
+  std::string why{};
 };
 
 /// Returns what the rules find in one run: on each point of its curves and in the run as a whole.

@@ -196,7 +196,7 @@ struct GemmSums {
   std::size_t count = 0;
 };
 
-/// Adds up the GEMMs of a rank, played alone.
+/// Returns the sums over a rank's GEMMs, with the times of the step without communication.
 GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
   GemmSums sums;
   if (solo.rank < 0 || solo.rank >= point.ranks) return sums;
@@ -265,7 +265,8 @@ std::optional<double> gemm_share(const PointReport& point) {
 }
 
 std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
-  // Without a breakdown the spans were not checked for contradictions.
+  // Without a breakdown the spans were not checked for contradictions, so GEMMs have no reliable
+  // times.
   if (!report.breakdown.mean) return std::nullopt;
   GemmSums sums;
   for (const results::SoloTimes& solo : report.data->solo_times) {

@@ -15,11 +15,11 @@
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 
-/// The rules of the advice: the table of them, facts about points that several rules need, and the
+/// The rules of the advice: their table, facts about points that several rules need, and the
 /// functions that judge.
 namespace isoscale::analysis {
 
-/// A number that a rule compares with; docs/findings.md lists it too.
+/// A number that a rule compares measured values with; docs/findings.md lists it too.
 struct Threshold {
   std::string_view what;
   double value = 0;
@@ -31,7 +31,7 @@ struct PointSubject {
   const results::RunData& run;
   const results::CalibrationData& calibration;
   const PointReport& point;
-  std::optional<double> launch_spread{};  ///< spread between launches, of a point over several
+  std::optional<double> launch_spread{};  ///< spread between launches; absent for a single launch
 };
 
 /// A rule's judgement of one point or run, before the points of a curve are merged.
@@ -43,11 +43,11 @@ struct Judgement {
   std::string next_step{};
 };
 
-/// Says which points a rule judges. No rule judges points that failed, were skipped or are known to
-/// be wrong.
+/// The points that a rule judges. No rule judges points that failed, were skipped or did not pass
+/// verification.
 enum class Scope : std::uint8_t {
   sound,  ///< points whose times are the machine's: no label oversubscribed, shared-gpu or injected
-  faults,  ///< those and points with an injected fault, which the rule is to detect
+  faults,  ///< sound points, and those with an injected fault, which the rule is to detect
   run,     ///< the run as a whole
 };
 
@@ -67,11 +67,11 @@ struct Rule {
 /// Returns the table of all rules.
 [[nodiscard]] std::span<const Rule> rules();
 
-/// Returns the value of a rule's threshold. Throws std::out_of_range if the rule has none of that
-/// name.
+/// Returns the value of the rule's threshold with the name `what`. Throws std::out_of_range if
+/// there is none.
 [[nodiscard]] double threshold_of(const Rule& rule, std::string_view what);
 
-/// Returns an option as text; "" where the workload has none of that name.
+/// Returns the point's option `key` as text; "" where the workload has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 /// Returns an option, or a number of the model, as a whole number of at least 1; absent if it is
 /// not one.
@@ -80,24 +80,24 @@ struct Rule {
 [[nodiscard]] std::optional<double> model_number(const results::PointData& point,
                                                  const std::string& key);
 
-/// Adds up the communication along an axis, alone or together with other axes; seconds of the
+/// Returns the communication along an axis, alone or together with other axes; seconds of the
 /// traced step.
 [[nodiscard]] Breakdown communication_along(const BreakdownResult& breakdown, mesh::Axis axis);
 
 /// Returns the share of the traced step that GEMMs take on an average rank; absent without traces.
 [[nodiscard]] std::optional<double> gemm_share(const PointReport& point);
 
-/// FLOP/s of the point's GEMMs played without communication, over the traced ranks that have solo
-/// times. A point without solo times has the rate as traced, or none if nothing was traced.
+/// The speed of a point's GEMMs: played without communication (solo times), else as traced.
 struct GemmSpeed {
   double rate = 0;         ///< FLOP/s of one rank
   double flop_of_one = 0;  ///< mean over GEMMs
   bool alone = false;      ///< from solo times
 };
+/// Returns the speed over the traced ranks, from their solo times if there are any. Absent without
+/// a breakdown.
 [[nodiscard]] std::optional<GemmSpeed> gemm_speed(const PointReport& point);
 
-/// Returns "rank 3 (node17)": MPI's rank of a rank of the point; without the host where it is not
-/// known.
+/// Returns "rank 3 (node17)" for a rank of the point: MPI's rank, and the host where it is known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 

@@ -56,8 +56,8 @@ Clauses for_tp(const PointReport& report) {
   Clauses clauses;
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
   const bool splits = is_on(point, "ring") || count_option(point, "chunks").value_or(1) > 1;
-  // Splitting is refused in two cases: the cast to fp8 measures whole tensors, and experts take
-  // whole tensors.
+  // Workloads refuse to split tensors with fp8, whose cast measures whole tensors, and with
+  // experts, which take whole tensors.
   const bool may_split = point.dtype != "fp8" && count_option(point, "experts").value_or(0) < 1;
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
@@ -71,8 +71,8 @@ Clauses for_tp(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for cp, which sends keys and values. Scores hide these: their work grows with the
-/// square of a part's length.
+/// Returns advice for cp, which sends keys and values. The work on attention scores can hide this,
+/// since it grows with the square of a rank's part of the sequence.
 Clauses for_cp(const PointReport& report) {
   return {smaller_groups(report, mesh::Axis::cp),
           "longer parts of the sequence hide the ring: a model with a longer sequence"};
@@ -92,8 +92,8 @@ Clauses for_ep(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for dp, which reduces gradients once a step; with zero=2 once a microbatch, with
-/// zero=3 it gathers weights as well.
+/// Returns advice for dp, which reduces gradients once a step, with zero=2 once a microbatch; with
+/// zero=3 it also gathers weights.
 Clauses for_dp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -188,7 +188,7 @@ struct Buckets {
   OpKind op = OpKind::all_reduce;
 };
 
-/// Returns the reductions of the rank that has the most bytes, since the stages of a pipeline
+/// Returns the reductions of the rank that reduces most bytes, since the stages of a pipeline
 /// differ.
 Buckets buckets_of(const PointData& point) {
   Buckets most;

@@ -22,8 +22,8 @@ namespace {
 
 using results::PointData;
 
-/// Returns the rate that the calibration reached at the shape with the nearest FLOP; absent without
-/// any.
+/// Returns the rate that the calibration reached at the shape whose FLOP are nearest; absent if it
+/// measured no shape.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;
@@ -46,7 +46,8 @@ std::string larger_gemms(const PointData& point) {
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
-/// Returns FLOP/s over bytes/s of a GPU by its datasheet; absent where either is not known.
+/// Returns the ratio of FLOP/s to bytes/s of a GPU by its datasheet; absent where either is not
+/// known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
   const Datasheet* const sheet = facts == nullptr ? nullptr : datasheet_of(*facts);
@@ -68,7 +69,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the highest SM clock of a rank's GPU that its facts state.
+/// Returns the highest SM clock of a rank's GPU, as stated in the rank's facts.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;
@@ -101,8 +102,8 @@ Worst worst_of(const PointData& point) {
   return worst;
 }
 
-/// Returns the fewest microbatches whose bubble is no more than `share`. The idle time does not
-/// depend on their number m, so idle / work goes with 1 / m.
+/// Returns the fewest microbatches whose bubble is no more than `share` of the step. The idle time
+/// does not depend on the number of microbatches m, so idle / work is proportional to 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;
@@ -151,8 +152,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
     said.sentence += ": they may be too small";
     return said;
   }
-  // A model this small cannot do better than GEMMs of its size, so only the loss beyond that
-  // counts.
+  // GEMMs of this size cannot exceed the rate that the calibration reached at it, so only the loss
+  // against that rate counts.
   said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
                                units::format_percent(speed->rate / *here));

@@ -62,15 +62,15 @@ Evidence in_full(const NamedCause& cause) {
   return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
-/// Returns the share of the step that would be saved if a part of it (`share`) did not take
-/// `factor` times as long as it should.
+/// Returns the share of the step that would be saved if a part of the step, with the share `share`,
+/// no longer took `factor` times its normal time.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
 }
 
-/// Returns the compute time of a rank as a share of its step; that of an average rank if this one
-/// was not traced.
+/// Returns the compute time of a rank as a share of its step; for a rank that was not traced, the
+/// value of an average rank.
 std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
@@ -85,7 +85,8 @@ bool is_slow(const PointReport& point, int rank) {
                              [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-/// Returns the warnings and allowed stops of these checks, in the order of the names.
+/// Returns the results of the checks with these names that are warnings or allowed stops, in the
+/// order of the names.
 std::vector<const CheckResult*> warnings_of(const results::RunData& run,
                                             std::span<const std::string_view> names) {
   std::vector<const CheckResult*> found;
@@ -143,7 +144,8 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// The pairs over PCIe, and the like pairs over NVLink.
+/// The medians of pairs of ranks on one node, over PCIe and over NVLink; null if there are no such
+/// pairs.
 struct Classes {
   const ClassReport* pcie = nullptr;
   const ClassReport* nvlink = nullptr;
@@ -201,7 +203,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
   Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
-  // If all slow links share something, the last cause names it.
+  // If all slow links have ranks in common, the last cause names these ranks.
   const NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
   said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
@@ -220,7 +222,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   const bool divided = cause != nullptr;
   if (!divided) cause = largest(causes_of(subject.point, "waiting"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
-  // Another rule already reports that this rank is slow, which explains the waiting.
+  // Another rule reports the slow rank that explains this waiting, so it is not reported again.
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom =
       cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
@@ -251,7 +253,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
-  // Another rule reports differences between launches.
+  // With several launches another rule judges the spread between them, so this one does not apply.
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
   }
@@ -291,7 +293,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   const results::PointData* of_worst = nullptr;
   std::size_t count = 0;
   for (const PointReport& point : run.benches) {
-    // Pairs that share cores are slow for that reason.
+    // Ranks that share cores make their pairs slow, so these are not judged.
     if (!point.bench || results::has_label(point.labels, "oversubscribed")) continue;
     count += point.bench->slow.size();
     for (const SlowPair& pair : point.bench->slow) {

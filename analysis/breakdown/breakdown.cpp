@@ -32,7 +32,7 @@ using units::Nanoseconds;
 
 /// Notes on the replays of a point's steps: their assumptions, and why they failed.
 struct ReplayNotes {
-  std::set<int> assumed;  ///< ranks that were given the op times of like ones
+  std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
   std::string failure;    ///< why there is no replay; "" when there is
 };
 
@@ -185,13 +185,14 @@ class StepSplit {
   const TracedStep& step_;
   const Layers& layers_;
   std::vector<double> noise_shares_;  ///< by instance; empty = not known
-  std::vector<Nanoseconds> idle_;     ///< by rank, on a free network
-  std::vector<OpShare> shares_;       ///< of the rank that is being split
+  /// By rank: idle time in the replay on a network that takes no time.
+  std::vector<Nanoseconds> idle_;
+  std::vector<OpShare> shares_;  ///< of the rank that is being split
   StepResult result_;
 };
 
-/// Splits one traced step over its ranks. `noise_shares` is by instance (see
-/// WaitCauses::noise_shares); empty where these are not known.
+/// Splits one traced step over its ranks. `noise_shares` has one entry per instance (see
+/// WaitCauses::noise_shares), or is empty where the causes of waiting are not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       std::vector<double> noise_shares) {
@@ -288,8 +289,8 @@ class Merge {
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    // A share from few instances may be anything: it is unbiased only on average over many, before
-    // it is clamped to 0 to 1.
+    // The share of a single instance may be far outside of 0 to 1. Only the mean over many is
+    // reliable, so with fewer instances it is not used.
     constexpr std::size_t fewest_instances = 20;
     std::optional<double> share = noise_share(point_.op_sums);
     if (waiting_.known > 0 && causes.instances() >= fewest_instances) {
@@ -308,7 +309,7 @@ class Merge {
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
     } catch (const base::Error&) {
-      return std::nullopt;  // the programs do not play to their end, as in the other replay
+      return std::nullopt;  // this replay fails where the one with measured times fails too
     }
   }
 

@@ -40,7 +40,7 @@ struct LargestUnexplained {
   std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
 };
 
-/// The wait time of the mean, divided by its cause.
+/// The wait time of BreakdownResult::mean, divided by its cause.
 struct WaitSplit {
   double imbalance = 0;  ///< seconds; the same ranks are late in every step
   double noise = 0;      ///< seconds; different ranks are late in different steps
@@ -59,22 +59,22 @@ struct BreakdownResult {
   double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
   std::string missing;     ///< what is not known, and why; "" when all is
 
-  /// The mean divided by place in the program. `other` belongs to no place, and `step` is the time
-  /// of the place in a step.
+  /// `mean`, divided by place in the program. `other` is 0, since it belongs to no place; `step` is
+  /// the sum of the place's parts.
   std::map<program::Phase, Breakdown> by_phase;
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication only
   std::optional<LargestUnexplained> largest;   ///< absent where nothing is unexplained
-  /// Absent where not all waits are known, and where there are too few: fewer than two traced
-  /// steps, or both fewer than twenty collectives and pairs of exchanges whose members waited and
-  /// fewer than six steps of op sums.
+  /// Absent if some wait is not known, with fewer than two traced steps, and if the data are too
+  /// few: fewer than twenty instances (collectives, or pairs of exchanges) in which a rank waited,
+  /// and also fewer than six steps of op sums.
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
   std::optional<double> free_network_step;  ///< seconds; the replay's step, mean over steps
   std::size_t steps = 0;                    ///< traced steps that count
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
-  /// True if `wait` (`bubble`) is complete. Otherwise it holds only what is certain, and the rest
-  /// is counted as transfer (as wait).
+  /// True if `wait`, or `bubble`, is complete. Otherwise it is a lower bound: unknown wait is
+  /// counted as transfer, and unknown bubble as wait.
   bool wait_known = true, bubble_known = true;
   /// The part of the bubble that the schedule itself causes when all ranks are alike; mean over
   /// ranks.
@@ -99,7 +99,7 @@ struct BreakdownResult {
 /// `unaccounted` counts both of these as positive. Members that were not traced, or whose clocks
 /// are not aligned, are named in `missing`; lateness below the error of the clocks is not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// Divides traced steps that are already at hand. `traced` holds those of `point`.
+/// Does the same with the traced steps of `point` as traced_steps() returned them.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 /// Converts a time of a trace to seconds, the unit of breakdowns.

@@ -61,7 +61,7 @@ bool has_transfer(OpKind op) {
   return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
 }
 
-/// Finds the calibration curve for a group, and searches once for each group.
+/// Finds calibration curves for groups, and keeps them, so that each group is searched for once.
 class Curves {
  public:
   Curves(const results::RunData& run, const results::PointData& point,
@@ -221,7 +221,7 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
   double steps = 0;  // traced steps, summed over ranks
   for (const TracedStep& step : traced.steps) {
     for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      // Without waits, the arrival of the last partner is not known.
+      // Without waits, transfer cannot be told from waiting, so the rank is left out.
       if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
       add_rank(point, step, static_cast<int>(rank), curves, sums);
       ++steps;

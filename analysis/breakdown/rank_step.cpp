@@ -18,8 +18,8 @@ using program::OpKind;
 using timeline::Interval;
 using units::Nanoseconds;
 
-/// The kinds of claims on a moment, in order of priority: the first one gets it. Contradicting
-/// spans come first so that no category hides them.
+/// The parts of a step that may claim a moment, in order of priority: the first one gets it.
+/// Contradicting spans come first, so that no category hides them.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {
@@ -78,7 +78,7 @@ class Lanes {
     if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
-    if (begin == span.end) {  // it takes no time, but the idle time before it is a gap
+    if (begin == span.end) {  // the op takes no time, but the idle time before it is a gap
       lane.push_back({begin, span.end, number, claim});
       return;
     }
@@ -142,7 +142,8 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        if (segment.claim == Claim::impossible) continue;  // it does not tell which op was to begin
+        // Such a span does not show which op was to begin next.
+        if (segment.claim == Claim::impossible) continue;
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
         }

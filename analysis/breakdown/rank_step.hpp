@@ -55,8 +55,8 @@ enum class Streams : std::uint8_t { as_written, folded };
                              std::span<const units::Nanoseconds> waits, Streams streams,
                              std::vector<OpShare>& shares);
 
-/// Numbers the layers of the model that the outlines' ops belong to; the number is the layer's
-/// slot.
+/// Numbers the layers of the model that ops belong to; a layer's number is its slot in sums over
+/// layers.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);

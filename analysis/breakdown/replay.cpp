@@ -62,7 +62,8 @@ Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs
                 mesh::AxisSet messages) {
   Kept kept;
   const int extent = set.mesh[axis];
-  // Indexed by [coordinate]: the programs and costs of its ranks, in the order of the other axes.
+  // Indexed by [coordinate]: the programs and costs of the ranks with this coordinate, in the order
+  // of the other axes.
   std::vector<std::vector<std::uint64_t>> played(static_cast<std::size_t>(extent));
   if (extent > 1 && !messages.contains(axis)) {
     const int stride = mesh::stride(set.mesh, axis);
@@ -86,8 +87,8 @@ Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs
 
 using Table = std::vector<Nanoseconds>;
 
-/// The number of plays until the start no longer matters (all ranks begin the first one together),
-/// and the number of plays that are counted after them.
+/// The plays that are not counted, since all ranks begin the first one together, and the plays that
+/// are counted after them.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -162,8 +163,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Notes when each rank's plays from number `first` on began and ended, and how long messages
-/// between stages took in them. On a free network all of that is waiting.
+/// Records when each rank's plays from number `first` on began and ended, and how long messages
+/// between stages took in them, all of which is waiting on a network that takes no time.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
@@ -315,9 +316,10 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
   std::vector<std::uint32_t>& place = place_.emplace_back();
   place.reserve(whole.ops.size());
   struct Lane {
-    std::uint32_t last = 0;             ///< the condensed op that may still grow
-    bool open = false;                  ///< the next op of the lane may join it
-    std::vector<std::uint32_t> counts;  ///< by ops of the whole lane: condensed ones up to there
+    std::uint32_t last = 0;  ///< the condensed op that further ops may join
+    bool open = false;       ///< the next op of the lane may join it
+    /// [i]: number of condensed ops that hold the first i + 1 ops
+    std::vector<std::uint32_t> counts;
   };
   // A folded program has a single lane. Its waits, which count by stream, are not copied.
   std::array<Lane, program::max_streams> lanes;

@@ -17,9 +17,9 @@
 /// condensed, and ranks that are alike are played once.
 namespace isoscale::analysis {
 
-/// The programs of a step with each run of compute and copy ops merged into one op, unless another
-/// op waits for one before the last of them. Such a program begins and ends every communication op
-/// at the same time as the whole one, with a fraction of the ops.
+/// The programs of a step with each run of compute and copy ops merged into one op, except where
+/// another op waits for an op inside of the run. All communication ops begin and end at the same
+/// times as in the whole programs, which have many times as many ops.
 class Condensed {
  public:
   Condensed(const program::OutlineSet& whole, program::Folding folding);
@@ -36,18 +36,18 @@ class Condensed {
   std::vector<std::vector<std::uint32_t>> place_;  ///< [outline][op]: its condensed op
 };
 
-/// A mesh with one coordinate for each set of alike ones.
+/// A mesh reduced to one coordinate for each set of alike coordinates (see like_ranks).
 struct LikeRanks {
   program::OutlineSet set;
   simulate::Costs costs;
   std::vector<std::uint32_t> rank;  ///< by rank of the whole mesh: the like one in `set`
 };
 
-/// Reduces a mesh to ranks that differ. Two coordinates of an axis are alike when no message goes
-/// along that axis, and ranks that differ only in it have the same outline and table of costs.
-/// Exchanging them changes nothing. On a network where the number of members costs nothing both
-/// therefore play at the same times, and a collective ends at the same time with only one of them.
-/// `set` and `costs` have passed check_trace.
+/// Keeps one of each set of alike coordinates of an axis. Coordinates are alike if no message goes
+/// along the axis, and if ranks that differ only in them have the same outline and table of costs.
+/// On a network where the number of members costs nothing, such ranks play at the same times, and a
+/// collective ends at the same time with one of them as with all. `set` and `costs` have passed
+/// check_trace.
 [[nodiscard]] LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs);
 
 /// The result of a replay with measured compute and copy times on a network that takes no time, for
@@ -55,13 +55,13 @@ struct LikeRanks {
 struct Replay {
   /// By rank: how long its exchanges wait for their partners while nothing else of the rank runs.
   std::vector<units::Nanoseconds> idle;
-  units::Nanoseconds step;  ///< from one step to the next, slowest rank
+  units::Nanoseconds step;  ///< time from one step to the next, slowest rank
   std::set<int> assumed;    ///< ranks without a trace; given the mean op times of like ranks
 };
 
 /// Replays one step. `traces` has at least one trace and has passed check_trace; `condensed` is
-/// made from the point's programs. Throws base::Error when no rank with some program was traced, or
-/// when the programs do not play to their end.
+/// made from the point's programs. Throws base::Error when a program has no traced rank, or when
+/// the programs do not play to their end.
 [[nodiscard]] Replay replay_on_free_network(const results::PointData& point,
                                             const Condensed& condensed, const TraceOfRank& traces);
 

@@ -27,7 +27,7 @@ using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
 
-/// A wait must be for at least one op.
+/// True if the wait names an existing stream and at least one op.
 bool wait_is_sound(const program::Wait& wait) {
   return wait.stream < program::max_streams && wait.count > 0;
 }
@@ -55,26 +55,29 @@ bool outline_is_sound(const program::Outline& outline) {
          });
 }
 
-/// Times within this limit can be added and subtracted without overflow.
+/// True if the time is so far from the limits of its type that sums and differences do not
+/// overflow.
 bool time_is_sound(units::Nanoseconds time) {
   constexpr std::int64_t limit = std::int64_t{1} << 61U;
   return -limit <= time.value() && time.value() <= limit;
 }
 
-/// Ten days: the lengths of many steps add up without overflow.
+/// The longest step that is accepted, ten days: the lengths of many such steps add up without
+/// overflow.
 constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
 
 constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// Ops with the same values here number among themselves: the collectives of one communicator, or
-/// the messages of one kind.
+/// The properties that all collectives of one communicator share. The collectives of a class are
+/// numbered in program order.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
   auto operator<=>(const CollectiveClass&) const = default;
 };
+/// The properties that messages of one kind share; such messages are numbered in program order.
 struct MessageClass {
   mesh::Axis axis = mesh::Axis::pp;
   std::int64_t offset = 0;
@@ -173,7 +176,7 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// The known arrivals at the collectives of one group, by sequence number.
+  /// The times at which known members arrived at the collectives of one group, by sequence number.
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;
@@ -223,7 +226,7 @@ class Matcher {
     }
   }
 
-  /// Gives two exchanges with each other, and with no other rank, one instance number.
+  /// Gives two exchanges the same instance number if neither has another partner.
   void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
     if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
     auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
@@ -275,8 +278,8 @@ bool is_traced(const TracedStep& step) {
   return std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
 }
 
-/// Finds the traced ranks whose clocks cannot be compared, and how far apart the clocks of the
-/// others may be: the sum of the two largest errors.
+/// Finds the traced ranks whose clocks cannot be compared. For the others it adds up the two
+/// largest errors: their clocks may be that far apart.
 void judge_clocks(const results::PointData& point, TracedSteps& result) {
   double worst = 0, second = 0;
   for (int rank = 0; rank < point.ranks; ++rank) {

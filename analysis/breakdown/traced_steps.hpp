@@ -26,9 +26,10 @@ namespace isoscale::analysis {
 /// Returns why there are no traced steps to analyse; empty when there are some.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
-/// Checks a trace. It is usable if it has one span per op of its rank's outline, in order, and
-/// times that make sense. The point's outlines have no problem.
+/// The result of check_trace().
 enum class TraceState : std::uint8_t { usable, broken };
+/// Returns usable if the trace has one span per op of its rank's outline, in order, with possible
+/// times. The point's outlines have no problem (see outline_problem).
 [[nodiscard]] TraceState check_trace(const results::PointData& point,
                                      const timeline::StepTrace& trace);
 
@@ -41,7 +42,7 @@ enum class TraceState : std::uint8_t { usable, broken };
 /// True if step number `step` is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// Returns "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
+/// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point, with MPI's numbers.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.
@@ -50,9 +51,9 @@ using TraceOfRank = std::vector<const timeline::StepTrace*>;
 inline constexpr std::uint32_t no_instance = UINT32_MAX;
 
 struct Arrivals {
-  /// Indexed by [rank][op]: the time at which the last known partner of a communication op, its own
-  /// rank included, began it; the op's own start for all other ops. Empty for ranks without a
-  /// trace.
+  /// Indexed by [rank][op]: for a communication op, the latest time at which it, or an op of a
+  /// known partner that it belongs with, began; for all other ops their own start. Empty for ranks
+  /// without a trace.
   std::vector<std::vector<units::Nanoseconds>> last;
   /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
   /// communication op is part of; no_instance for other ops, and for exchanges with several
@@ -94,7 +95,7 @@ struct TracedStep {
   std::uint32_t instances = 0;
 };
 
-/// The traced steps of a point, and the ranks of which not everything is known.
+/// The traced steps of a point that count, and the ranks about which something is missing.
 struct TracedSteps {
   std::vector<TracedStep> steps;
   std::set<int> broken;       ///< ranks with an unusable trace
@@ -125,8 +126,7 @@ struct TracedSteps {
   return std::max(span.end - span.start - wait, units::Nanoseconds{0});
 }
 
-/// True if the arrivals of all these ranks are known. Otherwise waiting for the others cannot be
-/// told from transfer.
+/// True if the arrivals of all these ranks are known, so that waiting can be told from transfer.
 [[nodiscard]] inline bool all_known(const TracedStep& step, const std::vector<int>& ranks) {
   return std::ranges::none_of(
       ranks, [&](int rank) { return step.waits[static_cast<std::size_t>(rank)].empty(); });

@@ -83,7 +83,8 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
   struct Instance {
-    Nanoseconds least{std::numeric_limits<std::int64_t>::max()};  ///< of members in the other steps
+    /// The least wait of a member, summed over the other steps.
+    Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
     Nanoseconds of_expected;  ///< wait of the rank expected last, in this step
     Nanoseconds sum;
     int members = 0;
@@ -145,7 +146,7 @@ std::optional<double> noise_share(std::span<const results::OpSums> sums) {
   for (const auto& row : busy) std::ranges::transform(total, row, total.begin(), std::plus<>{});
   double waits = 0, noise = 0;
   for (const auto& row : busy) {
-    std::size_t expected = 0;  // the last rank by the other steps
+    std::size_t expected = 0;  // the rank that comes last by the sum over the other steps
     for (std::size_t rank = 1; rank < row.size(); ++rank) {
       if (total[rank] - row[rank] > total[expected] - row[expected]) expected = rank;
     }

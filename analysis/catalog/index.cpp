@@ -41,7 +41,8 @@ void count(const results::PointData& point, IndexExperiment& into) {
   into.skipped += point.status == PointStatus::skipped ? 1 : 0;
 }
 
-/// Tells whether all points that were played are verified; absent also where none was played.
+/// Collects whether points are verified: false if one is wrong, true if all that were played are
+/// verified, absent if some were not checked or none was played.
 class Verdict {
  public:
   void add(const results::PointData& point) {

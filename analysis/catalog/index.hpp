@@ -23,14 +23,14 @@ struct IndexExperiment {
   std::string fingerprint;              ///< of the experiment and the kind of device
   bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< points
-  std::optional<int> ranks, nodes;      ///< for a micro-benchmark those of the largest ok point
+  std::optional<int> ranks, nodes;      ///< those of the largest ok point for a micro-benchmark
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
-  /// True if all points that were played are verified; absent where some were not checked.
+  /// True if all points that were played are verified, false if one is wrong; else absent.
   std::optional<bool> verified;
   std::vector<std::string> labels;  ///< of all ok points, each once
-  /// False where a label says that the throughput is not representative of the machine.
+  /// False where a label says that the throughput is not the machine's own.
   bool counts = true;
 };
 
@@ -47,8 +47,8 @@ struct IndexRun {
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine. It shows measured
-/// values without judging them.
+/// The throughput of one experiment at one rank count over the runs of a machine, without a
+/// judgement.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;
@@ -81,7 +81,8 @@ struct Index {
 /// Makes the entry of a report, or of a summary by summarise(): both give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// Keeps the distinct runs (see distinct), and adds a sentence for each one left out.
+/// Keeps one of several copies of a run (see distinct() in identity.hpp), and adds a sentence for
+/// each one left out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
@@ -96,8 +97,8 @@ struct Index {
 /// The answer of a process that was asked to read a file: the run, or why there is none.
 using IndexAnswer = std::variant<IndexRun, Unreadable>;
 
-/// Encodes an answer as bytes (CBOR, RFC 8949) for a process of the same program; this is not a
-/// file format.
+/// Encodes an answer as bytes (CBOR, RFC 8949), to be read by a process of the same program. This
+/// is not a file format.
 [[nodiscard]] std::string to_wire(const IndexAnswer& answer);
 /// Decodes the bytes of to_wire(). Throws base::Error where they are anything else.
 [[nodiscard]] IndexAnswer from_wire(std::string_view bytes);

@@ -54,7 +54,7 @@ class SaidOfSides {
   std::map<std::string, std::map<std::string, std::set<int>>> said_;
 };
 
-/// One of the rates per unit of what a machine has.
+/// A rate relative to a figure of the machine.
 struct Rate {
   std::string_view key, name;
   std::vector<Normalised> SideCurve::*all;
@@ -63,7 +63,8 @@ constexpr std::array rates{Rate{"peak", "FLOP/s of peak", &SideCurve::of_peak},
                            Rate{"link", "throughput per link", &SideCurve::per_link},
                            Rate{"watt", "throughput per watt", &SideCurve::per_watt}};
 
-/// True if the value is absent because one rank has no link. This needs no explanation in a report.
+/// True for the rate per link of a point with a single rank, which uses no link. Reports need not
+/// explain why this value is absent.
 bool has_no_link(const Rate& rate, const SideCurve& side, std::size_t i) {
   return rate.all == &SideCurve::per_link && side.curve.points[i].data->ranks == 1;
 }
@@ -76,8 +77,8 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds, for each rate that the curve has, the figure it is divided by and why some points have
-/// none.
+/// Adds, for each rate that the curve has, the figure that it is divided by, and why some points do
+/// not have the rate.
 void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;

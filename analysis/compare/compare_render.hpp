@@ -18,8 +18,9 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string render_json(const Comparison& comparison);
 /// Returns CSV with a row for each point of each side, with its differences from the first side.
 [[nodiscard]] std::string render_csv(const Comparison& comparison);
-/// Returns JUnit's XML with a test case for each difference, and an error for each unlike setting
-/// that refused the comparison.
+/// Returns JUnit XML with a test case for each difference. If the comparison was refused, it has an
+/// error for each setting in which the sides differ. With a gate, it also has a case for each curve
+/// or point that only the first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
 /// Returns Markdown that begins with the gate's table, for a comment under a change.
 [[nodiscard]] std::string render_markdown(const Comparison& comparison);
@@ -54,15 +55,15 @@ namespace isoscale::analysis {
 
 // The sentences of a comparison; all text is escaped.
 
-/// Returns a value in hundredths with its interval: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the
-/// interval is not symmetric; the value alone without an interval. `sign` follows the value, `word`
-/// the half-width.
+/// Returns a value in hundredths with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" where
+/// the interval is not symmetric; only the value if there is no interval. `sign` follows the value,
+/// and `word` follows the half-width.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
-/// Returns "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance";
-/// where the difference is not established the sentence says so, and that the causes are uncertain.
-/// "" at the baseline and without one.
+/// Returns "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance".
+/// If the difference is not established, the sentence says so and calls the causes uncertain. "" at
+/// the baseline, and without a baseline.
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
 /// Returns "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate it states the
 /// gate's verdict and limit: "B's throughput is at least 5.0% lower at 64 ranks, p = 0.004: ...".
@@ -71,9 +72,9 @@ namespace isoscale::analysis {
 /// "as measured, not established: ..." where no difference of throughput is established. "" where
 /// both are equally long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
-/// Returns all of these sentences that are not empty.
+/// Returns the three sentences above, without empty ones.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
-/// Returns sentences on what could not be explained, or not be separated.
+/// Returns sentences on what could not be explained or separated.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
 /// Returns "-10.1%", the difference of a ratio from 1.
@@ -97,7 +98,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string files_text(const Side& side);
 
 /// Returns "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer".
-/// Where no difference is established the sentence says so and gives the measured size.
+/// If no difference is established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
 }  // namespace isoscale::analysis

@@ -43,8 +43,8 @@ std::string count_text(std::size_t count, std::string_view side) {
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// Returns why there is no interval: " in one launch of A and two launches of B"; or too few
-/// launches of the baseline, if the point has enough.
+/// Returns why a difference has no interval: " in one launch of A and two launches of B", or that
+/// the baseline has too few launches.
 std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) {
     return fmt::format("; fewer than {} launches of its baseline", least_launches);
@@ -56,7 +56,7 @@ std::string few_launches(const Comparison& of, const Difference& at) {
 /// The causes of a difference, and how they are shown.
 struct Causes {
   const std::vector<CausePart>& parts;
-  double scale = 1;  ///< from the unit of a part to that shown
+  double scale = 1;  ///< from the unit of a part to the unit that is shown
   std::string_view unit;
   double whole = 0;  ///< the whole difference, in the unit of the parts
 };

@@ -43,7 +43,8 @@ void for_each_side(const ComparedCurve& curve, int ranks, const Visit& visit) {
   }
 }
 
-/// Returns the mark of a row whose point is unlike; the title of the curve names the settings.
+/// Returns "UNLIKE" for a point whose settings differ, else ""; the title of the curve names the
+/// settings.
 std::string mark(const Comparison& of, const Difference& at) {
   return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }

@@ -38,7 +38,7 @@ struct Reference {
   std::string name;
 };
 
-/// A point of a side; the calibration of its typical launch is used for it.
+/// A side's point, with the calibration of its typical launch.
 struct Place {
   SideCurve* side = nullptr;
   std::size_t index = 0;
@@ -138,8 +138,8 @@ Normalised over(std::optional<double> rate, const std::optional<Reference>& refe
 
 using Find = std::optional<Reference> (*)(const Place&);
 
-/// Returns each place's reference: of the first kind that all places have, else the first kind that
-/// the place itself has.
+/// Returns the reference of each point: of the first kind that all points have, else of the first
+/// kind that the point itself has.
 std::vector<std::optional<Reference>> references(const std::vector<Place>& places, Find best,
                                                  Find other) {
   for (const Find find : {best, other}) {

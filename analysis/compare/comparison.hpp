@@ -75,12 +75,12 @@ enum class Verdict : std::uint8_t {
 /// difference shown".
 [[nodiscard]] std::string_view name(Verdict verdict);
 
-/// The part of a difference that traces cannot explain, because traced steps took longer or shorter
-/// than the untraced ones that the difference is about. It is not a cause.
+/// The name of the part of a difference that traces cannot explain, because traced steps took
+/// longer or shorter than the untraced ones that the difference is about. It is not a cause.
 inline constexpr std::string_view untraced_part = "untraced";
-/// The sum of causes below a limit.
+/// The name of the part that sums the causes below a limit.
 inline constexpr std::string_view other_causes = "other causes";
-/// The name of `untraced_part` in texts.
+/// The name of `untraced_part` in texts for people.
 inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
 /// The part of a difference that one cause adds.
@@ -131,9 +131,9 @@ struct Difference {
 struct Overall {
   std::size_t side = 0;
   std::size_t compared = 0;          ///< points
-  std::size_t points = 0;            ///< with 3 launches on each side; all where none has
+  std::size_t points = 0;            ///< those with 3 launches on each side; all if none has these
   std::size_t marked = 0;            ///< points that are labelled or unlike
-  statistics::Located throughput{};  ///< over the first side's
+  statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
   double cause_share = 0;            ///< share of the change
 };
@@ -146,7 +146,7 @@ struct OnlyOn {
   std::string reason;      ///< "" or why the other side lacks it
 };
 
-/// One side of an unlike setting; `side` is empty if that side has nothing to show.
+/// The value of an unlike setting on one side; `side` is empty if that side has nothing to show.
 struct UnlikeEnd {
   std::string side;                ///< "A"
   std::string value;               ///< "f32"
@@ -159,8 +159,8 @@ struct Unlike {
   UnlikeEnd here{}, there{};
   std::optional<int> ranks{};  ///< of one point; absent = of the whole curve
   std::string title{};         ///< of the curve
-  /// The index of its curve among those compared, and the side of `there`; absent where it is on
-  /// none.
+  /// The index of the compared curve, and the number of the side that `there` describes. `curve` is
+  /// absent if the difference belongs to no compared curve.
   std::optional<std::size_t> curve{};
   std::size_t side = 0;
 };
@@ -182,7 +182,8 @@ struct Gate {
   }
 };
 
-/// Curves point to sides, so this may be moved but not copied.
+/// A comparison of two or more sides. Its curves point to its sides, so it may be moved but not
+/// copied.
 struct Comparison {
   std::vector<Side> sides;
   std::vector<ComparedCurve> curves;
@@ -205,9 +206,9 @@ struct Comparison {
 /// Returns the difference of a point; null where only one side has the point.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
-/// Returns the settings in which a point of a side is unlike the first side's, or unlike that of
-/// another launch: "dtype", "labels". For a point of the first side, those in which any other side
-/// is unlike.
+/// Returns the settings in which a side's point differs from the first side's, or from the same
+/// point of another launch: "dtype", "labels". For a point of the first side, those in which any
+/// other side differs.
 [[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
                                                 std::size_t side, int ranks);
 

@@ -165,9 +165,10 @@ void explain_step(const PointReport& first, const PointReport& here, Why& result
   add_notes(between, result.notes);
 }
 
-/// Explains a joined point `here` by the first side's point with the same rank count. `baseline`
-/// tells whether these are the baselines.
+/// Says whether the points that are compared are their curves' baselines.
 enum class AtBaseline : std::uint8_t { no, yes };
+/// Explains the difference between a joined point `here` and the first side's point with the same
+/// rank count. Baselines have no efficiency to explain.
 Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) {
   Why result;
   if (baseline == AtBaseline::no) explain_efficiency(first, here, result);
@@ -181,7 +182,8 @@ Verdict verdict_of(const Difference& at) {
   return *at.p_passed <= statistics::beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
-/// The distances of each launch of one side from the side's own mean, one per point, as logarithms.
+/// The distances of a side's launches from the side's mean, as logarithms: by launch, one entry per
+/// point.
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {

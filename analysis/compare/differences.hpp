@@ -25,7 +25,7 @@ struct PointLaunches {
 [[nodiscard]] PointLaunches point_launches(const SideCurve& of, int ranks,
                                            std::optional<int> baseline);
 
-/// The number of launches from which there is an interval.
+/// The fewest launches that give an interval.
 inline constexpr std::size_t least_launches = 3;
 
 /// True if the interval holds its value, or if there is none. The value and the interval come from
@@ -35,13 +35,14 @@ inline constexpr std::size_t least_launches = 3;
 /// value.
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Returns the difference of two points, without the fields `curve` and `side` and those of the
-/// gate. Without a gate and with at least 3 launches on both sides, the verdicts "slower" and
-/// "faster" mean that the difference is established.
+/// Returns the difference of two points; the fields `curve` and `side` and those of the gate are
+/// not filled in. Without a gate and with at least 3 launches on both sides, the verdicts "slower"
+/// and "faster" mean that the difference is established.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
-/// Returns the efficiency that each cause makes two points lose against their baselines, `there`
-/// less `here`. Causes that only one of the waterfalls separates are merged.
+/// Returns, for each cause, the efficiency that it costs `there` less what it costs `here`, each
+/// relative to the point's own baseline. Causes that only one of the waterfalls separates are
+/// merged.
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const Waterfall& here,
                                                        const Waterfall& there);
 

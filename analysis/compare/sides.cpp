@@ -26,7 +26,7 @@ namespace isoscale::analysis {
 
 namespace {
 
-/// Two curves, by their indices among the curves of either side.
+/// Two curves that are compared, by their indices among the curves of their sides.
 struct Pair {
   std::size_t first = 0, other = 0;
   std::vector<Unlike> unlike;  ///< empty where the settings are equal
@@ -82,9 +82,9 @@ std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
   return all;
 }
 
-/// Pairs curves that have points with the same rank count. Curves with equal settings are paired
-/// first, those with more points in common before those with fewer; the others, of one workload,
-/// are paired by how few settings differ. Each curve is in one pair at most. The pairs are in the
+/// Pairs curves that have points with the same rank count; each curve is in one pair at most. First
+/// come curves with equal settings, those with most points in common first; then other curves of
+/// the same workload, those with fewest differing settings first. The pairs are returned in the
 /// order of `first`.
 std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
                               std::span<const JoinedCurve> other) {
@@ -276,8 +276,8 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// Replaces the baseline of a curve, so that its points are relative to another one than their own
-/// side's.
+/// Makes the points of a curve relative to the baseline that all sides share, instead of their own
+/// side's. Without `ranks` there is no baseline.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

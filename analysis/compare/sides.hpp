@@ -25,9 +25,9 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides,
                                            const std::vector<std::string>& names);
 
-/// Fills in the compared curves, unlike settings, and what only one side has. Throws
-/// base::UsageError where a side has no curve in common with the first, or where no curve has the
-/// baseline that was asked for.
+/// Fills in the compared curves, the unlike settings, and the curves and points that only one side
+/// has. Throws base::UsageError where a side has no curve in common with the first, or where no
+/// curve has the baseline that was asked for.
 void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 
 }  // namespace isoscale::analysis

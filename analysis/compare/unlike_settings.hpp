@@ -20,8 +20,9 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string text_of(const Unlike& unlike, const std::vector<int>& ranks);
 
 /// Returns the differences between the experiments of two curves, then between their points with
-/// the same rank count: executor, model with its numbers, element type, scaling, placement,
-/// options, settings; mesh, options, labels, injected faults. Neither end has a side yet.
+/// the same rank count. Compared are executor, model with its numbers, element type, scaling,
+/// placement, options and settings; for points mesh, options, labels and injected faults. The names
+/// of the sides are still empty.
 [[nodiscard]] std::vector<Unlike> differences_between(const JoinedCurve& here,
                                                       const JoinedCurve& there);
 
@@ -30,7 +31,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Unlike> differences_within(const JoinedCurve& here,
                                                      const JoinedCurve& there);
 
-/// Returns the launches of a curve that fail verification; `there` names them.
+/// Returns an entry for each launch of a curve that fails verification; `there` names the launch.
 [[nodiscard]] std::vector<Unlike> not_verified(const JoinedCurve& curve);
 
 /// Returns the files of the launches that have points on a curve; only those of one rank count, if

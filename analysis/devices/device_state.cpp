@@ -31,8 +31,7 @@ using results::PointData;
 /// Limits that no device has reached yet; below them sums and products are finite.
 constexpr double largest_value = 1e24, largest_time = 1e12;
 constexpr double shortest_interval = 1e-9;  // s
-/// The tolerance, relative and in seconds, for a kernel that counts time in rounded ticks of 0.01
-/// s.
+/// The tolerance for busy times, as a share and in seconds, since kernels count in ticks of 0.01 s.
 constexpr double busy_slack = 0.1;
 
 struct Known {
@@ -111,7 +110,8 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Returns the power of each rank's GPU that has it.
+/// Returns the power (W) of each rank's GPU, by rank; ranks whose GPU has no known power are left
+/// out.
 std::map<int, double> gpu_powers(const Usable& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {
@@ -126,7 +126,7 @@ std::map<int, double> gpu_powers(const Usable& usable) {
   return powers;
 }
 
-/// The power of the packages of each rank's node, and their number.
+/// For each rank, the power (W) of the CPU packages of its node, and their number.
 struct NodePower {
   double power = 0;
   int packages = 0;
@@ -181,8 +181,8 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
   energy.power = sum;
 }
 
-/// Returns how long the loop took. Where the point does not have a valid time, it is the longest
-/// time between samples.
+/// Returns the seconds that the loop took; if the point does not have a valid time, the longest
+/// time between the first and last sample of a series.
 double loop_seconds(const PointData& point, const Usable& usable) {
   constexpr double longest_loop = 1e12;
   const double said = point.measured_seconds.value_or(-1);

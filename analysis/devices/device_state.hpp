@@ -73,9 +73,10 @@ struct HeldDown {
   double share = 0;         ///< share of the samples
 };
 
-/// Finds the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.
-/// Reasons of hardware and temperature count whenever they are seen, others (software power cap,
-/// sync boost) from a tenth of the samples. Idleness and settings by an administrator do not count.
+/// Returns the reasons for lowered clocks in a series of throttle_reasons, from `begin` seconds on.
+/// Reasons of hardware and temperature count whenever they are seen; others (software power cap,
+/// sync boost) count from a tenth of the samples. Idleness and settings by an administrator do not
+/// count.
 [[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
 
 /// One sampled quantity of one device.

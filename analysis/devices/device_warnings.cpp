@@ -41,7 +41,7 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
 
 constexpr double drift_limit = 0.03;
 constexpr std::size_t fewest_of_third = 3;
-constexpr double dip = 0.9;  // of the median
+constexpr double dip = 0.9;  // share of the median; lower samples count as dips
 constexpr double dip_share = 0.1;
 constexpr std::size_t fewest_for_dips = 10;
 constexpr double busy_enough = 0.8;
@@ -92,7 +92,8 @@ ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, dou
   return samples;
 }
 
-/// Returns a sentence if the medians of the first and the last third of the time differ; else "".
+/// Returns a sentence if a clock's medians over the first and the last third of the time differ;
+/// else "".
 std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;

@@ -115,8 +115,8 @@ std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
   return of_rank;
 }
 
-/// Returns the mean over ranks after each rank's value is replaced by that of the typical rank with
-/// the same program.
+/// Returns the mean over ranks, where each rank has the value of the typical rank among those with
+/// its program.
 template <class Part, class Value>
 double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
                const Value& value) {

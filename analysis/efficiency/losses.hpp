@@ -39,14 +39,14 @@ struct UsefulWork {
                                                     const BreakdownResult& breakdown);
 
 /// Returns the POP factors of a point. The useful time of ranks without traces comes from the op
-/// sums. Absent without traces, without useful time, and where some rank's is not known. Without
-/// `baseline` the factors above `parallel` are absent.
+/// sums. Absent without traces, without useful time, and if the useful time of some rank is not
+/// known. Without `baseline` there are no factors of scalability and no global efficiency.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
 
 /// The costs of a traced step by cause; seconds, mean over ranks. The parts sum to the breakdown's
-/// step. The time of an op is its median over steps; the difference of its mean from that is noise.
+/// step. The time of an op is its median over steps; what its mean exceeds the median by is noise.
 /// Among ranks that play the same program the median rank is typical (of two ranks the faster one);
 /// the excess of the others is imbalance.
 struct StepCosts {
@@ -77,7 +77,7 @@ struct LostTime {
   double seconds = 0;  ///< below 0 where the point has less of it than the scaled baseline
 };
 
-/// The way from the ideal step to the measured one: ideal + the sum of all lost = measured, exactly
+/// The losses between the ideal step and the measured one: ideal + the sum of all lost = measured,
 /// but for rounding.
 struct Waterfall {
   double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks
@@ -94,7 +94,7 @@ struct Waterfall {
 struct StepLoss {
   double step = 0;     ///< seconds, median of untraced steps
   double traced = 0;   ///< seconds, the sum of `costs`: mean over ranks
-  double slowest = 0;  ///< seconds, traced steps as long as their slowest rank
+  double slowest = 0;  ///< seconds, slowest rank; mean over the traced steps
   double work = 0;     ///< work_per_step
   int ranks = 1;
   StepCosts costs;

@@ -60,7 +60,7 @@ template <std::size_t n>
 }
 
 /// Returns an ordinary least-squares fit with the variance of its residuals. Absent unless there
-/// are more samples than coefficients, and where the samples do not determine all coefficients.
+/// are more samples than coefficients and the samples determine all coefficients.
 template <std::size_t n>
 [[nodiscard]] std::optional<LinearFit<n>> least_squares(std::span<const LinearSample<n>> samples) {
   if (samples.size() <= n) return std::nullopt;

@@ -30,7 +30,8 @@ constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that
 constexpr std::size_t fewest_judged = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
-constexpr double normal_scale = 1.4826;  ///< from median absolute to standard deviation
+/// Factor from median absolute deviation to standard deviation
+constexpr double normal_scale = 1.4826;
 
 /// Ranks that are compared with each other, and the unit by which each one's GEMM time is divided
 /// first.
@@ -113,7 +114,7 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
   return Slowness{.first = first, .factor = *factor};
 }
 
-/// Returns the factor that a rank must exceed to stand out from the spread of its peers.
+/// Returns the factor that a slow rank must exceed, given the factors of all peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
   const double middle = statistics::median(factors).value_or(1);
@@ -125,8 +126,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // Ratios that depend on previous ones have no interval; instead, all of them must exceed the
-  // certain limit.
+  // Ratios that depend on previous ones have no interval; then the smallest one must exceed
+  // limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 
@@ -172,8 +173,8 @@ struct Moved {
 };
 using Transfers = std::map<TransferKind, std::map<Members, Moved>>;
 
-/// Returns the rank and its partner in an exchange; empty where there are several partners, or
-/// where it is its own.
+/// Returns the rank and its partner in an exchange; empty if there are several partners, or if the
+/// rank is its own partner.
 Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {
   std::optional<int> partner;
   for (const auto& transfer : point.outline.of(rank).transfers_of(exchange)) {

@@ -15,7 +15,7 @@ namespace isoscale::analysis {
 
 /// A rank whose own GEMMs take longer than those of others.
 struct SlowRank {
-  int rank = 0;       ///< its GEMM time over the others', median over steps (from `since` on)
+  int rank = 0;       ///< rank of the point
   double factor = 1;  ///< its GEMM time over the others', median over steps (from `since` on)
   std::optional<double> lower, upper;  ///< 95%; absent where steps depend on each other
   std::optional<std::uint32_t> since;  ///< the first slow step; absent: slow from the beginning
@@ -23,15 +23,15 @@ struct SlowRank {
 };
 
 /// Compares each rank's GEMM time of every traced step with the median of the ranks that play the
-/// same program (of two ranks, with the other one). Where some rank is the only one to play a
-/// program, each rank's time per FLOP is also compared with the median of all; these limits are
-/// wider since shapes differ. A rank is slow if all of this holds: it takes at least 5% longer (by
-/// rate 15%), its interval begins above 3% (10%), and it stands out from the spread of its peers,
-/// beyond four scaled median deviations where there are at least four. Fewer than 6 steps give no
-/// result. Where steps depend on each other so that there is no interval, all must be above 3%
-/// (10%) and the median above 10% (25%). A rank that becomes slower during the run is judged by the
-/// steps after its last change (statistics/trend.hpp, at least 3%). Steps in which some peer has no
-/// time above 0 are left out.
+/// same program (of two ranks, with the other one). If some rank is the only one to play a program,
+/// each rank's time per FLOP is also compared with the median of all ranks; the limits in brackets
+/// are for this comparison and wider, since shapes differ. A rank is slow if it takes at least 5%
+/// (15%) longer, its interval begins above 3% (10%), and it stands out from the spread of its
+/// peers, beyond four scaled median deviations where there are at least four. If steps depend on
+/// each other, there is no interval: instead, all steps must be above 3% (10%) and their median
+/// above 10% (25%). Fewer than 6 steps give no result. A rank that becomes slower during the run is
+/// judged by the steps after its last change (statistics/trend.hpp, at least 3%). Steps in which
+/// some peer has no time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
 
 /// Ranks that transfer the same bytes slower than other ranks do.
@@ -44,11 +44,11 @@ struct SlowLink {
 /// Compares the transfer time per byte, from the last arrival on, among groups that run the same
 /// kind of collective along the same axes, and among pairs that exchange along the same axis. For
 /// each op it takes the least time in any traced step, since other activity of the machine only
-/// adds to it. A group is slow at 1.25 times the median of all groups or more, provided that it
-/// also exceeds 1.15 times with each op's median over traced steps; so a lucky single step of the
-/// others does not make a group slow. Of two groups, one is slow at 1.5 times the other, and 1.25
-/// with the medians. A group without others of its kind is not judged, nor a group with a member
-/// that was not traced, nor any with fewer than three traced steps.
+/// adds to it. A group is slow at 1.25 times the median of all groups or more. It must also exceed
+/// 1.15 times the median when each op has its median over traced steps, so that a single lucky step
+/// of other groups does not count. Of two groups, one is slow at 1.5 times the other, and 1.25
+/// times with medians. Groups without others of their kind, with a member that was not traced, or
+/// with fewer than three traced steps are not judged.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const TracedSteps& steps);
 

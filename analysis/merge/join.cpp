@@ -182,7 +182,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
 }
 
-/// The launches that a joined curve is made of, before anything is computed from them.
+/// The launches of a joined curve, before anything is computed from them.
 struct Gathered {
   Experiment experiment;
   Machine machine;
@@ -221,7 +221,8 @@ Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
       const LaunchPoint& known = launches.front();
       fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
       if (known.point->data->ranks != point.point->data->ranks) continue;
-      // One launch may have measured the same point twice, in two experiments.
+      // One launch may have measured the same point in two experiments; the second is then on
+      // another curve.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
       if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
@@ -263,7 +264,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
                  .left_out = {}};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
-  // The first curve of an experiment may have been skipped, so that it has no numbers of the model.
+  // If the curve began with skipped points, its experiment has no numbers of the model yet.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
   for (const LaunchPoint& point : counted) {
     if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {
@@ -316,7 +317,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These are relative to the baseline of the point's own launch.
+  // These are relative to the baseline of the point's own launch; for the joined curve they are
+  // computed anew.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

@@ -130,7 +130,7 @@ void add_part(GatheredOverlap& into, const RowReport& row) {
   if (part == "gemm") into.times.gemm = row.time;
   if (part == "collective") into.times.communication = row.time;
   if (part == "together") into.times.together = row.time;
-  // The slowdowns hold times until the traced times are known too.
+  // The slowdowns hold the times during overlap until they can be divided by the times alone.
   if (part == "gemm together") report.gemm_slowdown = time;
   if (part == "collective together") report.communication_slowdown = time;
   if (part == "gemm traced") report.gemm_traced = time;
@@ -196,8 +196,8 @@ void conclude(GatheredOverlap& gathered) {
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
-  // The slowdowns compare times of traced plays with each other, since the times of one stream
-  // beside another are only known from these.
+  // During overlap, only traced plays give the time of each stream, so they are compared with the
+  // traced times alone.
   report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
   report.communication_slowdown =
       against(report.communication_slowdown, report.communication_traced);

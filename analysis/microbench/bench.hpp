@@ -50,19 +50,19 @@ struct SlowPair {
     return quantity == "latency" ? typical / value : value / typical;
   }
 };
-/// Returns pairs of a class whose bandwidth is below the class's median by more than 3.5 scaled
-/// median absolute deviations (1.4826 MAD; both of log bandwidth) and by more than 10%. A pair
-/// below a quarter of the median is always slow, since slow pairs themselves widen the spread. A
-/// class of fewer than four pairs has no usable spread: there a pair is slow when it is more than
-/// 25% below the best of its class. Bidirectional pairs count once. Latencies are judged alike by
-/// the messages per second that they allow: at 1.5 times the median, and with fewer than four pairs
-/// at twice the best.
+/// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
+/// than 10% and by more than 3.5 scaled median absolute deviations (1.4826 MAD; both of log
+/// bandwidth). A pair below a quarter of the median is always slow, since slow pairs themselves
+/// widen the spread. In a class of fewer than four pairs, which has no usable spread, a pair is
+/// slow at more than 25% below the best one. A bidirectional bandwidth is reported once, not for
+/// each direction. Latencies are judged alike, by the messages per second that they allow: at 1.5
+/// times the median, and with fewer than four pairs at twice the best.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
 
-/// Returns "rank 3 on node17, GPU 0000:3b:00.0", as far as it is known, with MPI's rank of a
-/// point's rank.
+/// Returns "rank 3 on node17, GPU 0000:3b:00.0" for a rank of the point: MPI's rank, host and GPU,
+/// as far as they are known.
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
 
@@ -74,15 +74,17 @@ struct OverlapReport {
   std::optional<double> gemm, communication;  ///< alone
   std::optional<double> together;             ///< until both have ended
   /// The time of each part during the overlap over its time alone, 1.0 = no slowdown. Absent where
-  /// the parts were not timed within the whole (parts "gemm together" and "collective together").
+  /// a part was not timed during the overlap (rows with the part "gemm together" or "collective
+  /// together").
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The times alone from traced plays, in seconds; the slowdowns are relative to these.
   std::optional<double> gemm_traced, communication_traced;
-  /// (gemm + collective - together) / the shorter of the two alone: 1 when that one is hidden
-  /// completely, 0 when none of it is, negative when both together take longer than one after the
-  /// other. The 95% interval combines those of the three medians in quadrature.
+  /// The share of the shorter part that is hidden: (gemm + collective - together) / min(gemm,
+  /// collective). It is 1 when all of this part is hidden, 0 when none is, and negative when both
+  /// together take longer than one after the other. The 95% interval combines those of the three
+  /// medians in quadrature.
   std::optional<statistics::Located> hidden;
-  /// True if the interval of `hidden` is no wider than the whole range from 0 to 1. A wider one is
+  /// True if the interval of `hidden` is no wider than 1, the range of a share. A wider one is
   /// shown, but no conclusion is drawn from it.
   bool hidden_known = false;
   std::string failure;  ///< why something of it is missing; "" when nothing failed
@@ -90,7 +92,8 @@ struct OverlapReport {
       why_unknown;  ///< why a share or slowdown is absent or not known though nothing failed
 };
 
-/// Returns one entry for each pair, in the order of their first rows.
+/// Returns one entry for each pair of a multiplication and a collective, in the order of their
+/// first rows.
 [[nodiscard]] std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows);
 
 /// The results from the rows of a micro-benchmark's point.

@@ -25,7 +25,7 @@ struct Datasheet {
   [[nodiscard]] std::optional<double> peak(std::string_view dtype) const;
 };
 
-/// Returns all known datasheets; the first match counts.
+/// Returns all known datasheets. Of several that match a GPU's name, the first counts.
 [[nodiscard]] std::span<const Datasheet> datasheets();
 
 /// Returns the entry for a GPU by its name; null without one.

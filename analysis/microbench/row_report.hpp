@@ -27,9 +27,10 @@ namespace isoscale::analysis {
 struct RowReport {
   const results::RowData* data = nullptr;    ///< not owned
   std::optional<statistics::Estimate> time;  ///< seconds of one call
-  std::optional<statistics::Located> p99;    ///< of single calls; absent below 100
-  std::optional<double> algbw, busbw;        ///< bytes/s at the median time; collectives
-  std::optional<double> flops;               ///< FLOP/s of one rank, the slowest; gemm
+  /// 99th percentile of single calls; absent below 100 calls
+  std::optional<statistics::Located> p99;
+  std::optional<double> algbw, busbw;    ///< bytes/s at the median time; collectives
+  std::optional<double> flops;           ///< FLOP/s of one rank, the slowest; gemm
   std::optional<double> of_ceiling;      ///< flops over the run's best rate for this element type
   std::optional<double> of_peak;         ///< flops over the datasheet's peak
   std::optional<double> bandwidth;       ///< bytes/s; p2p and memory
@@ -42,8 +43,9 @@ struct RowReference {
   const Datasheet* datasheet = nullptr;
 };
 
-/// True if the row has times of what it names. It may have failed all the same: because of wrong
-/// elements, which a report then shows with the rates, or because it was slower than expected.
+/// True if the row has times of the operation that it names. It may have failed nevertheless:
+/// because of wrong elements, which a report then shows with the rates, or because it was slower
+/// than expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
 /// Sets a value that is still unknown. Several rows may be about the same thing, and one may have a

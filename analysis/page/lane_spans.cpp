@@ -67,7 +67,7 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
 }
 
-/// The uses of a rank's step over time; each moment is in at most one of them.
+/// The times of a rank's step by what it does; each moment is in at most one of the sets.
 struct Uses {
   IntervalSet compute, copies, exposed, gap;
 };

@@ -13,7 +13,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the lanes of a timeline: which step and ranks have one, and the spans of each.
+/// Chooses the step and the ranks that a timeline shows, one lane for each rank, and the spans of
+/// each lane.
 namespace isoscale::analysis {
 
 /// A traced step with its usable traces.
@@ -63,14 +64,15 @@ enum class Alike : std::uint8_t {
   microbatch
 };
 
-/// Returns the ops of a step within `window` by stream and start, without those of length 0.
+/// Returns the ops of a step within `window`, sorted by stream and start, without those of length
+/// 0.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges alike neighbours that are at most `tolerance` apart. Properties in which they differ
-/// become neutral: layer and microbatch -1, the kind a LaneOp. A span that has reached the length
-/// `enough` is not merged further.
+/// Merges alike neighbours that are at most `tolerance` apart. A property in which they differ
+/// becomes neutral: -1 for layer and microbatch, a LaneOp for the kind. A span that has reached the
+/// length `enough` is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
@@ -90,7 +92,7 @@ struct LaneTotals {
   units::Nanoseconds exposed;  ///< only communication runs
   units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
 };
-/// Returns exact totals if none of the spans was merged or left out.
+/// Returns the totals of a lane. They are exact if no span was merged or left out.
 [[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
                                    const timeline::Interval& step);
 

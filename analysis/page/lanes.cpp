@@ -50,8 +50,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
     if (aligned(point, rank)) begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
-  // The clocks of ranks in one step should not be more than two step lengths apart, even if they
-  // count as aligned.
+  // A rank whose step begins more than two step lengths from the others' is not compared with them,
+  // even if its clock counts as aligned.
   const auto is_near = [&](Nanoseconds begin) {
     const Nanoseconds off = begin - begins[begins.size() / 2];
     return off <= step.length * 2 && off >= step.length * -2;
@@ -76,8 +76,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// Returns the pipeline stage that a rank represents, which is the rank whose other coordinates are
-/// 0.
+/// Returns a rank's pipeline stage if the rank represents it, with all other coordinates 0; absent
+/// for other ranks, and without stages.
 std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
   const int stage = mesh::coordinates(shape, rank).pp;
   if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
@@ -103,8 +103,8 @@ void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time
   std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
 }
 
-/// Merges spans of all lanes until there are at most `most`: first those that are too short to see,
-/// at last those up to `widest` pixels.
+/// Merges spans of all lanes until at most `most` are left: first those that are too short to see,
+/// then ever longer ones, up to `widest` pixels.
 void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   const Nanoseconds pixel = set.length / pixels;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
@@ -114,14 +114,14 @@ void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   }
 }
 
-/// Leaves out the last lanes, down to `fewest`.
+/// Removes the last lanes until at most `most` spans or `fewest` lanes are left.
 void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
   while (set.lanes.size() > fewest && count_spans(set.lanes) > most) set.lanes.pop_back();
 }
 
-/// Merges spans, leaves out lanes, then the shortest spans, until there are at most `most`. All
-/// stages of a pipeline are kept as long as possible; of ranks that do the same, detail of the ops
-/// matters more than the number of lanes.
+/// Reduces the spans to at most `most`: merges spans, then removes lanes, then the shortest spans.
+/// The stages of a pipeline are kept as long as possible; otherwise the detail of ops matters more
+/// than the number of lanes, since other ranks do the same.
 void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   constexpr std::int64_t narrow = 8, wide = 64;
   for (Lane& lane : set.lanes) {

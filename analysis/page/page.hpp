@@ -19,7 +19,8 @@
 /// that draws it was embedded when the program was built (analysis/page/web).
 namespace isoscale::analysis {
 
-/// Throws base::UsageError, which says how to get a build with a page, where this build has none.
+/// Does nothing if this build has a page. Throws base::UsageError if not, which says how to get
+/// one.
 void require_page();
 
 /// Returns the page with its data. Text of run files is in it as data only, never as markup.
@@ -36,7 +37,7 @@ inline constexpr std::size_t most_page_bytes = 6'500'000;
 [[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
-/// Writes the report's page; see write_output_file for what it throws.
+/// Writes the report's page. Throws what write_output_file() and require_page() throw.
 void write_page_file(const Report& report, const std::filesystem::path& path,
                      config::IfExists if_exists);
 
@@ -44,7 +45,7 @@ void write_page_file(const Report& report, const std::filesystem::path& path,
 /// --format json. Texts too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json compare_page_data(const Comparison& comparison);
 
-/// Writes the comparison's page; see write_output_file for what it throws, and require_page.
+/// Writes the comparison's page. Throws what write_output_file() and require_page() throw.
 void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
                              config::IfExists if_exists);
 
@@ -52,7 +53,7 @@ void write_compare_page_file(const Comparison& comparison, const std::filesystem
 /// --format json. Texts too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json index_page_data(const IndexReport& report);
 
-/// Writes the index's page; see write_output_file for what it throws, and require_page.
+/// Writes the index's page. Throws what write_output_file() and require_page() throw.
 void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
                            config::IfExists if_exists);
 
@@ -64,7 +65,7 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 /// --format json. Texts and curves too long for a page are cut, and `notes` says so.
 [[nodiscard]] nlohmann::ordered_json prediction_page_data(const Prediction& prediction);
 
-/// Writes the prediction's page; see write_output_file for what it throws, and require_page.
+/// Writes the prediction's page. Throws what write_output_file() and require_page() throw.
 void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
                                 config::IfExists if_exists);
 

@@ -63,8 +63,8 @@ Parts parts_of(const Json& details) {
   return parts;
 }
 
-/// Estimates the bytes at another level as if each part were proportional to its limit. A part that
-/// is already below its limit takes more than that.
+/// Estimates the bytes at another level as if each part were proportional to its limit. For a part
+/// that is below its limit, and so does not shrink, the estimate is too low.
 double guessed(const Parts& parts, const DetailLimits& limits) {
   const auto scaled = [](std::size_t bytes, std::size_t limit, std::size_t full) {
     return static_cast<double>(bytes) * static_cast<double>(limit) / static_cast<double>(full);
@@ -237,7 +237,7 @@ void ease_report(Json& report, std::size_t most, PageNotes& notes) {
 
 /// Shrinks a report until it takes at most `most` bytes. It removes, in this order: rows of
 /// micro-benchmarks (evenly, except for failed rows and those of slow pairs; the point then has
-/// rows_left_out); what points have by place, of devices, of links, of communicators and of op
+/// rows_left_out); the points' parts on places in the program, devices, links, communicators and op
 /// times; and all points of the last runs, if there are several. Says so in `notes`.
 void shrink_report(Json& report, std::size_t most, PageNotes& notes) {
   std::size_t bytes = page_bytes(report);
@@ -273,7 +273,7 @@ void shrink_report(Json& report, std::size_t most, PageNotes& notes) {
 
 std::size_t page_bytes(const Json& part) {
   const std::string text = part.dump(-1, ' ', true, Json::error_handler_t::replace);
-  constexpr std::size_t escaped = 5;  // "<" stands as "\u003c"
+  constexpr std::size_t escaped = 5;  // added bytes of "<", which is written as "\u003c"
   return text.size() + escaped * static_cast<std::size_t>(std::ranges::count(text, '<'));
 }
 
@@ -306,8 +306,8 @@ Json page_data(const Report& report, std::size_t most_bytes) {
   Json pruned = report_json(report);
   prune_report(pruned, DetailLimits{}.devices, notes);
   cut_texts(pruned, notes);
-  // The pictures get the room that the report leaves: two thirds if it is enough to remove the
-  // least used parts, and at least a third.
+  // The report may take up to two thirds of the room, but its least used parts are removed already
+  // above one third. The pictures get the rest.
   constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   ease_report(pruned, room / 3, notes);

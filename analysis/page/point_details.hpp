@@ -21,13 +21,13 @@ namespace isoscale::analysis {
 /// Limits on the size of a point's pictures.
 struct DetailLimits {
   std::size_t steps = 1000;      ///< entries of the series of steps
-  std::size_t spans = 4000;      ///< of the timeline, over all lanes
-  std::size_t columns = 200;     ///< of the rank map's cells
+  std::size_t spans = 4000;      ///< spans of the timeline, over all lanes
+  std::size_t columns = 200;     ///< columns of the rank map's cells
   std::size_t samples = 200;     ///< values of a device's line
-  std::size_t rows = 256;        ///< of the rank map
+  std::size_t rows = 256;        ///< rows of the rank map
   std::size_t devices = 16;      ///< lines of a quantity
-  std::size_t fewest_lanes = 8;  ///< of the timeline, if there are no stages
-  std::size_t most_lanes = 32;   ///< of the timeline, whatever the number of stages
+  std::size_t fewest_lanes = 8;  ///< lanes of the timeline, if there are no stages
+  std::size_t most_lanes = 32;   ///< lanes of the timeline, whatever the number of stages
 
   bool operator==(const DetailLimits&) const = default;
 };

@@ -119,7 +119,7 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Removes a point's device series above this number for a quantity; returns how many it removed.
+/// Keeps at most `devices` device series of a point for each quantity; returns how many it removed.
 std::size_t prune_devices(Json& point, std::size_t devices) {
   Json& state = point["device_state"];
   if (!state.is_object() || !state.contains("series")) return 0;

@@ -15,8 +15,8 @@ inline constexpr std::size_t longest_text = 2000;
 
 /// Removes the following from a report of report_json(), and says in `notes` what is missing:
 /// runs[].system.ranks, which becomes `kinds` of ranks that are alike and `places`; the facts of
-/// preflight; the parts of points about single ranks and GEMM shapes; and lines of devices above
-/// `devices` for a quantity.
+/// preflight; the parts of points about single ranks and GEMM shapes; and, for each quantity, lines
+/// of devices beyond the first `devices`.
 void prune_report(nlohmann::ordered_json& report, std::size_t devices, PageNotes& notes);
 
 /// Returns kinds[]: ranks ("0-63"), count, hosts (the first eight), more_hosts, text{}, number{}.

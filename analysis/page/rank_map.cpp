@@ -27,7 +27,7 @@ constexpr double cell_digits = 1e4;  ///< a cell is a colour: a hundredth of a p
 
 struct NodeRow {
   std::string host{};
-  std::vector<int> ranks{};  ///< of the point, ascending in the launch
+  std::vector<int> ranks{};  ///< ranks of the point, in the order of MPI's ranks
 };
 
 std::vector<NodeRow> rows_of_ranks(std::span<const results::RankFacts> facts,

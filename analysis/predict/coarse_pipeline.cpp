@@ -142,10 +142,10 @@ struct StepLengths {
   int few = 0, more = 0;
 };
 
-/// Returns the lengths of two shorter steps for a pipeline. A turn has as many microbatches as
-/// there are stages (rounded up for fewer than 2 stages), so that interleaved ones divide. The
-/// steps have 2 and 3 turns, at least 4 and 6 microbatches, in which all stages reach their largest
-/// number of microbatches in flight. nullopt when the step itself is no longer than that.
+/// Returns the lengths of two shorter steps for a pipeline: 2 and 3 turns, where a turn has as many
+/// microbatches as there are stages (at least two), as the interleaved schedule requires. In such
+/// steps all stages reach their largest number of microbatches in flight. nullopt when the step
+/// itself is no longer than that.
 std::optional<StepLengths> shorter_steps(const Pipeline& pipeline) {
   constexpr int least_turn = 2;
   const int p = pipeline.stages;

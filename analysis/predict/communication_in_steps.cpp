@@ -53,7 +53,8 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// Returns the end of the last member by instance, since the root of a tree may leave much earlier.
+/// Returns, by instance, the time at which the last member ended it; the root of a tree may end
+/// much earlier.
 std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -66,9 +67,9 @@ std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   return ends;
 }
 
-/// Adds one rank's step. A transfer counts as `beside` when most of it overlaps with compute, and
-/// as `apart` when hardly any does. One that overlaps with other communication shares its link, so
-/// it does not count.
+/// Adds one rank's step. A transfer counts as `beside` if most of it overlaps with compute, and as
+/// `apart` if hardly any of it does. Transfers between these, and those that overlap with other
+/// communication and share its link, are left out.
 void add_rank(const PointData& point, const TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {
@@ -107,8 +108,8 @@ void add_rank(const PointData& point, const TracedStep& step,
   }
 }
 
-/// A call that is slower or faster by more than this factor did something else than the curve's
-/// calls.
+/// A call that differs from the curve by more than this factor did something else than the curve's
+/// calls, so it is left out.
 constexpr double most = 10;
 
 CommunicationInSteps factors_of(const Sums& sums) {

@@ -33,7 +33,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The requests of a curve, by rank count; with a search, the fastest that it finds.
+/// The requests that a curve predicts, by rank count; with a search, the fastest that it finds.
 class Requests {
  public:
   Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
@@ -42,8 +42,8 @@ class Requests {
     if (!any) throw_all();
   }
 
-  /// Predicts a curve. Rank counts that cannot be predicted are refused one by one; throws if none
-  /// can be.
+  /// Predicts a curve. A rank count that cannot be predicted is refused in the result; throws if
+  /// this is so for all.
   [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
     ForecastCurve result{.title = std::move(title), .points = {}};
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -85,7 +85,7 @@ class Requests {
       SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
                                   question_.machine, question_.node_ranks, question_.fixed);
       into_.searched = found.looked_at;
-      into_.best = std::move(found.best);  // in the end those of the largest count
+      into_.best = std::move(found.best);  // the last count is the largest, and its candidates stay
       if (question_.fit) correct(question_.fit->correction, into_.best);
       requests_.emplace_back(into_.best.front().request);
       if (!found.complete) {

@@ -35,7 +35,7 @@ inline constexpr double sheet_error = 0.05;
 /// logarithmic scale.
 [[nodiscard]] Expected expected(double value, const Uncertainty& uncertainty);
 
-/// Returns the number of nodes that these ranks fill.
+/// Returns the number of nodes for this many ranks, with `node_ranks` ranks on each.
 [[nodiscard]] int nodes_of(int ranks, int node_ranks);
 /// Returns the nodes of a request's ranks. Nodes are filled one after the other, in the order in
 /// which the workload places its ranks.
@@ -57,14 +57,14 @@ struct ForecastBaseline {
   int ranks = 1;
   double throughput = 0;  ///< work per second
   StepLoss loss{};
-  bool measured = false;  ///< else it is a forecast of the curve
+  bool measured = false;  ///< true: a measured point; false: a forecast of the curve
 };
 
 /// Returns the losses of a forecast in the form that a waterfall takes; absent without costs.
 [[nodiscard]] std::optional<StepLoss> step_loss(const Forecast& forecast);
 
-/// Fills in speed-up, efficiency, waterfall and limit. If the baseline itself is a forecast it has
-/// efficiency 1 without an interval, since it is not uncertain relative to itself.
+/// Fills in the forecast's speed-up, efficiency, waterfall and limit. If the baseline is itself a
+/// forecast, its efficiency is 1 without an interval.
 void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns the FLOP/s that MFU is relative to: the best measured rate of multiplications with

@@ -50,8 +50,9 @@ void stretch(StepCosts& costs, double factor) {
   for (auto& [axes, seconds] : costs.transfer) seconds *= factor;
 }
 
-/// All simulated ranks of a class are alike in every step. Their waiting therefore comes from the
-/// schedule or from stages with more work, which is imbalance; all noise is in `delay`.
+/// Adds the noise to the costs of a simulated step. In the simulation all steps are alike, so its
+/// waiting comes from the schedule or from stages with more work, which is imbalance; `delay` is
+/// noise.
 void add_noise(StepCosts& costs, double delay) {
   costs.imbalance = costs.waiting;
   costs.noise = delay;
@@ -80,7 +81,7 @@ std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machi
   const std::optional<double> flop =
       estimate.point ? model_flop_per_step(*estimate.point) : std::nullopt;
   if (!peak || !flop) return std::nullopt;
-  // The point has one rank for each class.
+  // The simulated point has one rank for each class, so its FLOP are scaled to all ranks.
   const double of_all = *flop * forecast.ranks / estimate.point->ranks;
   return of_all / forecast.step_time.value / forecast.ranks / *peak;
 }
@@ -98,8 +99,8 @@ bool is_extrapolated(const Question& question, int ranks) {
 /// A cause below this share of the step is not named as the limit.
 constexpr double least_limit = 0.001;
 
-/// At the baseline, the difference between prediction and measurement is what the model does not
-/// explain.
+/// The name of the part of a baseline's loss that the model does not explain: the difference
+/// between prediction and measurement.
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 

@@ -42,7 +42,8 @@ double precision_of(const Ratio& ratio) {
   return 1 / (1 + relative * relative);
 }
 
-/// Returns the mean of the first `count` points, weighted by their distance from the next one.
+/// Returns the weighted mean log ratio of the first `count` points: close to `doublings`, and
+/// precise ones, weigh more.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -99,8 +100,8 @@ double one_doubling(const std::vector<Ratio>& ratios) {
   return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / normal_90;
 }
 
-/// Returns the standard error of the median step over the median. Without an interval it is that of
-/// normally distributed steps: sqrt(pi / 2) times that of a mean.
+/// Returns the relative standard error of the median step. If the median has no interval, the error
+/// is that for normally distributed steps: sqrt(pi / 2) times the error of a mean.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   std::vector<double> times;
@@ -145,8 +146,9 @@ simulate::Machine with_moved(const simulate::Machine& machine, simulate::Moved u
   return result;
 }
 
-/// Returns half of the logarithm of the ratio of the step's times under two laws, for the law of
-/// latency and for that of moved bytes, where the run does not determine them.
+/// Returns the uncertainty from laws that the run does not determine: half of the difference
+/// between the logarithms of the step's times under two possible laws, for latency and for moved
+/// bytes.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
   if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;

@@ -164,7 +164,7 @@ struct Plan {
 };
 
 std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  // A calibration alone does not use the steps' settings.
+  // A plan that only calibrates does not use the settings of steps.
   const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
@@ -189,12 +189,12 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // but the law, which stays the same
+  FitParts after_point = fit_parts(larger, machine, forecast);  // `law` stays the same
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
-  // If the run has such a point although it was left out (its ranks shared cores), a new one would
-  // be left out again.
+  // A measured point may have been left out because its ranks shared cores. A new one would be left
+  // out too, so it is not proposed.
   const auto has = [&](std::string_view workload) {
     return std::ranges::any_of(run.points, [&](const PointData& at) {
       return at.ranks == twice && at.workload == workload && at.status == results::PointStatus::ok;
@@ -254,7 +254,7 @@ std::string command_of(const Question& question, const workloads::Request& reque
   for (const workloads::OptionSpec& spec : workload.options) {
     const auto given = request.options.find(std::string{spec.key});
     const bool is_default = given == request.options.end() || given->second == spec.default_value;
-    // Two of batch, microbatch and microbatches determine the third.
+    // The number of microbatches follows from batch and microbatch, so it is not written.
     if (is_default || spec.key == "microbatches") continue;
     text += fmt::format(" --set {}={}", spec.key, given->second);
   }
@@ -288,7 +288,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   found.push_back(
       {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
 
-  constexpr double quarter = 0.25;  // of the variance, with four times the time
+  constexpr double quarter = 0.25;  // share of the variance that is left after four times the time
   const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
   FitParts longer = parts;
   longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));

@@ -52,13 +52,14 @@ struct Forecast {
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< in the machine's memory; absent where this is unknown
+  std::optional<bool> fits{};  ///< the memory fits in the machine's; absent where that is unknown
   bool extrapolated = false;   ///< beyond 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<Breakdown> breakdown{};
   std::optional<StepCosts> costs{};
   std::optional<Waterfall> waterfall{};
-  /// Returns the work per second of one rank, and the MFU, with the throughput's relative interval.
+  /// Returns the work per second of one rank; expected_mfu() returns the MFU with the same relative
+  /// interval.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;

@@ -46,7 +46,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// Returns the keys of a rank count; a refused one has only its ranks, nodes and reason.
+/// Returns the JSON object of a rank count; a refused one has only ranks, nodes and the reason.
 Json point_json(const Forecast& at) {
   if (!at.refused.empty()) {
     return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};
@@ -222,8 +222,8 @@ Json prediction_json(const Prediction& prediction) {
           {"warnings", Json(prediction.warnings)}};
 }
 
-/// The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
-/// are replaced.
+/// Returns ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are
+/// replaced.
 std::string render_json(const Prediction& prediction) {
   return prediction_json(prediction).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

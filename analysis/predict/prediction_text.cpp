@@ -58,8 +58,8 @@ std::string seconds_range(const Expected& at) {
   return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
 }
 
-/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows
-/// from it.
+/// Returns the row of a measured point. Its throughput is per rank, so that machines and rank
+/// counts can be compared.
 Row measured_row(const MeasuredPoint& at) {
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
                     count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),
@@ -146,7 +146,7 @@ std::vector<std::string> telling_options(const std::vector<Candidate>& candidate
 }
 
 /// Returns a table of the measured points, then the forecasts with their intervals and the sources
-/// of these.
+/// of the intervals.
 TitledTable forecast_table(const Prediction& prediction) {
   TitledTable result{.title = "",
                      .columns = {{"ranks"},
@@ -198,7 +198,7 @@ std::optional<TitledTable> parts_table(const ForecastCurve& curve) {
 }
 
 /// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
-/// given, the columns of that curve alternate with these. Absent if no point has a waterfall.
+/// given, its columns alternate with those of `curve`. Absent if no point has a waterfall.
 std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
                                            const ForecastCurve* beside = nullptr) {
   std::vector<const Forecast*> points;

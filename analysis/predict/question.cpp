@@ -84,8 +84,8 @@ bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
 
-/// Removes options that the settings contradict: any two of batch, microbatch and microbatches
-/// determine the number of samples.
+/// Removes options that the settings contradict. Two of batch, microbatch and microbatches
+/// determine the third.
 void forget_batch(const Settings& settings, workloads::Options& options) {
   const auto forget = [&](std::string_view key) {
     if (is_given(settings, key)) return;
@@ -133,7 +133,7 @@ void add_what_if(const std::string& text, Question& question) {
   }
 }
 
-/// True if a setting changes the amount of work in a step.
+/// True if a setting names the batch or microbatches, which changes the amount of work in a step.
 bool changes_work(const Settings& settings) {
   return std::ranges::any_of(batch_keys,
                              [&](std::string_view key) { return is_given(settings, key); });
@@ -146,7 +146,8 @@ bool changes_work(const Settings& settings) {
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
-    // Changes of one curve are joined by commas, so the key names only the first of them.
+    // Parts that one what-if changes together are joined by commas, so the key is only the first of
+    // them.
     if (is_machine_part(key)) {
       add_what_if(fmt::format("{}={}", key, value), question);
     } else {
@@ -205,9 +206,9 @@ void assume_training(const PredictCommand& command, Question& question) {
   }
 }
 
-/// Sets the mesh if --mesh is not given. All points then have one tp and pp, like the points of a
-/// run's curve: those of the run's largest point, or for a data sheet those that a run of these
-/// rank counts would have.
+/// Sets the mesh if --mesh is not given. All points then have the same tp and pp, like the points
+/// of a run's curve. They are those of the run's largest point; for a data sheet, those that a run
+/// with these rank counts would have.
 void keep_mesh(const PointData* largest, Question& question) {
   if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
   question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);

@@ -60,7 +60,8 @@ struct Question {
   std::string title{};                            ///< of the curve
   const workloads::Workload* workload = nullptr;  ///< not owned: it belongs to the registry
   workloads::Request base{};                      ///< at the mesh of one rank
-  mesh::Request mesh{};  ///< of all points; empty = each count's natural mesh, or that of a search
+  /// Mesh of all points; empty = the natural mesh of each count, or that of a search
+  mesh::Request mesh{};
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
   std::vector<std::string> fixed{};  ///< options that a search does not change

@@ -28,7 +28,7 @@ std::string_view model_name(const PredictCommand& command, const PointData& poin
   return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
 }
 
-/// Returns the points with a time; if the times of some are the machine's own, only these.
+/// Returns the points with a time; only those whose times are the machine's own, if there are any.
 Points usable_points(const Curve& curve) {
   Points all, sound;
   for (const PointReport& point : curve.points) {
@@ -76,7 +76,7 @@ bool planned(const config::Experiment& experiment, const workloads::Workload& wo
         workload.scale(experiment.base, point.mesh, experiment.scaling);
     return complete(workload, request.options) == point.options;
   } catch (const base::UsageError&) {
-    return false;  // its batch cannot even be divided there
+    return false;  // the experiment's batch cannot be divided on the point's mesh
   }
 }
 

@@ -59,7 +59,8 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Returns a request with one layer per stage and the same rows to hand over as `request`.
+/// Returns a request with one layer per stage, whose messages have as many rows as those of
+/// `request`.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request, int stages,
                             int microbatches, const char* schedule) {
   Request result = request;
@@ -149,9 +150,9 @@ StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   return numbers;
 }
 
-/// With s + 1 stages, the last stage has s microbatches between their input and weight gradients
-/// while it makes the input gradients of another. One more stage therefore means one more such
-/// microbatch.
+/// Returns the difference between the last stages of pipelines with 4 and 3 stages. In zb-h1 the
+/// last of s + 1 stages has s microbatches between their input and weight gradients while it makes
+/// the input gradients of another one, so one more stage adds the bytes of one such microbatch.
 double QuickEstimate::late_bytes(const Request& request) const {
   const auto bytes = [&](int stages) {
     const Request small = stages_of_one_layer(workload_, request, stages, stages, "zb-h1");
@@ -169,9 +170,10 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
     const int in_flight = workloads::stack::row_of(pipeline.schedule).in_flight(pipeline, stage);
     return in_flight * one * layers / pipeline.chunks;
   }
-  // While the input gradients of microbatch i are made, forward passes are `ahead` microbatches in
-  // front of it and weight gradients `stage` behind. Its layers change from one state to the other,
-  // starting with the last.
+  // The peak is during the input gradients of some microbatch i. Up to `ahead` later microbatches
+  // are then between their forward pass and input gradients (`one` bytes for each layer), and up to
+  // `stage` earlier ones between input and weight gradients (`late` bytes). The layers of i change
+  // from the first state to the second, starting with the last.
   const double late = late_bytes_.at(rows_of(request));
   const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;
   double most = 0;

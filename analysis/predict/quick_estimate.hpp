@@ -26,9 +26,8 @@ struct LayerTime {
   [[nodiscard]] static LayerTime through(double x1, double y1, double x2, double y2);
 };
 
-/// Seconds and bytes of a stage, for one of its ranks. These hold for all stages except the last,
-/// which has the output projection too: head_numbers() are what this adds, whatever the number of
-/// layers.
+/// Seconds and bytes of one rank of a stage, without the output projection. The last stage also has
+/// this projection; head_numbers() returns what it adds, whatever the number of layers.
 struct StageNumbers {
   double forward = 0, backward = 0;  ///< of one microbatch in the middle of a step
   double first_forward = 0;          ///< extra time of the first forward pass of a step
@@ -38,13 +37,14 @@ struct StageNumbers {
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
   double workspace = 0;   ///< short-lived, at the peak
-  double activation = 0;  ///< of one microbatch in flight, with its input
+  double activation = 0;  ///< activations of one microbatch in flight, with its input
   double recomputed = 0;  ///< activations of the one layer that is being recomputed
-  double input = 0;       ///< of the first stage, of one microbatch; 0 if they are on the host
-  double output = 0;      ///< of a stage, of one microbatch
+  /// Input of one microbatch on the first stage; 0 if inputs are on the host
+  double input = 0;
+  double output = 0;  ///< output of a stage for one microbatch
 };
 /// Linear functions of the number of layers. The workspace is linear up to the number of layers
-/// that was probed, and constant beyond: gradient buckets grow with the stage until it fills one.
+/// that was probed, and constant beyond: gradient buckets grow with the stage until one is full.
 struct StageLaw {
   LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
       workspace, activation, recomputed, input, output;
@@ -93,9 +93,9 @@ struct CoarsePipeline {
 /// Returns the time from one step to the next, played for all microbatches.
 [[nodiscard]] double play(const CoarsePipeline& coarse);
 
-/// Returns the time of a long step: it is played for `few` and for `more` microbatches, and the
-/// difference is repeated up to the pipeline's number of microbatches. This is exact if the steady
-/// state has begun by `few` and if `more` - `few` is a multiple of its period.
+/// Returns the time of a long step from two shorter ones, of `few` and of `more` microbatches:
+/// their difference is repeated up to the pipeline's number of microbatches. This is exact if the
+/// steady state has begun by `few` and if `more` - `few` is a multiple of its period.
 [[nodiscard]] double play_extended(const CoarsePipeline& coarse);
 
 /// Estimates steps cheaply enough for thousands of requests, for workloads that are composed from
@@ -121,22 +121,23 @@ class QuickEstimate {
   ///
   /// - states, activation and workspace: linear in the layers of a stage, through two programs of
   ///   few layers (stage_law) with all their microbatches in flight at once
-  /// - layers in flight: by the schedule (ScheduleRow::in_flight). zb-h1 keeps a microbatch until
-  ///   its weight gradients, with other bytes after the input gradients than before (late_bytes):
-  ///   Qi et al., arXiv 2401.10241, section 2.3
+  /// - layers in flight: by the schedule (ScheduleRow::in_flight). In zb-h1 a microbatch is in
+  ///   flight until its weight gradients are made (Qi et al., arXiv 2401.10241, section 2.3); after
+  ///   its input gradients it takes other bytes than before (late_bytes)
   /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
   ///   included in the activations
-  /// - outputs: on the last stage the output of the last layer, and the logits of waiting
-  ///   microbatches; of all in flight where backward passes wait for those of others (gpipe,
-  ///   zb-h1), else of one
+  /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
+  ///   output of the last layer and, except for one microbatch, the logits. These are all
+  ///   microbatches in flight with gpipe and zb-h1, else a single one
   /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
   /// - under way: the larger of two parts that do not exist at the same time: the activations of
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< its number
-  /// Returns the passes of the slowest stage plus the bubble of the schedule's formula, with
-  /// messages that take no time. A step is no faster than this, except where its communication
-  /// overlaps in another way.
+  /// Returns the time of a step whose messages between stages take no time: all passes of the
+  /// slowest stage, the idle time by the schedule's formula (ScheduleRow::bubble), and what the
+  /// start and end of a step add. A step takes at least this long, unless communication overlaps
+  /// with compute differently in it than in the small programs that the laws were fitted to.
   [[nodiscard]] double bound(const workloads::Request& request) const;
   /// Returns the time of the passes and messages, played by the schedule.
   [[nodiscard]] double seconds(const workloads::Request& request) const;

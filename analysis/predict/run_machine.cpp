@@ -131,7 +131,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
                                       .nodes = nodes_of_curve(run, curve),
                                       .sharing = sharing_of(run, curve),
                                       .error = curve.error.value_or(0)};
-  // In a ring of messages each member sends one, so no other group shares the ports.
+  // In a ring each member sends a single message, so no other group shares the ports.
   if (kind == OpKind::exchange) result.sharing = 1;
   if (curve.latency) result.latency = curve.latency->value;
   if (curve.bandwidth) result.bandwidth = curve.bandwidth->value;
@@ -149,7 +149,7 @@ simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
   simulate::Measured measured{.gemms = gemms_of(calibration)};
-  // MPI libraries also move whole messages, while NCCL splits them.
+  // MPI libraries may move messages whole or in parts, while NCCL always splits them.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
   // Among curves that differ only in element type or link, these are preferred in this order: the
   // requested type, curves without labels, more sizes.

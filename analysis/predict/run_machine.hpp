@@ -18,8 +18,7 @@ namespace isoscale::analysis {
 /// without calibration, which says how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 /// Returns the machine of the first of several launches (at least one). The deviation between
-/// launches comes from all of them; for a single launch it is `assumed_launch_deviation`. Not
-/// owned.
+/// launches comes from all of them; for a single launch it is `assumed_launch_deviation`.
 [[nodiscard]] simulate::Machine run_machine(std::span<const results::RunData* const> runs);
 
 /// The fit of the model to the measured points.
@@ -29,8 +28,8 @@ struct ModelFit {
   int most_ranks = 1, most_nodes = 1;
   std::vector<MeasuredPoint> points{};
   std::string workload{};  ///< of the points
-  /// The change of the logarithm of measured over simulated with each doubling of the ranks, as far
-  /// as it is certain; it may continue.
+  /// The change of log(measured / simulated) per doubling of the ranks, shrunk towards 0 by its own
+  /// error. Beyond the measured points it may continue, which widens the interval.
   double drift = 0;
   /// The number of points that `known.fit` is based on: those predicted from smaller ones.
   int predicted = 0;
@@ -45,9 +44,9 @@ struct ModelFit {
 [[nodiscard]] ModelFit fit_model(const results::RunData& run,
                                  const std::vector<const results::PointData*>& points,
                                  const simulate::Machine& machine);
-/// The model's part of the uncertainty, split up; relative.
+/// The model's part of the uncertainty by source, as relative standard deviations.
 struct FitParts {
-  double steps = 0;  ///< by the doublings beyond the largest measured point
+  double steps = 0;  ///< errors that each doubling beyond the largest measured point adds
   double drift = 0, law = 0;
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,

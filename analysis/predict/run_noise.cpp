@@ -37,8 +37,8 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Returns each rank's time over its own median, less the mean of these over ranks, since a delay
-/// that all ranks share makes no rank wait for another.
+/// Returns each rank's time over its own median, less the mean of this over ranks: a delay that all
+/// ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
@@ -119,7 +119,8 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
 /// more than by chance. `variance` is that of a rank's deviation in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
-  constexpr double certain = 3;       // F: differences over those expected by chance
+  // The value of F above which ranks differ by more than chance.
+  constexpr double certain = 3;
   constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
   std::map<std::uint32_t, std::vector<double>> alike;
   for (std::size_t rank = 0; rank < medians.size(); ++rank) {
@@ -172,7 +173,7 @@ std::vector<double> untraced_steps(const results::PointData& point) {
   return times;
 }
 
-/// Returns the fields by which points of several runs are the same, together with the mesh.
+/// Returns the fields that identify a point in several runs, together with the mesh.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
                   point.placement, point.options, point.model_shape);
@@ -247,7 +248,7 @@ double launch_deviation(std::span<const results::RunData* const> runs) {
         for (const results::PointData* const at : stepped_points(*runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          seen = other < first;  // it was counted with that run
+          seen = other < first;  // the point was counted with the earlier run
           logs.push_back(std::log(median_step(*at)));
           break;
         }

@@ -37,7 +37,7 @@ using workloads::Workload;
 /// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by the most precise estimate so far
+  double seconds = 0;   ///< by the most precise estimate so far; in smallest() the bytes
   double estimate = 0;  ///< by a play with one op per pass
   workloads::stack::Schedule schedule{};
   int largest_stage = 0;     ///< stage with most memory, by estimate
@@ -139,8 +139,8 @@ class Search {
   }
 
   /// Returns the entries with the least memory by their quick estimates, however slow: all that may
-  /// fit and for which there is time, and a few more, so that a refusal can name the memory of the
-  /// smallest by its program.
+  /// fit and for which there is time, and at least a few, so that a refusal can state the memory
+  /// that the smallest one needs.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -235,8 +235,9 @@ class Search {
     return entries;
   }
 
-  /// Returns true if the search continues with number `i`, by the results of the first `ended`.
-  /// Marks the entry if it need not be simulated while later ones may have to be.
+  /// Returns true if the search goes on with entry `i`, judged by the results of the first `ended`.
+  /// An entry that need not be simulated itself, while later ones may have to be, is marked as
+  /// needless.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};
@@ -332,11 +333,11 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// The share by which the time of a play may fall below its bound.
+  /// The share by which a play with one op per pass may be faster than its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// The layer passes of whole plays for which a search has time.
+  /// The limit on layer passes in plays of whole programs, for the time that a search takes.
   static constexpr double most_passes = 200'000;
   /// The limit on the ops of kept steps; each takes about 100 bytes.
   static constexpr std::size_t most_kept_ops = 6'000'000;
@@ -346,9 +347,11 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  const Request* smallest_ = nullptr;  ///< of the entries whose programs were built
+  /// The request with the least memory among those whose programs were built
+  const Request* smallest_ = nullptr;
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  double not_played_from_ = std::numeric_limits<double>::infinity();  ///< their least bound
+  /// Least bound of the entries that were not played with one op per pass
+  double not_played_from_ = std::numeric_limits<double>::infinity();
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;
   std::vector<Entry*> traceable_;

@@ -22,8 +22,8 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0, too_large = 0, impossible = 0;
   int simulated = 0;  ///< number that fit and whose whole programs were simulated
-  /// True if all entries that could be among the best by the rule below were simulated; false if
-  /// there was no time for some.
+  /// True if all entries were simulated that may be among the best by the rule of search(); false
+  /// if there was no time for some.
   bool complete = true;
 };
 
@@ -34,12 +34,12 @@ struct SearchResult {
 ///
 /// All candidates get a lower bound and an estimate of memory from programs of a few layers. Those
 /// with small bounds are played with one op per pass. The best of these are simulated by their
-/// whole programs, in order, until the next one's estimate is more than `search_slack` above the
-/// last of the best. Once three candidates of a schedule have been simulated, the allowance shrinks
-/// to the largest excess of their estimates plus `search_margin`; estimates with smaller errors
-/// than that drop no candidate that is among the best. Memory is that of whole programs, or of one
-/// of them where that alone is too large; a candidate is dropped by its estimate only if this
-/// exceeds the capacity by `search_memory_slack`.
+/// whole programs, in order, until the next one's estimate is more than an allowance above the last
+/// of the best. The allowance is `search_slack`; once three candidates of a schedule have been
+/// simulated, it is the largest excess of their estimates plus `search_margin`. If no estimate is
+/// too high by more than this, no candidate that is among the best is dropped. Memory is that of
+/// whole programs, or of one of them where that alone is too large; a candidate is dropped by its
+/// estimate only if this exceeds the capacity by `search_memory_slack`.
 [[nodiscard]] SearchResult search(const workloads::Workload& workload,
                                   const workloads::Request& base, const mesh::Request& mesh,
                                   int ranks, const simulate::Machine& machine, int node_ranks,

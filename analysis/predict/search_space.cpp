@@ -36,7 +36,8 @@ class Space {
         node_ranks_(node_ranks),
         fixed_(fixed),
         limits_(workload.limits(base, Scaling::strong)) {
-    // Any two of its numbers give the global batch; a batch alone is scaled with microbatch 1.
+    // Two of batch, microbatch and microbatches give the global batch. If only the batch is given,
+    // any microbatch will do, such as 1.
     Request alone = base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
@@ -95,9 +96,9 @@ class Space {
     return true;
   }
 
-  /// Returns the values of an option to try: all of its table, or only nullopt for an option that
-  /// stays as it is.
+  /// Values of an option to try; nullopt: the option stays as it is.
   using Values = std::vector<std::optional<std::string>>;
+  /// Returns all values of the option's table, or only nullopt for a fixed option.
   [[nodiscard]] Values values(std::string_view key) const {
     if (is_fixed(key)) return {std::nullopt};
     const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);

@@ -22,7 +22,8 @@ using workloads::Workload;
 
 constexpr program::Section step = program::Section::step;
 
-/// The first microbatch begins a step and the last ends it; only the middle one has neither effect.
+/// A probe has three microbatches: the first has the extra time of a step's beginning, the last
+/// that of its end, and the middle one neither.
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
@@ -118,8 +119,7 @@ double device_bytes(const program::RankProgram& program) {
 }
 
 /// Returns the device bytes that a rank keeps from step to step, counted by role. The size of the
-/// arena would not do: in a small program much of this state lies where activations were, so that
-/// the arena does not grow with it.
+/// arena is no measure of them: in small programs this state partly takes the place of activations.
 double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
   constexpr std::array roles{program::Role::weight, program::Role::master, program::Role::gradient,
                              program::Role::optimizer};
@@ -147,15 +147,15 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
     return buffer.role == program::Role::input && buffer.space == program::Space::device;
   });
   into.states = state_bytes(program, facts);
-  into.output = one_of(program::Role::input);  // it has the same rows and columns
+  into.output = one_of(program::Role::input);  // outputs have as many rows and columns as inputs
   into.input = is_on_device ? into.output : 0;
   into.activation = one_of(program::Role::activation);
   into.workspace = std::max(0.0, device_bytes(program) - into.states -
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Plays a probe. Ranks with different programs (uneven shares of the work) meet in every step, so
-/// the rank with the longest passes counts.
+/// Plays a probe, and returns the numbers of the rank with the longest passes: if the ranks'
+/// programs differ (uneven shares of the work), the others wait for it in every step.
 StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);
@@ -226,9 +226,9 @@ StageLaw stage_law(const Workload& workload, const Request& request,
   const auto line = [&](double StageNumbers::*number) {
     return LayerTime::through(few, one.*number, most, two.*number);
   };
-  // In addition to its layers, a probe keeps the last output for each microbatch; the input of the
-  // first layer is missing, since it is not an activation. The rest exists once: the recomputed
-  // layer.
+  // The activations of a probe are, for each microbatch, those of its layers and the last output;
+  // the first layer's input is not among them, since it has another role. The rest exists once: the
+  // recomputed layer.
   const LayerTime kept = line(&StageNumbers::activation);
   const double beyond = kept.fixed + two.input - two.output;
   return {.forward = line(&StageNumbers::forward),

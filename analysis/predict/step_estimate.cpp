@@ -94,7 +94,8 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
   return mean - step.seconds;
 }
 
-/// Throws unless the request is about steps and every rank has a node.
+/// Throws base::UsageError if the workload has no steps, and std::invalid_argument unless every
+/// rank has a node.
 void require_steps(const workloads::Workload& workload, const workloads::Request& request,
                    const simulate::Layout& layout) {
   if (workload.is_bench()) {
@@ -230,7 +231,8 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
       .delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks),
       .memory_per_rank = memory.all,
       .device_memory_per_rank = memory.device,
-      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),  // the same for each
+      // Each class has equally many ranks
+      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),
       .work = workload.work_per_step(request)};
   if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));
   if (detail == Detail::play) estimate.played = std::move(played);

@@ -25,11 +25,11 @@ struct PlayedStep {
   simulate::Classes classes;
   simulate::Costs costs{};                               ///< before overlap stretched them
   simulate::ClassStep step{};                            ///< without spans
-  std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< of the classes; bytes
+  std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< by class; memory in bytes
   bool folded = false;                                   ///< all streams were folded into one
 };
 
-/// Returns the number of ops that it holds; classes with the same program share them.
+/// Returns the number of ops that a played step holds; classes with the same program share them.
 [[nodiscard]] std::size_t op_count(const PlayedStep& played);
 
 /// Returns these classes for a machine that plays all streams on one thread.
@@ -42,8 +42,9 @@ struct PlayedStep {
                                        const workloads::Request& request, PlayedStep played);
 
 /// The extent of an estimate: only the time, also the data for tracing the step later, or the
-/// traced step that breakdown() reads; and whether every rank is played separately.
+/// traced step that breakdown() reads.
 enum class Detail : std::uint8_t { time, play, trace };
+/// The ranks that are played: one for each class of like ranks, or every rank.
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
@@ -73,7 +74,7 @@ struct StepEstimate {
                                          const simulate::Layout& layout, Detail detail,
                                          Ranks ranks = Ranks::by_class);
 
-/// The memory of a rank that plays one of the programs, for the rank with most.
+/// The memory of one rank: in each field, that of the program that needs most.
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host
@@ -92,8 +93,9 @@ struct WholeStep {
   std::optional<StepLoss> loss{};
 };
 
-/// Calls estimate_step on nodes of `node_ranks` ranks; throws as that does. A step that needs more
-/// than `most_bytes` on the device is not played: its `seconds` are infinite, its memory is known.
+/// Calls estimate_step on nodes of `node_ranks` ranks, and throws the same errors. A step that
+/// needs more than `most_bytes` on the device is not played: its `seconds` are infinite, its memory
+/// is known.
 [[nodiscard]] WholeStep whole_step(const workloads::Workload& workload,
                                    const workloads::Request& request,
                                    const simulate::Machine& machine, int node_ranks, Detail detail,

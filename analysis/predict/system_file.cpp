@@ -34,7 +34,7 @@ constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
 constexpr SheetRange deviation{0, 10, "relative standard deviation"};
 
-/// Returns the value of `names` whose name is `text`.
+/// Returns the value of `names` whose name is `text`. Throws base::UsageError if there is none.
 template <class Value, std::size_t count>
 Value choice(const SheetSection& section, std::string_view key, std::string_view text,
              const std::array<std::pair<std::string_view, Value>, count>& names) {
@@ -223,7 +223,7 @@ Machine read_system(const toml::table& table, std::string_view origin,
   return machine;
 }
 
-/// Keys for the parts of a machine that no built-in sheet has, one for each.
+/// An example for each part of a machine that no built-in sheet has, to list its keys.
 constexpr std::string_view further = R"([noise]
 op = 0
 )";

@@ -12,8 +12,7 @@
 
 namespace isoscale::analysis {
 
-/// The allowed range of a number in a system file. `above` itself is excluded, the limits are
-/// included.
+/// The allowed range of a number in a system file, including both limits.
 struct SheetRange {
   double least = 0, most = 0;
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
@@ -22,7 +21,7 @@ struct SheetRange {
 /// One key that the reader asked for.
 struct SheetKey {
   std::string key, meaning;
-  bool needed = false;  ///< it must be present if its table is
+  bool needed = false;  ///< the key must be present if its table is
 };
 
 /// One table of a system file. Each error is a base::UsageError that names file, line, key and

@@ -32,7 +32,7 @@ struct Shape {
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   std::array<std::uint32_t, 4> extents{};  ///< m, n, k, batch of a GEMM
-  std::uint64_t bytes = 0;                 ///< of all other kinds
+  std::uint64_t bytes = 0;                 ///< bytes of an op of any other kind
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct Samples {
   int ranks = 0;                 ///< rank count of the points that they are from
   std::vector<double> alone{};   ///< means per step over the ops without overlap
   std::vector<double> solo{};    ///< times in the step without communication
-  double beside = 0, apart = 0;  ///< total of ops with overlap: the time during it, and outside
+  double beside = 0, apart = 0;  ///< total times of ops with overlap: during it, and outside
   std::size_t ops_beside = 0;
 };
 
@@ -64,8 +64,8 @@ class PointReader {
       const workloads::Workload& workload = workloads::find_workload(point.workload);
       if (workload.build != nullptr) programs_ = workload.build(request_of(point));
     } catch (const base::UsageError&) {
-      // This version does not know the workload or an option, so GEMMs have no shape and are left
-      // out; other ops count by their bytes.
+      // This version does not know the workload or an option. GEMMs then have no shape and are left
+      // out; other ops are identified by their bytes.
     }
   }
 
@@ -188,8 +188,8 @@ class PointReader {
     pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
   }
 
-  /// Adds the variation of single ops from step to step, relative to the rank's total compute in
-  /// the step, whose variation is the rank's noise.
+  /// Adds the variation of single ops from step to step. It is relative to the rank's total compute
+  /// in the step, whose own variation is counted as noise of the rank.
   void add_deviations(std::span<const timeline::StepTrace* const> traces) {
     if (traces.size() < 2) return;
     const ShapeOfOp& shapes = shapes_of(traces.front()->rank);

@@ -26,11 +26,11 @@ struct TracedOps {
   double op_noise = 0;  ///< relative standard deviation of an op about the mean of its shape
 };
 
-/// Reads the points of a run that have steps and traces and whose programs can be built again,
-/// since the run file has no shapes. The time of a shape is the mean over those ops of a step that
-/// ran without communication, in the median over ranks and steps. For shapes without such ops it is
-/// the time in the step without communication (SoloTimes); if that was not measured either, the
-/// time during communication over the slowdown of the others. It comes from the points with most
+/// Returns the op times of a run. Only points with steps and traces count whose programs can be
+/// built again, since the run file has no shapes. The time of a shape is the mean over those ops of
+/// a step that ran without communication, in the median over ranks and steps. If no op ran without
+/// communication, it is the time in the step played without communication (SoloTimes), or else the
+/// time during communication over the slowdown of other ops. It comes from the points with most
 /// ranks that have the shape, so that it includes the effects of ranks on each other's caches and
 /// memory. Points whose ranks share cores or have injected faults count only if there are no
 /// others.

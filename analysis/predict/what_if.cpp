@@ -82,7 +82,7 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-/// True if the machine has values for the part.
+/// The result of a change: true if the machine has values for the part.
 using Found = bool;
 
 Found change_link(Machine& machine, MachinePart part, double factor) {

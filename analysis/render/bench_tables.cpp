@@ -42,7 +42,7 @@ CollectiveGroup group_of(const results::RowData& row) {
           .sizes = {}};
 }
 
-/// Returns the key that the two rows of a size share.
+/// Returns the key that the out-of-place and the in-place row of one size share.
 auto size_key(const RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
@@ -117,8 +117,10 @@ TitledTable collective_table(const CollectiveGroup& group) {
   return table;
 }
 
-/// Returns a table for each title among the rows of one op; `fill` adds a row to its table.
+/// Adds a row to its table.
 using Fill = std::function<void(TitledTable&, const RowReport&)>;
+/// Returns the tables of the rows of one op: one table for each title, to which `fill` adds the
+/// rows.
 std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op,
                                    const std::function<std::string(const results::RowData&)>& title,
                                    const std::vector<Column>& columns, const Fill& fill) {

@@ -37,7 +37,7 @@ namespace isoscale::analysis {
 /// Returns "failed: the reason" for a row that is not ok; "" for an ok row.
 [[nodiscard]] std::string row_excuse(const RowReport& row);
 
-/// The two rows of one size of a collective; one of them may be null.
+/// The out-of-place and the in-place row of one size of a collective; one of them may be null.
 struct PlacePair {
   const RowReport* out_of_place = nullptr;
   const RowReport* in_place = nullptr;

@@ -23,7 +23,7 @@ struct Category {
 };
 [[nodiscard]] const std::array<Category, 7>& categories();
 
-/// True if a part's time is completely known; false if the time is only a bound.
+/// True if a part's time is completely known; false if only a lower bound is known.
 [[nodiscard]] bool is_known(const BreakdownResult& breakdown, double Breakdown::*part);
 
 /// Returns "12.1 k": a number with a prefix, without a unit.
@@ -47,13 +47,13 @@ struct Category {
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
 [[nodiscard]] std::string share(const PointReport& point, double Breakdown::*part);
-/// Returns a part of `parts` (the breakdown of some place) as a share of the whole step. A part
-/// that is only known in part has "≥" before it, the transfer then "≤"; undefined if nothing is
-/// certain.
+/// Returns a part of `parts` (the breakdown of some place) as a share of the whole step. If only a
+/// lower bound of the part is known, "≥" precedes it, and "≤" precedes the transfer if the wait is
+/// such a part; undefined if nothing is certain.
 [[nodiscard]] std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part,
                                      const Breakdown& parts);
 
-/// Returns the labels, and whether the point was verified if it was not, or failed.
+/// Returns the labels, and "unverified" or "WRONG" for a point that is not verified.
 [[nodiscard]] std::string notes(const PointReport& point);
 /// Returns why a point has no numbers, "skipped: 12 heads do not divide by 8"; "" when it is ok.
 [[nodiscard]] std::string excuse(const PointReport& point);

@@ -147,7 +147,8 @@ std::string traced_heading(const PointReport& point) {
                      point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
 }
 
-/// Returns the causes of all points; causes that only some points have keep their position there.
+/// Returns the causes of all points. A cause that only some points have is at the same place in the
+/// order as in those points.
 std::vector<std::string> causes_of(const Points& points) {
   std::vector<std::string> causes;
   for (const PointReport* const point : points) {
@@ -228,7 +229,8 @@ std::optional<TitledTable> pop_table(const Curve& curve) {
   return result;
 }
 
-/// A table with a row for each place: its share of the step and the parts of it.
+/// A table with a row for each place in the program: its share of the step, and its time by
+/// category.
 class PlaceTable {
  public:
   PlaceTable(std::string title, std::string place, const BreakdownResult& breakdown)

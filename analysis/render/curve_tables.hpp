@@ -44,7 +44,7 @@ using Points = std::vector<const PointReport*>;
 /// single launch cannot show, and causes.
 [[nodiscard]] Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports);
 
-/// Explains the terms of these tables, one sentence each.
+/// Explains the terms of joined_tables(), one sentence each.
 [[nodiscard]] std::vector<std::string> joined_key();
 
 }  // namespace isoscale::analysis

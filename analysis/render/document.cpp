@@ -108,7 +108,8 @@ void shorten(TextTable& table, std::size_t columns) {
     if (!widest || table.width(*widest) <= narrowest) return;
     const std::size_t excess = table.width() - columns;
     const std::size_t now = table.width(*widest);
-    // It shortens by a quarter at most, so that columns of similar width share the loss.
+    // One round shortens a column by a quarter at most, so that columns of similar width share the
+    // loss.
     const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
     table.columns[*widest].heading = shortened(table.columns[*widest].heading, to);
     for (Row& row : table.rows) row.cells[*widest] = shortened(row.cells[*widest], to);

@@ -51,11 +51,11 @@ inline constexpr std::string_view findings_heading =
                                         std::size_t most = most_findings,
                                         std::span<const NotJudged> left_out = {});
 
-/// Returns one object for each: curve, ranks[], why.
+/// Returns one object for each entry of `left_out`: curve, ranks[], why.
 [[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out);
 
-/// Returns one object for each: rule, concern, severity, size, curve, ranks[], sentence, evidence[]
-/// (ranks, what, value, unit, text), next_step, source; null where a value is absent.
+/// Returns one object for each finding: rule, concern, severity, size, curve, ranks[], sentence,
+/// evidence[] (ranks, what, value, unit, text), next_step, source; null where a value is absent.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Finding> findings);
 
 }  // namespace isoscale::analysis

@@ -16,7 +16,7 @@
 /// requests for points of workload serve.
 namespace isoscale::analysis {
 
-/// The two rows of one batch size on one mesh.
+/// The two rows, prefill and decode, of one batch size on one mesh.
 struct Inference {
   const PointReport* point = nullptr;         ///< not owned
   const results::RowData* prefill = nullptr;  ///< not owned; null where the row is missing
@@ -37,8 +37,8 @@ struct Inference {
   std::string failure{};     ///< why something of it is missing; "" when nothing is
 };
 
-/// Returns those of all points of workload infer, in the order measured, with frontiers marked: one
-/// for each model, type, prompt and output, with and without the output projection.
+/// Returns the entries of all points of workload infer, in the order measured. The frontiers are
+/// marked: one for each model, type, prompt and output, with and without the output projection.
 [[nodiscard]] std::vector<Inference> inferences_of(const RunReport& report);
 
 /// Marks the entries that no other one dominates. A dominating entry has at most the time per token
@@ -66,13 +66,13 @@ void add_inferences_json(std::span<const Inference> all, const PointReport& poin
 /// Returns the rates of one point of workload serve in ascending order, and the replicas at the
 /// rate whose requests were kept.
 [[nodiscard]] std::vector<TitledTable> serve_tables(const PointReport& point);
-/// Explains the columns; "" for a run without such rows.
+/// Explains the columns of serve_tables(); "" for a run without rows of workload serve.
 [[nodiscard]] std::string serve_key(const RunReport& report);
 
-/// Returns the object of one row of the workload. Rates have latency, ttft, tpot and queueing as
+/// Returns the object of one row of workload serve. Rates have latency, ttft, tpot and queueing as
 /// objects with median, p90, p99 and max, in seconds; undefined values are null.
 [[nodiscard]] nlohmann::ordered_json serve_json(const results::RowData& row);
-/// Returns the cells of any row; `row` may be null.
+/// Returns the cells of workload serve for any row, which may be null.
 [[nodiscard]] std::vector<CsvCell> serve_cells(const results::RowData* row);
 
 }  // namespace isoscale::analysis

@@ -121,8 +121,8 @@ void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-/// Adds remarks on what a single launch cannot show, and on where the step times of all launches
-/// are.
+/// Adds remarks: on points that a single launch measured, and on where to find the step times of
+/// all launches.
 void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
   std::vector<int> once;
   for (const auto& points : joined.launches) {

@@ -136,7 +136,8 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
 }
 
-constexpr std::size_t most_device_warnings = 4;  // of a point; a run of many ranks has many devices
+// The warnings that are shown for a point; a run of many ranks has many devices.
+constexpr std::size_t most_device_warnings = 4;
 
 std::string prefixed_cell(std::optional<double> value, std::string_view unit) {
   return value ? units::format_prefixed(*value, unit) : std::string{undefined};
@@ -147,7 +148,7 @@ std::string celsius_cell(std::optional<double> kelvin) {
   return kelvin ? fmt::format("{:.0f} °C", *kelvin - freezing) : std::string{undefined};
 }
 
-/// True if a row would have any number.
+/// True if a row of the table of devices would have any number.
 bool has_numbers(const DeviceState& state) {
   return state.clock || state.temperature || state.utilisation || state.energy.power;
 }

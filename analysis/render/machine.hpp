@@ -16,8 +16,9 @@
 /// preflight checks, and the devices during the loop. All text for people is escaped.
 namespace isoscale::analysis {
 
-/// Say what was run, where, and with which hardware and software.
+/// Returns "Isoscale 1.0.0, run 3f2a of 2026-11-21".
 [[nodiscard]] std::string headline(const RunReport& report);
+/// Returns the lines below it: machine, device, MPI, build, command and file.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
 /// Returns "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
 [[nodiscard]] std::string machine_text(const results::RunData& run);
@@ -34,7 +35,7 @@ namespace isoscale::analysis {
 /// Returns an object with results[] (name, verdict, host, device, what, cost, fix, allowed; null
 /// where there is none) and facts.
 [[nodiscard]] nlohmann::ordered_json checks_json(const results::PreflightData& preflight);
-/// Returns this object as a document.
+/// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
 /// Returns clock, temperature, power and energy of a curve's points; no table where nothing was

@@ -211,7 +211,7 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Counts rows of tf32 that the library multiplied without tf32, as it is allowed to.
+/// Adds the number of tf32 rows whose multiplication the library did without tf32, which it may do.
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // number of rows
   for (const RowReport& row : point.bench->rows) {

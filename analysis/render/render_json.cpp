@@ -130,8 +130,8 @@ Json unreadable_json(const Index& index) {
   return rows;
 }
 
-/// Returns what is known of `runs[]` if only the index was made. The key for points is absent, so
-/// that readers do not take it for a run without points.
+/// Returns `runs[]` for a report that has only an index. The key for points is absent, so that
+/// readers do not take it for a run without points.
 Json bare_runs_json(const Index& index) {
   Json rows = Json::array();
   for (const IndexRun& run : index.runs) {

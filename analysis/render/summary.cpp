@@ -126,7 +126,7 @@ void add_benches(const Report& report, Document& document) {
   if (!more.empty()) document.push_back(more);
 }
 
-/// The findings of one rule with the same next step; they are shown once, by the most severe of
+/// The findings of one rule with the same next step. The summary shows only the most severe of
 /// them.
 using Alike = std::vector<const Finding*>;
 std::vector<Alike> groups_of(const std::vector<Finding>& findings) {

@@ -153,7 +153,7 @@ constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"note", "note", Unit::text, "labels of the point, which make its numbers doubtful", notes_of},
 }};
 
-/// Returns the comma-separated parts of a title.
+/// Returns the parts of a title, which commas separate.
 std::vector<std::string> parts_of(const std::string& title) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= title.size();) {

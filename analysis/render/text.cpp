@@ -124,7 +124,7 @@ bool before_naturally(std::string_view a, std::string_view b) {
     }
   }
   if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
-  return a < b;  // "node02" and "node2"
+  return a < b;  // equal as numbers, such as "node02" and "node2"
 }
 
 std::string text_cell(std::string_view text) {

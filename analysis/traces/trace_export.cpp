@@ -40,8 +40,8 @@ class TraceWaits {
 
   /// Returns the wait of op `op` in a trace of the point, never longer than its span; 0 where the
   /// wait was no longer than the clocks of the ranks may be apart. Absent for ops that do not
-  /// communicate, where a partner was not traced or a clock is not aligned, and in steps that do
-  /// not count (step_counts).
+  /// communicate, if a partner was not traced or a clock is not aligned, and in steps that do not
+  /// count (step_counts).
   [[nodiscard]] std::optional<units::Nanoseconds> of(const timeline::StepTrace& trace,
                                                      std::uint32_t op) const;
 

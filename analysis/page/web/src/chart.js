@@ -48,8 +48,8 @@ function fileName(id) {
 const isNarrow = (width) => width < 520;
 
 /**
- * Returns a text in which "{name|" begins no style of rich text: an invisible joiner separates
- * them.
+ * Returns a text in which no "{name|" begins a style of rich text: an invisible character separates
+ * brace and name.
  */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 
@@ -89,7 +89,7 @@ function complete(option, colours, narrow) {
   };
 }
 
-/** XML does not allow most control characters, not even escaped. */
+/** Replaces the control characters that XML does not allow, not even escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 
 /** Returns how many lines a legend of these names takes in a saved picture. */
@@ -107,7 +107,7 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** Moves grids down by so many pixels; tops in percent leave room by themselves. */
+/** Returns a grid moved down by `above` pixels; tops in percent leave room by themselves. */
 function lowered(grid, above) {
   const lower = (at) => (typeof at.top === "number" ? { ...at, top: at.top + above } : at);
   return Array.isArray(grid) ? grid.map(lower) : lower(grid);
@@ -143,7 +143,7 @@ class Chart {
       el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
       el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
-    // The table is filled when it is opened: with many ranks it is long.
+    // The table is filled only when it is opened, since it is long with many ranks.
     numbers.addEventListener("toggle", () => this.fillTable(numbers), { once: true });
     return el("figure", { class: "chart", id: spec.id },
       el("figcaption", {}, el("h3", {}, spec.title), spec.note ? el("p", { class: "note" }, spec.note) : null),

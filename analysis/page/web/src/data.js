@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The data that the page reads (analysis/page/page_data.hpp writes it), and views that sections
+// The data that the page reads (analysis/page/page_data.cpp writes it), and views that sections
 // share.
 import { ranksText } from "./format.js";
 
@@ -69,15 +69,15 @@ function ofLaunch(runIndex, point) {
   };
 }
 
-// The values that a joined point has of its own. Its causes are against the joined curve's
-// baseline.
+// The keys whose values belong to a joined point itself; all others are those of its typical
+// launch. Its causes are relative to the joined curve's baseline.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
   const own = report.runs[runIndex].points.find((at) => at.index === typical.index);
-  // A page of very many launches lacks the points of some of them.
+  // A page of very many launches lacks the points of some of them; then the joined point stands in.
   const full = own ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
   const ideal = idealOf(point);
   return {
@@ -105,7 +105,7 @@ export function shortTitles(titles) {
   return (isTold ? short : titles).map((name) => name.replace(/\b(strong|weak) scaling\b/, "$1").replace(/\bschedule=/, ""));
 }
 
-/** Tells equal titles apart by a number. */
+/** Returns the titles, with a number after each one that occurs several times. */
 export function distinct(titles) {
   const seen = new Map();
   return titles.map((title) => {

@@ -17,8 +17,8 @@ import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import LRU from "zrender/lib/core/LRU.js";
 
 // zrender caches the widths of texts in an object, with the text as key. For a host called
-// "__proto__" or "constructor" it would find and change a property that all objects have. No such
-// property's name ends like this.
+// "__proto__" or "constructor" it would find and change a property that all objects have. A zero
+// byte at the end of each key prevents this, since no such property's name ends with it.
 for (const name of ["get", "put"]) {
   const method = LRU.prototype[name];
   LRU.prototype[name] = function (key, ...value) {

@@ -11,7 +11,7 @@ const prefixes = [
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
-/** Three significant digits, without an exponent. */
+/** Returns three significant digits, without an exponent. */
 function digits(value) {
   const size = Math.abs(value);
   if (size >= 100 || value === 0) return value.toFixed(0);
@@ -34,7 +34,7 @@ export function percent(value, places = 1) {
   return known(value) ? `${(100 * value).toFixed(places)}%` : missing;
 }
 
-/** Powers of two as KiB, MiB, GiB; else decimal. */
+/** Returns bytes as text: powers of two in KiB, MiB, GiB, all others in decimal units. */
 export function bytes(value) {
   if (!known(value)) return missing;
   if (Number.isInteger(value) && Math.abs(value) < 1024) return `${value} B`;
@@ -44,7 +44,7 @@ export function bytes(value) {
   return si(value, "B");
 }
 
-/** Three digits of a size of memory, in powers of two: "1.96 TiB". */
+/** Returns a size of memory in powers of two with three digits: "1.96 TiB". */
 export function memory(value) {
   if (!known(value)) return missing;
   const [factor, unit] = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]
@@ -59,8 +59,8 @@ export function fixed(value, places = 2) {
 /** 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** "64 ranks", "1 rank" */
+/** Returns "64 ranks", "1 rank" */
 export const rankCount = (ranks) => counted(ranks, "rank");
 
-/** "2, 4 ranks" */
+/** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);

@@ -14,7 +14,7 @@ function sharesGpus(run) {
   return run.points.some((point) => point.labels.includes("shared-gpu"));
 }
 
-/** "8 nodes \u00d7 8 GPUs" */
+/** Returns "8 nodes \u00d7 8 GPUs" */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const unit = run.device === "cuda" && !sharesGpus(run) ? "GPU" : "rank";
@@ -36,10 +36,10 @@ function nodeText(kind) {
   return [kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
 }
 
-/** Sorts node2 before node10. */
+/** Compares names so that node2 is before node10. */
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
-/** "a, b, c and 5 more" */
+/** Returns "a, b, c and 5 more" */
 export function hostsText(kinds, most = 3) {
   const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);

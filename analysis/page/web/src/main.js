@@ -85,14 +85,14 @@ function themeButton() {
   return button;
 }
 
-/** "Isoscale: dp, tp on 64 ranks" */
+/** Returns "Isoscale: dp, tp on 64 ranks" */
 function titleOf({ runs }) {
   const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
   const ranks = Math.max(...runs.map((run) => run.ranks));
   return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${rankCount(ranks)}`;
 }
 
-/** "Isoscale: A vs B, dp, pp on 64 ranks" */
+/** Returns "Isoscale: A vs B, dp, pp on 64 ranks" */
 function titleOfComparison({ sides, curves: compared }) {
   const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
   // Only rank counts that all sides of a curve have are compared.
@@ -159,7 +159,7 @@ function build() {
     el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
-  // The browser looked for the anchor before the element existed.
+  // The browser looked for the anchor before the element existed, so the address is followed again.
   follow();
   window.addEventListener("hashchange", follow);
 }

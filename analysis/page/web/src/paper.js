@@ -22,7 +22,7 @@ export function toPaper(made) {
   onPaper.push({ instance, place });
 }
 
-/** Removes the drawings again. */
+/** Removes the drawings that toPaper() made. */
 export function leavePaper() {
   for (const { instance, place } of onPaper.splice(0)) {
     instance.dispose();

@@ -23,9 +23,9 @@ export function ink(hex) {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
 }
 
-// A share of the longest bar: a smaller part has no room for its share as a number.
+// A share of the longest bar: there is no room for the number of a smaller part.
 const leastLabelled = 0.065;
-// A share of the bar: a smaller part would be invisible; the table has it.
+// A share of the bar: a smaller part would be invisible and is only in the table.
 const least = 0.0005;
 
 function series(bars, colours, { unit, labels, isNarrow, across }) {

@@ -30,13 +30,13 @@ export function meshText(mesh) {
   return axes.length === 0 ? "1" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
 }
 
-/** Returns the ends of an interval, if there is one. */
+/** Returns the two bounds of an interval; null if it has none. */
 export function endsOf({ lower, upper }) {
   const known = typeof lower === "number" && typeof upper === "number";
   return known && lower < upper ? [lower, upper] : null;
 }
 
-/** Returns the point in the form that sections of reports need for a waterfall. */
+/** Returns a predicted point in the form of a measured one, for the waterfall of reports. */
 export function fallen(point) {
   const { ideal, predicted, lost } = point.waterfall;
   return { ranks: point.ranks, labels: [], whole: "predicted", full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };

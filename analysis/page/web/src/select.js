@@ -22,7 +22,7 @@ export function select(label, names, chosen, onChange) {
 // Switches keep their state when the point changes.
 const states = {};
 
-/** Makes a chart whose content changes: it takes over the switches of the chart before. */
+/** Makes a chart whose content changes with the chosen point; its switches keep their state. */
 export function changingChart(spec) {
   const before = states[spec.id] ?? {};
   const switches = spec.switches?.map((s) => ({ ...s, value: s.choices.includes(before[s.name]) ? before[s.name] : s.value }));
@@ -61,14 +61,16 @@ export function oneOf(label, names, show) {
 let current = null;
 const listeners = [];
 
-/** Returns the curves some of whose points have series of their own. */
+/**
+ * Returns the curves that have points with details (series for pictures), with only these points.
+ */
 export function detailed(curves) {
   return curves
     .map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter((group) => group.points.length > 0);
 }
 
-/** Returns along how many axes a point is parallel. */
+/** Returns the number of axes along which a point is parallel. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
 /**
@@ -104,7 +106,7 @@ export function pointContent(groups, show) {
     const [c, p] = current;
     const group = groups[c];
     const point = group.points[p];
-    // A point with the same count is taken on another curve, else its largest.
+    // If another curve is chosen, its point with the same rank count is shown, else its largest.
     const sameCount = (to) => {
       const at = groups[to].points.findIndex((of) => of.ranks === point.ranks);
       return at >= 0 ? at : groups[to].points.length - 1;

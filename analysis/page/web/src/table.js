@@ -30,7 +30,7 @@ export function csv(columns, rows) {
   return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";
 }
 
-const longText = 28; // letters
+const longText = 28; // characters
 
 function compare(a, b) {
   const none = (value) => value === null || value === undefined;
@@ -59,7 +59,7 @@ export function table(columns, rows, { caption = "", id, most = 200, stacks = fa
     const isMissing = value === null || value === undefined;
     const shownText = isMissing ? missing : (column.text?.(value) ?? String(value));
     const look = isMissing ? "none" : column.look?.(value);
-    // Long texts get a wide column: the table scrolls before they would wrap at every word.
+    // Long texts get a wide column; the table is then scrolled instead of wrapped at every word.
     const long = !column.number && shownText.length > longText ? "long" : null;
     return el("td", { class: [column.number ? "number" : null, look, long].filter(Boolean).join(" ") || null, "data-title": stacks ? column.title : null }, shownText);
   }

@@ -45,7 +45,7 @@ const parts = {
   },
 };
 
-/** All symbols are filled, since hollow ones mark points with labels. */
+/** Symbols of series, all filled: hollow symbols mark points with labels. */
 export const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip

@@ -94,7 +94,7 @@ export function curveCards(curves) {
 
 const quantities = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
 
-/** Returns the row of the highest rate, among rows with an interval if there are any. */
+/** Returns the row with the highest rate; rows with an interval are preferred. */
 const bestOf = (rows, rate) => {
   const known = rows.filter((row) => typeof rate(row) === "number");
   const sure = known.filter((row) => typeof row.tpot?.lower === "number");

@@ -72,7 +72,7 @@ function fitOf(line, op) {
 
 const isSound = (line) => !line.labels.some((label) => unsound.includes(label));
 
-// Both of two lines that coincide can be seen: the lower one is wider, and the upper one is broken.
+// Lines that coincide stay visible: those drawn first are wider, and later ones are dashed.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 const strokeOf = (i, count) => ({ type: dashes[i % dashes.length], width: 1.5 + Math.min(2, count - 1 - i) });
 
@@ -83,7 +83,8 @@ function measured(line, i, { value, colours, count }) {
     type: "line",
     name: line.name,
     symbol: symbols[i % symbols.length],
-    symbolSize: 6 + 3 * Math.min(2, count - 1 - i), // lower ones are larger, to stay visible
+    // Lines drawn first have larger symbols, to stay visible
+    symbolSize: 6 + 3 * Math.min(2, count - 1 - i),
     itemStyle: { color: colour },
     lineStyle: { color: colour, ...strokeOf(i, count) },
     data: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({

@@ -18,7 +18,9 @@ const known = (value) => typeof value === "number";
 const signed = (value, places = 1) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(places)}` : missing);
 const change = (ratio) => (known(ratio) ? `${signed(100 * (ratio - 1))}%` : missing);
 
-/** Returns the names of curves without the words that all of them share, by their place. */
+/**
+ * Returns the names of a comparison's curves, in order, without the words that all of them share.
+ */
 export function curveNames(compare) {
   return shortTitles(compare.curves.map((curve) => curve.title));
 }
@@ -112,7 +114,7 @@ function verdictSection(compare, names) {
   };
 }
 
-/** Views in which a chart of a curve shows a point: its value and interval. */
+/** For each chart of a curve, its title, and the value and interval that it shows of a point. */
 const views = {
   efficiency: {
     title: "Efficiency", text: (value) => percent(value),
@@ -279,7 +281,7 @@ function unlikeSection(compare) {
 }
 
 /**
- * The sections of the page, each behind a function; null of one has nothing to show.
+ * Returns a function for each section of the page; it returns null if the section is empty.
  * @param {object} compare the comparison as compare --format json writes it
  */
 export function compareSections(compare) {

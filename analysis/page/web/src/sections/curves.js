@@ -24,8 +24,8 @@ export function lines(curves, colours, value, interval) {
         name: curve.short,
         data: points.map((point) => ({
           value: [point.ranks, value(point)],
-          // The symbol is hollow if ranks shared cores and the like: the point is no scaling
-          // result.
+          // The symbol is hollow if the point has labels (ranks shared cores, for example), since
+          // it then says little about scaling.
           itemStyle: point.labels.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
           labels: point.labels,
           interval: interval(point),
@@ -70,7 +70,10 @@ function ideal(colours, ranks, value) {
   };
 }
 
-/** Makes an axis of values. Intervals that are much wider than the values do not set its ends. */
+/**
+ * Makes an axis of values. Its ends are chosen for the values; intervals that are much wider are
+ * cut.
+ */
 function valueAxis(curves, type, { value, interval, and = [] }) {
   const points = curves.flatMap((curve) => curve.points).filter((point) => value(point) !== null);
   const values = [...points.map(value), ...and];

@@ -141,7 +141,7 @@ function heldText(throttles, length) {
 const order = ["sm_clock", "clock", "power", "temperature", "utilisation", "memory_clock", "clock_min"];
 const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
 
-/** Quantities that only grow tell little as a line. */
+/** Quantities without a line: counters only grow, and throttle reasons mark the lines of clocks. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
 const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
 

@@ -45,7 +45,7 @@ function rowAxis(rows) {
   };
 }
 
-const edge = 0.02; // of the values' range, on each side
+const edge = 0.02; // margin on each side of an axis, as a share of the values' range
 
 const sizes = {
   throughput: {
@@ -143,7 +143,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** The parts by cause that the bars show for each choice. */
+/** For each choice of the switch, the parts of a difference by cause, and how they are written. */
 const ways = {
   "efficiency, points": { parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })), text: (value) => `${fixed(value, 1)} points`, axis: (value) => fixed(value, 0) },
   "step time": {
@@ -153,7 +153,7 @@ const ways = {
   },
 };
 
-/** Time that no trace explains is not a cause: it has its own name and comes last. */
+/** The difference between traced and untraced steps, which is not a cause, so it comes last. */
 const untraced = "untraced";
 const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
 const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);

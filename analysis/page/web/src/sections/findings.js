@@ -38,7 +38,7 @@ export function leftOut(curves, report = data.report) {
 }
 
 const opened = 3;
-const most = 10; // shown at first
+const most = 10; // findings that are shown at first
 
 function severity(share, scale) {
   const isKnown = typeof share === "number";

@@ -83,7 +83,7 @@ function rateChart(lines, dtype) {
         const colour = colours.series[i % colours.series.length];
         const sound = !line.labels.some((label) => unsound.includes(label));
         return {
-          // Shapes of different families are not joined by a line.
+          // Square shapes are joined by a line; other shapes do not form a series.
           type: line.rows.every(isSquare) ? "line" : "scatter",
           name: line.name,
           symbol: symbols[i % symbols.length],

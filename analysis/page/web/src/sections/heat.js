@@ -100,7 +100,7 @@ export function hostLines(blocks, colours, along) {
 
 /**
  * Makes the colour scale below a heat map; it reaches equally far to both sides of zero. `words`
- * label its upper and its lower end; with a formatter in `own` their values follow.
+ * label its upper and its lower end, followed by their values if `own` has a formatter.
  */
 export function scale(colours, most, words, own = {}) {
   const ends = own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words;
@@ -123,7 +123,9 @@ export function scale(colours, most, words, own = {}) {
   };
 }
 
-/** Returns a range that contains most values, so that one outlier does not take the whole scale. */
+/**
+ * Returns a range that contains most values, so that a single outlier does not stretch the scale.
+ */
 export function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Inference: latency against throughput over batch sizes and meshes, and replicas that serve requests at a rate.
+// Inference: latency against throughput over batch sizes and meshes, and replicas that serve
+// requests at a rate.
 import { el } from "../dom.js";
 import { fixed, memory, percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
@@ -21,7 +22,9 @@ function meshText(mesh) {
   return axes.length === 0 ? "one rank" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(", ");
 }
 
-/** Returns what rows must share to be compared; there is one frontier for each. */
+/**
+ * Returns what rows must have in common to be compared, as a text; each text has its own frontier.
+ */
 const question = ({ run, point, row }) =>
   [run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`, point.options.vocabulary === "off" ? "without vocabulary" : null].filter((part) => part !== null).join(", ");
 

@@ -15,7 +15,7 @@ export function endOf(values, intervals, type) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** Returns the beginning of a logarithmic axis, in the same way. */
+/** Returns the lower end of a logarithmic axis, chosen as endOf() chooses the upper one. */
 export function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));

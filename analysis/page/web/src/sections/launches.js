@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Several launches of one experiment: a list of them, how far they spread, and what was kept apart.
+// Several launches of one experiment: a list of them, how far their step times spread, and which
+// points were not joined.
 import { chart } from "../chart.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
@@ -21,7 +22,7 @@ function launchRow(run, i) {
   return [i + 1, dateText(run.created), run.file, run.status, run.ranks, run.nodes, run.isoscale_version, run.system?.git_hash ?? null, run.warnings.length, run.id];
 }
 
-/** Returns points of joined curves that several launches measured: {curve, point}. */
+/** Returns {name, point} for each point of a joined curve that several launches measured. */
 function repeated(report, curves) {
   return report.curves.flatMap((curve, c) =>
     curve.points.filter((point) => point.launches.length > 1).map((point) => ({ name: curves[c]?.short ?? curve.title, point })));
@@ -39,7 +40,7 @@ function spreadRow({ name, point }) {
   return [name, point.ranks, point.launches.length, median, lower, upper, min, max, point.spread, point.labels.join(" ")];
 }
 
-/** Draws horizontal whiskers; items: [lower, upper, place]. */
+/** Draws horizontal whiskers from items [lower, upper, row]. */
 function whiskers(name, colour, items) {
   return {
     type: "custom",

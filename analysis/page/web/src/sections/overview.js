@@ -48,8 +48,7 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// The difference between traced and other steps is no cause. If it is larger than this, causes are
-// uncertain.
+// Share of the step. If traced and untraced steps differ by more than this, causes are uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 

@@ -77,7 +77,7 @@ function numbersOf(pairs, slow) {
 function coloursOf(colours, state, quantity, items) {
   const values = items.map((item) => item[2]);
   if (state.colour === "against its class") {
-    // Red is slow, whether the quantity is better when high or when low.
+    // Red always means slow, also for bandwidth, where slow values are low.
     const ways = quantity.key === "latency" ? colours.diverging : [...colours.diverging].reverse();
     return scale(colours, reach(values, 0.05), [quantity.more, quantity.less], { inRange: { color: ways }, formatter: (value) => percent(value, 0) });
   }
@@ -167,7 +167,10 @@ function slowPairs(slow) {
   return [...worst.values()].sort((x, y) => speed(x) - speed(y));
 }
 
-/** Names the end that more than half of at least four slow pairs share; null if there is none. */
+/**
+ * Returns a sentence on the rank that more than half of at least four slow pairs have in common;
+ * null if there is none.
+ */
 function commonEnd(pairs) {
   const count = new Map();
   for (const at of pairs) {
@@ -177,7 +180,9 @@ function commonEnd(pairs) {
   return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
 }
 
-/** Returns how many pairs are slow in each quantity; the picture outlines those of its quantity. */
+/**
+ * Returns the number of slow pairs in each quantity; the picture outlines only those of its own.
+ */
 function slowCounts(slow) {
   const counts = Object.entries(quantities)
     .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))

@@ -205,14 +205,14 @@ function overviewSection(prediction, curves) {
   };
 }
 
-/** "Isoscale: dp predicted on 1024 ranks" */
+/** Returns "Isoscale: dp predicted on 1024 ranks" */
 export function titleOfPrediction(prediction) {
   const ranks = Math.max(...prediction.curve.points.map((point) => point.ranks));
   return `Isoscale: ${prediction.workload} predicted on ${rankCount(ranks)}`;
 }
 
 /**
- * The sections of the page, each behind a function; null of one has nothing to show.
+ * Returns a function for each section of the page; it returns null if the section is empty.
  * @param {object} prediction as predict --format json writes it
  */
 export function predictSections(prediction) {

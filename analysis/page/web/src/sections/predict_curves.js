@@ -95,7 +95,7 @@ const measured = "measured";
 const interval = "interval";
 const dashes = ["solid", "dashed", "dotted"];
 
-/** Views in which a chart shows predicted and measured points. */
+/** For each chart, its title, and the values that it shows of predicted and measured points. */
 const views = {
   efficiency: { title: "Efficiency", of: (point) => point.efficiency, measured: (point) => point.efficiency, text: (value) => percent(value), axis: (value) => percent(value, 0), and: [1] },
   throughput: { title: "Throughput", of: (point) => point.throughput, measured: (point) => point.throughput, text: (value) => si(value), axis: (value) => si(value), and: [] },

@@ -93,7 +93,7 @@ function fallRows(curve) {
   });
 }
 
-/** Returns a selection of points if there are many; it includes both ends. */
+/** Returns all points, or an even selection with the first and the last if there are many. */
 function someOf(points) {
   if (points.length <= mostButtons) return points;
   return Array.from({ length: mostButtons }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostButtons - 1))]);

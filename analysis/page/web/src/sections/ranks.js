@@ -14,7 +14,7 @@ const quantities = [
   { key: "wait", title: "wait" },
   { key: "bubble", title: "bubble" },
   { key: "gap", title: "gap" },
-  // This is not compared with the median, since it should be zero.
+  // Ideally this is zero, so its deviation is from zero and not from the median.
   { key: "caused_wait", title: "caused", absolute: true },
 ];
 
@@ -130,7 +130,7 @@ function mapChart(map, point, columns) {
             border: map.rank.length <= 96 ? colours.background : null,
             label: (item) =>
               map.rank.length <= 32 && !isNarrow() && Math.abs(item[2]) >= 0.0005
-                // Text on the ends of the scale needs the other colour.
+                // Text on the strong colours at the ends of the scale needs the other colour.
                 ? { text: (100 * item[2]).toFixed(1), fill: Math.abs(item[2]) > 0.6 * most ? colours.background : colours.text }
                 : null,
           }),

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The drawing of a timeline: boxes of operations with their colours, idle times, lines between lanes. `layout` is
-// {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" -> row}.
+// The drawing of a timeline: boxes of operations with their colours, idle times, lines between
+// lanes. `layout` is {rows: [{lane, stream, computes}], first: [row of each lane],
+// rowOf: Map "lane stream" -> row}.
 
 const communication = new Set([
   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",
@@ -11,7 +12,7 @@ const copies = new Set(["copy", "cast", "advise", "copies"]);
 
 export const isCommunication = (op) => communication.has(op);
 
-/** True for boxes that stand for ops of several classes, communication among them or not. */
+/** True for boxes that stand for ops of several classes. */
 export const isMixed = (op) => op === "mixed";
 
 /** Returns the colour of a phase that belongs to no microbatch. */
@@ -100,7 +101,7 @@ export function stripedWith(colour, line) {
   });
 }
 
-/** By `kind` of details.timeline.idle. */
+/** The names of idle times, by `kind` in details.timeline.idle. */
 export const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 

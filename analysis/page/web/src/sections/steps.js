@@ -5,7 +5,7 @@ import { el } from "../dom.js";
 import { fixed, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
 
-/** By `kind` of details.steps. */
+/** The looks of steps, by `kind` in details.steps. */
 const kinds = [
   { name: "measured", symbol: "circle", size: 5, colour: (colours) => colours.series[0] },
   { name: "traced", symbol: "triangle", size: 6, colour: (colours) => colours.series[1] },
@@ -88,7 +88,7 @@ const shares = Array.from({ length: 101 }, (_, i) => i / 100);
 
 /** Shows the distributions of the whole curve: the tail grows with the ranks. */
 function distributionChart(point, group) {
-  // With fewer steps a distribution is only a staircase.
+  // Fewer steps than this make no readable distribution.
   const fewest = 6;
   const points = group.points.filter((at) => at.details.steps?.quantiles && at.details.steps.kind.filter((kind) => kind === 0).length >= fewest);
   if (!points.includes(point)) return null;

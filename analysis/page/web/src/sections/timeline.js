@@ -48,7 +48,8 @@ function spanText(timeline, i) {
 const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 
 /**
- * The step's time is that of its slowest rank; the picture is as wide as all ranks take together.
+ * Returns the step's time, which is that of its slowest rank, and the width of the picture, from
+ * the first rank's begin to the last one's end.
  */
 function stepText(timeline) {
   const time = seconds(timeline.step_time);
@@ -149,8 +150,8 @@ function stepChart(timeline, point) {
 /** Says which share of the lanes' time is idle, counting all operations, drawn or not. */
 function idleText({ totals, breakdown }) {
   const sum = (values) => values.reduce((all, value) => all + value, 0);
-  // The shares are of each rank's own step. If ranks begin later or end earlier, that is less than
-  // the picture.
+  // The shares are of the ranks' own steps, which together are less than the picture if ranks begin
+  // later or end earlier.
   const whole = sum(totals.step);
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const [exposed, gap] = [sum(totals.exposed), sum(totals.gap)];

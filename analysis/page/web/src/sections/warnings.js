@@ -38,7 +38,7 @@ function ofRun(run) {
   ];
 }
 
-/** "4, 8 ranks of pp" */
+/** Returns "4, 8 ranks of pp" */
 function places(found) {
   const byCurve = new Map();
   for (const { curve, ranks } of found) byCurve.set(curve, [...(byCurve.get(curve) ?? []), ranks]);

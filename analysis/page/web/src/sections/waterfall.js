@@ -13,14 +13,15 @@ const mostSmall = 6;
 // Shares of the step: smaller causes are shown together, or not at all.
 const least = 0.005;
 const leastSeen = 0.0005;
-export const wholeFrom = 0.2; // of the step lost: then bars from zero show it well
+// Share of the step that is lost; from this on, bars from zero show it well.
+export const wholeFrom = 0.2;
 
 const hasWaterfall = (point) => Boolean(point.full.waterfall && point.full.waterfall.measured > 0);
 
 /**
- * Returns the steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is
- * `point.whole`. If the causes do not explain the loss, they are one step, beside the difference of
- * traced steps.
+ * Returns the steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last one is
+ * the whole step, named `point.whole`. If the causes do not explain the loss, they are one step,
+ * and the difference between traced and untraced steps is another.
  */
 export function stairs(point) {
   const { ideal, measured } = point.full.waterfall;
@@ -52,8 +53,7 @@ function labelOf(step, point, isWide) {
 }
 
 /**
- * Places a label to the right of its bar from `x0` to `x1`; if there is no room to the left, else
- * on it.
+ * Places a label right of its bar from `x0` to `x1`; if there is no room, left of it, else on it.
  */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
