@@ -27,8 +27,7 @@ class Blake2b {
   void compress(const char* block, Block which);
 
   std::array<std::uint64_t, 8> state_{};
-  std::array<char, block_bytes>
-      waiting_{};  ///< bytes not yet compressed; the last block is left to finish()
+  std::array<char, block_bytes> waiting_{};  ///< uncompressed; the last block waits for finish()
   std::size_t filled_ = 0;
   std::uint64_t added_ = 0;  ///< bytes compressed so far
 };

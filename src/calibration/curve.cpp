@@ -133,9 +133,8 @@ double fixed_part(std::span<const CurveSample> large, const statistics::Line& li
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;  // times; smaller sizes than this below the largest are left out
-  constexpr double bound_by_bytes = 4;  // times the latency
-  constexpr double least_log_slope =
-      0.7;  // if time rises less, it is not yet in proportion to size
+  constexpr double bound_by_bytes = 4;     // times the latency
+  constexpr double least_log_slope = 0.7;  // less: time is not yet in proportion to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;

@@ -25,8 +25,7 @@ constexpr double steepest_drift = 1e-3;
 /// NTP's corrections once it has settled. Round trips before and after a measurement cannot show
 /// it.
 constexpr double wander = 1e-7;
-constexpr std::int64_t longest_kept =
-    2;  // times the shortest delay; trips that took longer are dropped
+constexpr std::int64_t longest_kept = 2;  // times the shortest delay; slower trips are dropped
 
 Nanoseconds delay(const RoundTrip& trip) { return trip.received - trip.sent; }
 Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; }

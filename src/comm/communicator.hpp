@@ -32,8 +32,7 @@ struct CommunicatorTraits {
 /// Counts the collective calls that communicators make. Any thread may read the counts.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{
-      0};  ///< ended calls that other libraries made among the same ranks
+  std::atomic<std::uint64_t> others{0};  ///< ended calls of other libraries, same ranks
 };
 
 /// The largest message that is sent; larger data is cut into blocks, since MPI counts are int and a

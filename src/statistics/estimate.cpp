@@ -89,8 +89,7 @@ double stays_within(double bound, int looks, double correlation) {
   };
   const double spread = std::sqrt(1 - correlation * correlation);
   std::vector<double> passage(nodes * nodes);  // [to][from], weighted
-  std::array<double, nodes>
-      inside{};  // by end point: density of the chains within the bound so far
+  std::array<double, nodes> inside{};          // density of the chains within so far
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {

@@ -218,8 +218,7 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   const std::size_t n = sorted.size();
   std::vector<double> sums(n + 1, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
-    sums[i + 1] =
-        sums[i] + (sorted[i] - sorted[n / 2]);  // differences keep more digits than sums of samples
+    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
   }
   // Returns the sum of the absolute deviations of sorted samples from their median: the sum of the
   // upper half less that of the lower.
