@@ -242,8 +242,8 @@ void take_limits(const Limits& limits) {
 
 enum class Heard : std::uint8_t { all, too_much, too_late };
 
-/// Collects what a forked copy sends until it closes its pipe, the time `until` or more than `most`
-/// bytes.
+/// Collects what a forked copy sends, until it closes its pipe, until the time `until`, or until
+/// there are more than `most` bytes.
 Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& said) {
   std::array<char, 65536> block{};
   while (true) {

@@ -92,7 +92,7 @@ Fitted fitted(const statistics::Located& at) {
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   constexpr double flat = 1.5;  // times the time of the smallest size; slower sizes are not flat
-  constexpr double widest_share = 0.1;  // part of its time that a single size's bytes may take
+  constexpr double widest_share = 0.1;  // most of a single size's time that its bytes may take
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -126,13 +126,13 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
 /// the intercept of the line through them if the two differ by more than noise.
 double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
                   double latency) {
-  constexpr double within_noise = 0.05;  // of the smallest of their times
+  constexpr double within_noise = 0.05;  // of the time of the smallest of these sizes
   const double off = std::abs(line.intercept - latency);
   return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
 }
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
-  constexpr double range = 64;  // times; smaller sizes than this below the largest are left out
+  constexpr double range = 64;             // sizes below largest / range are left out
   constexpr double bound_by_bytes = 4;     // times the latency
   constexpr double least_log_slope = 0.7;  // less: time is not yet in proportion to size
   const double largest = samples.back().bytes;

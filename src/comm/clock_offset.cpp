@@ -90,7 +90,7 @@ Nanoseconds ClockFit::to_rank_0(Nanoseconds own) const {
 
 ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip> after,
                    Nanoseconds reference) {
-  // Offsets may be years; without this base the remainder fits into a double to the nanosecond.
+  // Offsets may be years; what remains without this base fits into a double to the nanosecond.
   const Nanoseconds base = before.front().sent - before.front().remote;
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);

@@ -24,9 +24,8 @@ struct CudaOptions {
   config::Graph graph = config::Graph::off;
   config::Nvtx nvtx = config::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< for making one communicator; 0: no limit
-  /// The assumed time that a stream takes to mark which op it begins, by which the distance of
-  /// marks is chosen, so that together they cost a step little; 0: every op is marked. Absent: no
-  /// op is marked.
+  /// The assumed time that marking the begin of an op takes on a stream. Marks are so far apart
+  /// that together they cost a step little; 0: every op is marked. Absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
   std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
 };

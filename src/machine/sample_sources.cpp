@@ -226,7 +226,7 @@ constexpr Counter ethernet_counters[]{{"tx_bytes", "sent_bytes", "B", 1},
                                       {"tx_errors", "send_errors", "1", 1},
                                       {"rx_errors", "receive_errors", "1", 1}};
 
-/// Adds a source for each of the counters in a folder that can be read.
+/// Adds one source with those of the counters in a folder that can be read; none if there are none.
 void add_counters(std::vector<Source>& sources, const std::string& device, const fs::path& folder,
                   std::span<const Counter> counters) {
   Source source;

@@ -35,8 +35,8 @@ struct FillGrid {
 };
 
 /// Draws an integer in -range ... range, each with the same probability to within 2^-24. Only one
-/// in `one_in` elements is drawn, the others are 0. One half of a random word decides the value and
-/// the other half, which is unrelated, if it is drawn.
+/// in `one_in` elements is drawn, the others are 0. One half of a random word decides if the
+/// element is drawn, the other half, which is unrelated to the first, its value.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;

@@ -318,7 +318,7 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives = lifetimes(program, released);
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
-  // This also holds for symmetric buffers, which peers reach at this rank's own offsets: the
+  // Symmetric buffers may be moved too: peers reach them at their own rank's offsets, but the
   // programs of such peers have the same ops and buffers, so they get the same places.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];

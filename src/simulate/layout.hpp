@@ -28,8 +28,8 @@ struct GroupPlace {
   int members = 1;
   int nodes = 1;
   int node_members = 1;  ///< members on one node, at most
-  /// The number of groups along the same axes that share the ports of a node, on the node of this
-  /// group with most of them. For a group on several nodes, only such groups are counted.
+  /// The most groups along the same axes that are on one node of this group and share its ports.
+  /// For a group on several nodes, only groups on several nodes are counted.
   int sharing = 1;
   bool operator==(const GroupPlace&) const = default;
 };

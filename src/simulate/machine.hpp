@@ -59,8 +59,9 @@ struct Processor {
   bool operator==(const Processor&) const = default;
 };
 
-/// For a kind of op, the bytes that a machine's software moves over the bytes of the op's operands:
-/// software has kernels of its own that a program does not show, for example dropout with its mask.
+/// For a kind of op, the bytes that a machine's software moves divided by the bytes of the op's
+/// operands: software has kernels of its own that a program does not show, for example dropout with
+/// its mask.
 struct Traffic {
   program::OpKind kind = program::OpKind::copy;
   double times = 1;
@@ -73,7 +74,7 @@ struct DeviceMemory {
   std::vector<ReachedShare> reached{};  ///< by bytes of one op
   std::vector<Traffic> traffic{};       ///< kinds without an entry move the bytes of their operands
   /// If a GEMM adds to its result in place, some software multiplies first and adds in an op of its
-  /// own. This is the bytes that this op moves, as a share of the bytes for reading and writing the
+  /// own. The value is the bytes that this op moves divided by those of reading and writing the
   /// result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;
   bool operator==(const DeviceMemory&) const = default;

@@ -27,8 +27,9 @@ namespace isoscale::simulate {
 struct Largest {
   double mean = 0, variance = 1;
 };
-/// Returns them for `count` independent standard normal draws, integrated numerically, within 1e-6.
-/// `count` is the power of the distribution function and may be a fraction of at least 1.
+/// Returns the mean and variance of the largest of `count` independent standard normal draws,
+/// integrated numerically, within 1e-6. `count` is the power of the distribution function and may
+/// be a fraction of at least 1.
 [[nodiscard]] Largest largest_normal(double count);
 
 /// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).

@@ -140,8 +140,9 @@ class Stretches {
 struct Kind {
   std::vector<std::size_t> classes;
   double ranks = 0;  ///< of the whole mesh
-  /// The time of a step in which one rank of the kind deviates by d and all others by `typical`:
-  /// `at` + slope * (d - from) nanoseconds, where d is so large that the others wait for the rank.
+  /// The time of a step in which one rank of the kind deviates by d and all others by their typical
+  /// deviation: `at` + slope * (d - from) nanoseconds, where d is so large that the others wait for
+  /// the rank.
   double from = 0, at = 0, slope = 0;
 };
 
@@ -237,7 +238,8 @@ class Delay {
     return moments_of(below, lowest(own), highest(own));
   }
 
-  /// The range of a rank's deviation: 7 standard deviations of its node beyond its own.
+  /// The bounds of a rank's deviation: those of its own part, widened by 7 standard deviations of
+  /// its node's.
   [[nodiscard]] double lowest(const OwnDeviation& own) const { return own.low() - 7 * noise_.node; }
   [[nodiscard]] double highest(const OwnDeviation& own) const {
     return own.high() + 7 * noise_.node;
@@ -259,10 +261,10 @@ class Delay {
     return {.mean = mean, .variance = std::max(0.0, square - mean * mean)};
   }
 
-  /// Measures how a step responds when one rank of each kind is slowed, to the largest deviation of
-  /// ranks and once more as far. Returns the standard deviation of a step, in nanoseconds, that
-  /// comes from ranks which are not the slowest but lie on its path: in a pipeline, the stages that
-  /// a microbatch passes before and after the slowest.
+  /// Plays steps in which one rank of each kind is slowed, by as much as ranks ever deviate and by
+  /// twice as much, to measure how the step responds. Returns the standard deviation of a step, in
+  /// nanoseconds, that comes from ranks which are not the slowest but lie on its path: in a
+  /// pipeline, the stages that a microbatch passes before and after the slowest.
   double respond(Kinds& kinds, const Largest& typical, const OwnDeviation& own) const {
     constexpr std::size_t most_kinds = 64;
     const double usual = std::max(0.0, 1 + typical.mean);
@@ -298,7 +300,7 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the mean number of replicas on a node, which deviate together.
+  /// Returns the mean number of replicas on a node; these deviate together.
   [[nodiscard]] double replicas_on_node() const {
     std::set<std::pair<int, int>> pairs;
     std::set<int> nodes;
@@ -322,7 +324,7 @@ class Delay {
       high = std::max(high, kind.at + kind.slope * (highest(own) - kind.from));
     }
     if (high == 0) return noiseless_;
-    // If ranks deviate only by their ops, the range would be empty.
+    // Without this, the range would be empty if ranks deviate only by their ops.
     low -= 1e-6 * noiseless_;
     high += 1e-6 * noiseless_;
     const auto block_below = [&](double time) { return log_all_below(kinds, own, time) / blocks; };

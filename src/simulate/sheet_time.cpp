@@ -76,7 +76,8 @@ class Estimator {
     return std::nullopt;
   }
 
-  /// Every rank sends a part to each other rank; NCCL and MPI post all messages at once.
+  /// Returns the seconds of an all-to-all: every rank sends a part to each other rank, and NCCL and
+  /// MPI post all messages at once.
   [[nodiscard]] double all_to_all() const {
     const double here = place_.node_members;
     const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
@@ -86,7 +87,7 @@ class Estimator {
     return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
-  /// The parts of all members pass the link of the root.
+  /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
     const double bandwidth =
@@ -134,7 +135,7 @@ class Estimator {
     return network_.across.latency * protocol.hop_across;
   }
 
-  /// In each step of a ring, the part of one member passes each link.
+  /// Returns the seconds by a ring: in each step, one member's part passes each link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
     const double rounds = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier ? 2 : 1;
     const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
@@ -146,8 +147,8 @@ class Estimator {
            passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
   }
 
-  /// Data goes up and down two trees, each with half of the bytes (Sanders, Speck & Träff, 2009),
-  /// over chains inside the nodes.
+  /// Returns the seconds by two trees, each with half of the bytes, which go up and down (Sanders,
+  /// Speck & Träff, 2009), over chains inside the nodes.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
     if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
@@ -161,9 +162,9 @@ class Estimator {
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
+  /// Returns the seconds of an all-reduce by the switches; absent for fewer than 4 ranks on a node.
   /// Inside a node each rank moves S (1 + 1/n) bytes per direction. Between nodes the switches form
-  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring. It does not
-  /// apply to fewer than 4 ranks on a node.
+  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
     if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
     const Multicast& rate = network_.multicast_rate;
@@ -177,8 +178,8 @@ class Estimator {
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
-  /// A reduce-scatter inside nodes, an all-reduce of each part across them, and an all-gather
-  /// inside.
+  /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part across them,
+  /// and an all-gather inside.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
     if (kind_ != OpKind::all_reduce || nodes_ == 1 || place_.node_members == 1) return std::nullopt;
     const double here = place_.node_members;

@@ -210,7 +210,7 @@ std::optional<double> relative_half_width(std::span<const double> samples, doubl
 }
 
 double nominal_confidence(int planned, double growth) {
-  // A smaller growth would need finer steps of the integration, which are fixed.
+  // With a smaller growth, the fixed steps of the integration would be too coarse.
   constexpr double least_growth = 1.02;
   if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
   const double correlation = std::sqrt(1 / growth);

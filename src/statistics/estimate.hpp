@@ -32,11 +32,12 @@ struct Estimate {
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
-/// Returns the median with its interval from order statistics (their ranks are those of binomial(n,
-/// 1/2), which needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 - 2^-5).
-/// If samples correlate, they are first averaged in blocks of block_length samples, and median and
-/// interval are those of the block means; if there are too few blocks, there is no interval and the
-/// median is that of all samples. Absent for no samples and for NaN or infinite ones.
+/// Returns the median with its interval from order statistics, whose ranks follow from binomial(n,
+/// 1/2). The interval needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 -
+/// 2^-5. If samples correlate, they are first averaged in blocks of block_length samples, and
+/// median and interval are those of the block means; if there are too few blocks, there is no
+/// interval and the median is that of all samples. Absent for no samples and for NaN or infinite
+/// ones.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
 /// Returns (upper - lower) / 2 / median of an estimate; absent without an interval.

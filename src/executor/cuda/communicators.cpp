@@ -247,9 +247,9 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
-  // All aborts run together where NCCL allows it: an abort waits for the streams of its
-  // communicator, on which kernels of another communicator may come first that only end when they
-  // are aborted too.
+  // All aborts run together where NCCL allows it: an abort waits for its communicator's streams,
+  // where kernels of another communicator may come first that end only when that one is aborted
+  // too.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();

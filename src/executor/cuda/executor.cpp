@@ -136,8 +136,8 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, it throws
-/// Unsupported instead of the error of a failure.
+/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
+/// Unsupported, since that is no failure of the point.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -226,7 +226,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
   agreed(point, [&] {
-    require_no_faults(options, "cuda");  // a fault is set on single ranks only
+    require_no_faults(options, "cuda");  // faults may be set on some ranks only
     require_transports(set, description_);
   });
   const program::RankProgram& program = set.of(point.rank());
@@ -237,8 +237,8 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   Registrations registrations;
   std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
   agreed(point, [&] { choice.emplace(options, set); });
-  // Communicators are not kept if options chose NCCL's algorithm, which would stay for the next
-  // session, nor if GPUs are shared, where an idle rank would hold memory of a GPU that others
+  // Communicators are not kept if the options chose an algorithm or protocol, which a communicator
+  // would keep, nor if GPUs are shared, where an idle rank would hold memory of a GPU that others
   // measure on.
   const bool keeps = !chooses(options) && !chosen_.is_shared;
   const units::Nanoseconds before = comm::now();

@@ -133,10 +133,11 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
+  using Session::play;
   /// Measures the time between two events on the GPU. The first happens when play() is called,
   /// since the streams are free. If launches are hidden, it happens after the first ops have been
-  /// launched behind it and all ranks with which the section has collectives have reached it.
-  using Session::play;
+  /// launched behind it in the stream and all ranks with which the section has collectives have
+  /// reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// Asks NCCL by ncclGroupSimulateEnd, with each op in a group of its own.

@@ -50,7 +50,7 @@ struct MpiCall {
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective. Data that MPI cannot handle in place is copied first (or last, `after`); what is
+/// A collective. Data that MPI cannot handle in place is copied before or after the calls; what is
 /// too large for an MPI call is sent as messages.
 struct CollectiveCall {
   std::optional<CopyCall> before;

@@ -66,8 +66,8 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;                         ///< if one thread plays all lanes
-  std::atomic<bool> interrupted_{false};  ///< if one thread plays all lanes
+  Player player_;                         ///< used if one thread plays all lanes
+  std::atomic<bool> interrupted_{false};  ///< used if one thread plays all lanes
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};

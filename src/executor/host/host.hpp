@@ -18,8 +18,7 @@ namespace isoscale::executor {
 
 /// How streams are assigned to threads on the host.
 enum class HostStreams : std::uint8_t {
-  automatic,  ///< folded with fewer than two cores for this rank, else one thread per further
-              ///< stream
+  automatic,  ///< folded if this rank has fewer than two cores, else one thread per stream
   threads,
   folded,
 };

@@ -65,7 +65,7 @@ namespace isoscale::executor::cuda::nccl {
 
 /// The beginning of ncclCommProperties_t, with room for members that later versions append.
 struct Properties {
-  std::size_t size = 40;  ///< its size in NCCL 2.29
+  std::size_t size = 40;  ///< size of the struct in NCCL 2.29
   unsigned magic = 0xcafebeef, version = NCCL_VERSION(2, 29, 2);
   int rank = 0, ranks = 0, cuda_device = 0, nvml_device = 0;
   bool device_api = false;
