@@ -36,8 +36,8 @@ struct GpuView {
 /// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If every
 /// rank of the node sees the same GPUs, the local rank is the index; if each sees only one, the
 /// rank takes that. Throws base::UsageError if no GPU is visible, if `bind` does not name a visible
-/// GPU for each rank, or, unless `share` is yes, if there are fewer GPUs than ranks or ranks see
-/// different ones.
+/// GPU for each rank, or, unless `share` is yes, if ranks see different GPUs but not one each, or
+/// if there are fewer GPUs than ranks.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind, config::ShareGpu share);
 
 /// A rank of the launch and the GPU that it took.

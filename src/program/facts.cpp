@@ -51,7 +51,8 @@ std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
   return result;
 }
 
-/// Adds the peaks of the live buffers of a step that is played in program order.
+/// Raises the peaks in `result` to those of the live buffers of a step that is played in program
+/// order.
 void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
                     Facts& result) {
   const std::vector<Life> life = lives(step, kept);

@@ -130,13 +130,14 @@ struct Cast {
 
 enum class FillSource : std::uint8_t { random, normal, constant };
 
-/// Fills a shard's elements, of any type. random: draws from (key, global index) a value on a grid
-/// that is exact in bf16, an integer in -range ... range times 2^exponent; the same element gets
-/// the same value on every mesh and executor. normal: draws in the same way a number with all the
-/// digits of its type and the exponents of a normal distribution of deviation 2^exponent, for types
-/// that are not integers: multiplying such numbers takes as much power as multiplying a trainer's.
-/// constant: `value`. Integer types take whole numbers, modulo 2^bits. A small range and few
-/// elements that are not 0 keep sums over many ranks exact in types of few digits.
+/// Fills the elements of a shard, of any type, from one of three sources. random: a value on a grid
+/// that is exact in bf16, an integer in -range ... range times 2^exponent, drawn from (key, global
+/// index), so that the same element gets the same value on every mesh and executor. normal: drawn
+/// in the same way, a number with all the digits of its type and the exponents of a normal
+/// distribution of deviation 2^exponent, for types that are not integers: multiplying such numbers
+/// takes as much power as multiplying a trainer's. constant: `value`. Integer types take whole
+/// numbers, modulo 2^bits. With a small range and few elements that are not 0, sums over many ranks
+/// stay exact in types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};

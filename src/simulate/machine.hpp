@@ -115,7 +115,7 @@ struct PartShare {
 
 /// The rates of all-reduces in which the inner switch takes part.
 struct Multicast {
-  double reached = 1;         ///< share of the inner link's bandwidth, of S (1 + 1/n) bytes
+  double reached = 1;         ///< share of `inside`'s bandwidth, for S (1 + 1/n) bytes per rank
   double latency = 0;         ///< seconds of one operation inside
   double across_latency = 0;  ///< seconds of a step of the tree between nodes
   bool operator==(const Multicast&) const = default;

@@ -54,7 +54,7 @@ std::span<const Moved> candidates(OpKind kind) {
 /// smallest, for messages so large that their bytes determine the time. Returns `untold`, or the
 /// last candidate if it is none, where the groups do not show it.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  constexpr double by_bytes = 4;  // of the smallest message's time
+  constexpr double by_bytes = 4;  // times the smallest message's time
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;

@@ -201,8 +201,8 @@ units::Bytes storage_need(const program::RankProgram& program,
       units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})});
 }
 
-/// Collective over the ranks of a node: throws base::Error on all of them if they need more memory
-/// than is free, before any of them has touched its memory.
+/// Collective over `point`: throws base::Error on all ranks of a node if together they need more
+/// memory than is free there, before any of them has touched its memory.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
   const auto available = machine::memory_available(machine::read_file);

@@ -89,7 +89,7 @@ void play_inline(const PreparedSection& section, Player& player, Spans spans);
 /// play(), the caller sees what they wrote.
 class StreamThreads {
  public:
-  /// Lane 0 waits for messages as `waiting` says; the other lanes wait by the ladder.
+  /// Lane 0 waits for messages as `waiting` says, the other lanes as Waiting::ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
