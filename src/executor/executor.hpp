@@ -90,7 +90,7 @@ struct CommunicatorFacts {
   std::optional<units::Seconds> first_call{};  ///< it connects; absent: no call is made
 };
 
-/// What an executor decided when it prepared a session; stored in the run file.
+/// The decisions of an executor when it prepared a session; they are stored in the run file.
 struct SessionFacts {
   bool folded = false;                        ///< all streams played in program order on one
   std::string folded_reason;                  ///< "" when not folded

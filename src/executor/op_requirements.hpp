@@ -12,7 +12,7 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// What both executors require of ops, and errors that name the op.
+/// The demands of both executors on ops, and errors that name the op.
 namespace isoscale::executor {
 
 /// Returns for example "op 17, gemm (forward, layer 3, microbatch 1)".

@@ -12,7 +12,7 @@
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 
-/// What a point's programs and options require of a device: communicators, transports, placement.
+/// The demands of a point's programs and options on a device: communicators, transports, placement.
 namespace isoscale::executor {
 
 /// All communication in the programs of a set. It depends on the set alone, so it is the same on

@@ -17,8 +17,8 @@ std::uint64_t matrix_elements(const Matrix& matrix, const Extents& extents) {
   return extents.rows * extents.columns * (is_shared ? 1 : extents.batch);
 }
 
-/// Returns the elements of the rows that are read, each time that `from` names them, and of those
-/// that are written; `from` itself is small beside them.
+/// Returns the number of elements of the rows that are read, each time that `from` names them, and
+/// of the rows that are written; `from` itself is small compared with them.
 std::uint64_t moved_elements(const Rows& op) {
   const auto named =
       op.from.size() - static_cast<std::size_t>(std::ranges::count(op.from, Rows::no_row));

@@ -47,7 +47,7 @@ class Coarsener {
   }
 
  private:
-  /// What is being collected for a lane: work until the next meeting, and the chain that takes
+  /// The collected part of a lane: work until the next meeting, and the chain that takes
   /// collectives until a meeting of another kind.
   struct Open {
     Work work{};

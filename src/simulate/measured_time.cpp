@@ -362,7 +362,8 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
       return on_node(*group.curve) != place.node_members;
     });
   }
-  // Of groups of equal size, the one with the most members is kept: it is most like larger groups.
+  // If groups have equal size, the one with the most members is kept: it is most like larger
+  // groups.
   std::ranges::sort(family.groups, [](const auto& a, const auto& b) {
     return std::pair{a.size, -a.curve->members} < std::pair{b.size, -b.curve->members};
   });

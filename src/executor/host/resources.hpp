@@ -26,7 +26,7 @@ int set_blas_threads(int threads);
 /// The vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// Returns a warning for the user if OpenBLAS multiplies with old kernels (`core`, for example
-/// "Prescott") on a CPU that has `vectors`: it does so on a CPU that is too new for the library. ""
+/// "Prescott") on a CPU that has `vectors`, as it does on a CPU that is newer than the library. ""
 /// if there is nothing to warn of.
 [[nodiscard]] std::string kernel_warning(std::string_view core, Vectors vectors);
 /// Returns the warning for this process; "" if there is none, or if the library does not name its
