@@ -87,7 +87,7 @@ void Blake2b::compress(const char* block, Block which) {
   Words v{};
   std::copy(state_.begin(), state_.end(), v.begin());
   std::copy(initial.begin(), initial.end(), v.begin() + 8);
-  v[12] ^= added_;  // the other half of the counter stays 0: no file has 2^64 bytes
+  v[12] ^= added_;  // the counter's upper half stays 0: no file has 2^64 bytes
   if (which == Block::last) v[14] = ~v[14];
   play_rounds(v, m, std::make_index_sequence<orders.size()>{});
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i] ^= v[i] ^ v[i + 8];
@@ -100,7 +100,8 @@ void Blake2b::add(std::string_view bytes) {
       compress(waiting_.data(), Block::inner);
       filled_ = 0;
     }
-    // Compresses whole blocks where they are, as long as another byte follows.
+    // Compresses whole blocks without copying them, as long as more bytes follow: the last block is
+    // left to finish().
     while (filled_ == 0 && bytes.size() > block_bytes) {
       added_ += block_bytes;
       compress(bytes.data(), Block::inner);

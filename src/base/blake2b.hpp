@@ -17,8 +17,8 @@ class Blake2b {
  public:
   Blake2b();
   void add(std::string_view bytes);
-  /// Returns the hash of all that was added, as 64 hexadecimal digits. Must be the last call, and
-  /// the only one of its kind.
+  /// Returns the hash of all bytes that were added, as 64 hexadecimal digits. Call it once, at the
+  /// end.
   [[nodiscard]] std::string finish();
 
  private:
@@ -27,9 +27,9 @@ class Blake2b {
   void compress(const char* block, Block which);
 
   std::array<std::uint64_t, 8> state_{};
-  std::array<char, block_bytes> waiting_{};  ///< pending; only finish() takes the last block
+  std::array<char, block_bytes> waiting_{};  ///< uncompressed; the last block waits for finish()
   std::size_t filled_ = 0;
-  std::uint64_t added_ = 0;  ///< bytes that have gone in
+  std::uint64_t added_ = 0;  ///< bytes compressed so far
 };
 
 }  // namespace isoscale::base

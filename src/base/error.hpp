@@ -17,8 +17,8 @@ enum class ExitCode : int {
   hang = 4,        ///< a hang or time-out was detected
 };
 
-/// The base of our exceptions: a sentence for a person (what is wrong, where, what to do) and the
-/// place in the source that found it.
+/// The base of this program's exceptions: a sentence for a person (what is wrong, where, what to
+/// do) and the place in the source where it was found.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message,
@@ -39,8 +39,8 @@ class UsageError : public Error {
   [[nodiscard]] ExitCode exit_code() const override { return ExitCode::usage; }
 };
 
-/// A failure that every rank of a job knows of: one rank found it and told all. One of them reports
-/// it, and all leave in order.
+/// A failure that one rank found and told to all ranks of the job. Every rank throws it and leaves
+/// in order; one of them prints it.
 class AgreedError : public Error {
  public:
   using Error::Error;

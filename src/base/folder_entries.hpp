@@ -9,8 +9,8 @@
 namespace isoscale::base {
 
 /// Returns the entries of a folder whose names begin with `prefix`, sorted; empty if the folder
-/// cannot be read. It may throw std::bad_alloc, at which std::filesystem::directory_iterator would
-/// end the process (libstdc++ 12).
+/// cannot be read. Throws std::bad_alloc if memory runs out, where
+/// std::filesystem::directory_iterator would end the process (libstdc++ 12).
 [[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
                                                             std::string_view prefix = {});
 

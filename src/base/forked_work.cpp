@@ -72,8 +72,8 @@ std::string end_of(pid_t process) {
 
 using Work = std::function<std::string(std::size_t)>;
 
-/// A copy of this process, and what it has sent so far: a length and a text for each of its items,
-/// in their order.
+/// A forked copy of this process and the bytes that it has sent so far: a length and a text for
+/// each of its items, in order.
 struct Worker {
   pid_t process = -1;
   PipeEnd from;
@@ -85,8 +85,8 @@ struct Worker {
   throw Error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
-/// Runs in the copy, which ends by _exit() and so skips the exit handlers and buffers that it has
-/// inherited.
+/// Answers the items in a forked copy of this process. It ends by _exit(), which skips the exit
+/// handlers and buffers that the copy has inherited.
 [[noreturn]] void answer_items(int pipe, std::span<const std::size_t> items,
                                const Work& answer) noexcept {
   for (const std::size_t item : items) {
@@ -99,15 +99,16 @@ struct Worker {
   _exit(0);
 }
 
-/// Starts the copy; returns false if the system cannot give a process or a pipe.
+/// Forks a copy of this process that answers the worker's items; returns false if the system cannot
+/// give a process or a pipe.
 bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
   auto [from, into] = make_pipe();
   if (!from) return false;
   const pid_t process = fork();
   if (process < 0) return false;
   if (process == 0) {
-    // Closes the reading ends of the other workers' pipes: while this copy held one, that worker
-    // would never learn that its reader is gone, and could block for ever.
+    // Closes the reading ends of the earlier workers' pipes: while this copy held one open, its
+    // worker would not notice if the reader were gone, and could block for ever.
     for (const Worker& other : before) (void)close(other.from.get());
     from.reset();
     answer_items(into.get(), worker.items, answer);
@@ -117,7 +118,8 @@ bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
   return true;
 }
 
-/// Reads what the worker has sent; returns false at its end.
+/// Appends the next bytes that the worker has sent; returns false once the worker has closed its
+/// pipe.
 bool receive(Worker& worker) {
   std::array<char, 65536> block{};
   const ssize_t got = read(worker.from.get(), block.data(), block.size());
@@ -165,8 +167,8 @@ std::vector<std::size_t> collect(const Worker& worker, std::vector<Answer>& answ
   return {worker.items.begin() + static_cast<std::ptrdiff_t>(done) + 1, worker.items.end()};
 }
 
-/// Distributes the items round-robin over the workers, since files of one kind often follow each
-/// other.
+/// Distributes the items round-robin over the workers, which balances them: files of one kind often
+/// follow each other.
 std::vector<Worker> shared_out(std::span<const std::size_t> items, std::size_t processes) {
   std::vector<Worker> workers(std::min(processes, items.size()));
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -206,9 +208,9 @@ std::uint64_t addresses_in_use() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Lowers a limit; a lower limit that is set already stays. The hard limit is one above the soft
-/// limit: if both were equal, a process that uses up its CPU time would be killed by SIGKILL, which
-/// does not tell that time was the reason.
+/// Lowers a limit of this process to `value`; a limit that is lower already stays. The hard limit
+/// is one above the soft limit: if both were equal, a process that uses up its CPU time would be
+/// killed by SIGKILL, which does not tell that time was the reason.
 void limit(__rlimit_resource resource, std::uint64_t value) {
   struct rlimit now {};
   if (getrlimit(resource, &now) != 0) return;
@@ -226,8 +228,8 @@ void take_limits(const Limits& limits) {
   }
 }
 
-/// Runs in the copy. It resets the signal handlers, since an inherited one would act as if it ran
-/// in the whole program.
+/// Answers under limits in a forked copy of this process. It resets the signal handlers, since an
+/// inherited one would act as if it ran in the original process.
 [[noreturn]] void answer_limited(int pipe, const Limits& limits,
                                  const std::function<std::string()>& answer) noexcept {
   for (const int signal :
@@ -240,7 +242,8 @@ void take_limits(const Limits& limits) {
 
 enum class Heard : std::uint8_t { all, too_much, too_late };
 
-/// Collects what the copy sends, until its end or a limit.
+/// Collects what a forked copy sends, until it closes its pipe, until the time `until`, or until
+/// there are more than `most` bytes.
 Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& said) {
   std::array<char, 65536> block{};
   while (true) {

@@ -6,8 +6,8 @@
 
 namespace isoscale::base {
 
-/// Owns one C handle; move-only. `Traits` gives `type`, `null()`, and `free(type) noexcept`, which
-/// reports a failure instead of throwing. The only RAII template of the project.
+/// Owns one C handle; move-only. `Traits` defines the handle's `type`, `null()`, and `free(type)
+/// noexcept`, which reports a failure instead of throwing. The only RAII template of the project.
 template <class Traits>
 class Handle {
  public:

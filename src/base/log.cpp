@@ -16,8 +16,8 @@
 namespace isoscale::base {
 namespace {
 
-/// Escapes the line, since it may hold names from foreign files: characters that move a cursor are
-/// shown instead of sent. Line breaks are our own and stay.
+/// Escapes control characters except line breaks: names from foreign files may contain characters
+/// that move the cursor.
 std::string shown(std::string_view line) {
   std::string text;
   for (std::size_t begin = 0; begin <= line.size();) {
@@ -28,8 +28,8 @@ std::string shown(std::string_view line) {
   return text;
 }
 
-/// Writes a part of the text and returns its length; 0 if standard error is closed, since the
-/// failure cannot be reported anywhere then.
+/// Writes a part of the text and returns its length; 0 if standard error cannot be written, a
+/// failure that cannot be reported anywhere.
 std::size_t write_some(std::string_view text) {
   while (true) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -61,7 +61,7 @@ void warn_within(std::string_view line, std::chrono::milliseconds limit) {
     const int ready = poll(&standard_error, 1, std::max(0, static_cast<int>(time.count())));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return;
-    // A pipe that is ready takes this much without blocking.
+    // A pipe that is ready takes PIPE_BUF bytes without blocking.
     const std::size_t written = write_some(left.substr(0, PIPE_BUF));
     if (written == 0) return;
     left.remove_prefix(written);

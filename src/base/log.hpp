@@ -11,7 +11,7 @@ namespace isoscale::base {
 /// interleave. Library code reports through this function and never writes to standard output.
 void warn(std::string_view line);
 
-/// Does the same from a thread that must not wait for the reader of standard error: if a pipe or
+/// Like warn(), for a thread that must not wait for the reader of standard error: if a pipe or
 /// terminal takes nothing more for `limit`, the rest of the line is dropped.
 void warn_within(std::string_view line,
                  std::chrono::milliseconds limit = std::chrono::milliseconds{500});

@@ -54,7 +54,7 @@ class Turns {
     while (ended_ < has_ended_.size() && has_ended_[ended_]) ++ended_;
     changed_.notify_all();
   }
-  [[nodiscard]] std::size_t begun() const { return next_; }  ///< once all threads have finished
+  [[nodiscard]] std::size_t begun() const { return next_; }  ///< valid once all threads ended
 
  private:
   [[nodiscard]] bool is_over() const { return denied_ || next_ == has_ended_.size(); }

@@ -51,7 +51,7 @@ Character next_character(std::string_view text) {
   return {.bytes = lead->bytes, .code = code};
 }
 
-/// True if a terminal or an editor would not simply draw the character in its place.
+/// True for control characters, line separators and marks that change the direction of the text.
 bool is_unsafe(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
@@ -117,16 +117,15 @@ bool is_plain(std::string_view text) {
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
   constexpr std::size_t least_beginning = 3;
-  constexpr std::size_t longest = 80;  // none of our names is longer; keeps hostile input cheap
+  constexpr std::size_t longest = 80;  // longer than any name of ours; keeps hostile input cheap
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;
   for (const std::string_view candidate : candidates) {
-    // The beginning of a name counts as one wrong letter.
+    // A candidate that begins with `wanted` counts as one letter away.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
     const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
-    // At most a third of the letters, or two, may differ; and the two must have something in
-    // common.
+    // At most two letters, or a third of them, may differ, and at least one must be the same.
     const std::size_t length = std::max(wanted.size(), candidate.size());
     if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;
     if (best && distance >= least) continue;

@@ -25,13 +25,12 @@ namespace isoscale::base {
 [[nodiscard]] bool is_plain(std::string_view text);
 
 /// Guesses the name that `wanted` was meant to be: the candidate that is the fewest insertions,
-/// deletions, replacements and swaps of neighbours away, ignoring letter case; the first of several
-/// as near. Absent if even the nearest has little in common with it.
+/// deletions, replacements and swaps of neighbouring letters away, ignoring letter case; the first
+/// of equally near ones. Absent if even the nearest has little in common with `wanted`.
 [[nodiscard]] std::optional<std::string_view> nearest_name(
     std::string_view wanted, std::span<const std::string_view> candidates);
 
-/// Returns the last part of an error's sentence: "; did you mean 'tiny'?", or "" if no candidate is
-/// near.
+/// Returns the end of an error message: "; did you mean 'tiny'?", or "" if no candidate is near.
 [[nodiscard]] std::string did_you_mean(std::string_view wanted,
                                        std::span<const std::string_view> candidates);
 

@@ -47,9 +47,9 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
 
 constexpr double same = 1e-9;  ///< a smaller distance counts as none
 
-/// Returns the rate of the nearest shape, or the geometric mean of several that are as near. Shapes
-/// at the place of `but` are left out: (m, k) and (k, m) are at one place, and would predict each
-/// other.
+/// Returns the rate of the nearest shape, or the geometric mean if several are equally near. To
+/// predict `but` from others, shapes at distance 0 from it are left out: (m, k) and (k, m) have
+/// distance 0 and would predict each other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
                                    const GemmRate* but) {
   double least = std::numeric_limits<double>::infinity();
@@ -72,7 +72,8 @@ std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRa
   return std::exp(log_sum / count);
 }
 
-/// Cold shapes come first, since the operands of most programs come from memory.
+/// Returns the cache state whose shapes give a type's ceiling: cold if there are such, since the
+/// operands of most programs come from memory.
 std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
   const bool cold =
       std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
@@ -88,8 +89,8 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-/// Kinds of samples in order of preference: only the first kind that has samples is used.
-/// of_labelled_point is added to either of the other two.
+/// Indices of Samples::by_preference, best first: only the first kind that has samples is used. For
+/// a point with unsound labels, of_labelled_point is added to the index.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
@@ -106,8 +107,8 @@ bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
 
-/// Returns the labels that keep a point's times from being those of the machine ("oversubscribed");
-/// "" if it has none.
+/// Returns the labels of a point by which its times are not those of the machine
+/// ("oversubscribed"); "" if it has none.
 std::string labels_of(const PointData& point) {
   std::string labels;
   for (const std::string_view label : results::unsound_labels) {
@@ -127,7 +128,8 @@ bool is_plain(const RowData& row) {
          is("algorithm", {"library"}) && is("protocol", {"library"});
 }
 
-/// Returns the first group along the axis that a row names; all ranks of the point for the world.
+/// Returns the ranks that a row's collective ran among: the first group along its axis, or all
+/// ranks of the point for the world.
 std::vector<int> group_of(const PointData& point, const RowData& row) {
   if (!row.ranks.empty() && text_of(row, "groups") == "one") return row.ranks;
   const std::string name = text_of(row, "axis");
@@ -227,9 +229,8 @@ class Collector {
                   .implementation = implementation.empty() ? "library" : implementation,
                   .members = members,
                   .nodes = nodes_of(run_, point, group_of(point, row))};
-    // Programs reduce in place, where the gradients are, and run all other collectives from one
-    // buffer to another; rows measured the other way are used only if the preferred ones are
-    // missing.
+    // Programs run all_reduce in place, on the gradients, and all other collectives from one buffer
+    // to another; rows measured otherwise are used only if no such rows exist.
     const bool sums = text_of(row, "op") == "all_reduce";
     const std::string_view best = sums ? "yes" : "no", second = sums ? "no" : "yes";
     if (text_of(row, "in_place") == second && has_row(point, row, best)) return;
@@ -237,7 +238,7 @@ class Collector {
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
   }
 
-  /// True if the point has a row like this one whose `in_place` is as given.
+  /// True if the point has a row of the same op and implementation with this `in_place`.
   static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
     return std::ranges::any_of(point.rows, [&](const RowData& other) {
       return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&

@@ -25,7 +25,7 @@ using results::CalibrationGrowth;
 using results::CurveSample;
 using results::Fitted;
 
-/// A barrier moves 0 bytes, but needs a place on a logarithmic axis.
+/// Returns the logarithm of a size; a barrier's 0 bytes count as 1.
 double log_size(double bytes) { return std::log(std::max(bytes, 1.0)); }
 
 std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
@@ -67,8 +67,8 @@ double interpolated(std::span<const SizeTime> sizes, std::span<const double> log
   return logs[at - 1] + (logs[at] - logs[at - 1]) * (log_size(bytes) - left) / width;
 }
 
-/// Returns for each interior size the log of the time that the curve without that size predicts,
-/// over the measured one.
+/// Returns for each interior size the log of predicted over measured time, predicted by the curve
+/// without that size.
 std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
   std::vector<double> errors;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
@@ -91,8 +91,8 @@ Fitted fitted(const statistics::Located& at) {
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;          // times the smallest size's time; beyond, size matters
-  constexpr double widest_share = 0.1;  // part of its time that a single size's bytes may take
+  constexpr double flat = 1.5;  // times the time of the smallest size; slower sizes are not flat
+  constexpr double widest_share = 0.1;  // most of a single size's time that its bytes may take
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -110,7 +110,7 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Larger sizes are left out: the error of the slope would shift all of them in one direction.
+  // Larger sizes are left out: they would all be shifted alike by an error of the slope.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -123,18 +123,18 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
 }
 
 /// Returns the part of the large sizes' times that does not depend on their bytes: the latency, or
-/// their own intercept if the two differ by more than noise.
+/// the intercept of the line through them if the two differ by more than noise.
 double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
                   double latency) {
-  constexpr double within_noise = 0.05;  // of the smallest of their times
+  constexpr double within_noise = 0.05;  // of the time of the smallest of these sizes
   const double off = std::abs(line.intercept - latency);
   return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
 }
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
-  constexpr double range = 64;             // below the largest size
+  constexpr double range = 64;             // sizes below largest / range are left out
   constexpr double bound_by_bytes = 4;     // times the latency
-  constexpr double least_log_slope = 0.7;  // below this, the asymptote is not reached
+  constexpr double least_log_slope = 0.7;  // less: time is not yet in proportion to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
@@ -170,7 +170,7 @@ std::optional<TimePrediction> beyond(const CalibrationCurve& curve, double bytes
     return TimePrediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
   }
   const double fewer = curve.bandwidth ? (first.bytes - bytes) / curve.bandwidth->value : 0;
-  // Without a known latency the time falls at most in proportion to size.
+  // Without a known latency, time falls at most in proportion to size.
   const double floor = curve.latency ? std::min(curve.latency->value, first.fitted)
                                      : first.fitted * bytes / first.bytes;
   return TimePrediction{.time = std::max(first.fitted - fewer, floor)};

@@ -18,22 +18,21 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Linux corrects a clock's rate by 500 ppm at most (MAXFREQ of timex.h), and two clocks are
-/// compared.
+/// The most that the rates of two clocks can differ: Linux corrects each by 500 ppm at most
+/// (MAXFREQ of timex.h).
 constexpr double steepest_drift = 1e-3;
-/// The difference of two clocks' rates stays within this band over minutes, whose causes are the
-/// crystals and NTP's corrections once it has settled. It is an assumption: round trips at two ends
-/// cannot show it.
+/// The assumed change of the rate between two clocks over minutes, due to their crystals and to
+/// NTP's corrections once it has settled. Round trips before and after a measurement cannot show
+/// it.
 constexpr double wander = 1e-7;
-constexpr std::int64_t longest_kept = 2;  // times the shortest delay
+constexpr std::int64_t longest_kept = 2;  // times the shortest delay; slower trips are dropped
 
 Nanoseconds delay(const RoundTrip& trip) { return trip.received - trip.sent; }
 Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; }
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 double number(Nanoseconds time) { return static_cast<double>(time.value()); }
 
-/// The offset lies between these bounds when this rank's clock shows `at`. They are nanoseconds
-/// relative to a base.
+/// Bounds of the offset when this rank's clock shows `at`, in nanoseconds above a base.
 struct Bounds {
   Nanoseconds at;
   double low = 0, high = 0;
@@ -55,8 +54,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
     result.high = std::min(result.high, number(trip.received - trip.remote - base) + slack);
   }
   if (result.low <= result.high) return result;
-  // Bounds of steady clocks cannot contradict each other: one clock was set. The best trip then
-  // gives the offset, and the size of the contradiction its uncertainty.
+  // Steady clocks cannot give contradicting bounds, so one of the clocks was set. The best trip
+  // then gives the offset, and the size of the contradiction its uncertainty.
   const double doubt = result.low - result.high;
   return {.at = result.at,
           .low = number(best.sent - best.remote - base) - doubt,
@@ -91,7 +90,7 @@ Nanoseconds ClockFit::to_rank_0(Nanoseconds own) const {
 
 ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip> after,
                    Nanoseconds reference) {
-  // Offsets may be years; the remainder without this base fits into a double to the nanosecond.
+  // Offsets may be years; what remains without this base fits into a double to the nanosecond.
   const Nanoseconds base = before.front().sent - before.front().remote;
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);
@@ -147,7 +146,8 @@ units::Nanoseconds ClockSync::shown(units::Nanoseconds time) const {
 
 std::vector<RoundTrip> ClockSync::round_trips() const {
   if (!has_own_clock_) {
-    // Asks one rank at a time; the first trip of the ranks that wait is long and is not kept.
+    // Answers one rank at a time; the first trip of a rank that waits for its turn is long and is
+    // dropped by the fit.
     if (communicator_.rank() == 0) {
       for (const int rank : askers_) answer(rank);
     }

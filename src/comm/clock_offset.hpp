@@ -33,10 +33,11 @@ struct ClockFit {
 
 /// Fits the line to round trips before and after the period to be aligned; neither may be empty.
 /// Each trip bounds the offset from both sides, however its time was split between the two
-/// directions: [sent - remote, received - remote]. At each end only the trips of up to twice the
-/// shortest delay are kept: a longer one waited somewhere, says little, and may be so far from the
-/// others that drift matters. The error is half of the interval that all kept bounds allow, so at
-/// most half of the shortest trip, plus what a rate that wanders between the two ends may add.
+/// directions: [sent - remote, received - remote]. Of the trips before, and of those after, only
+/// the ones of up to twice the shortest delay are kept: a longer one waited somewhere, says little,
+/// and may be so far from the others that drift matters. The error is half of the interval that all
+/// kept bounds allow, so at most half of the shortest trip, plus what a changing rate may add
+/// between the two sets of trips.
 [[nodiscard]] ClockFit fit_clock(std::span<const RoundTrip> before,
                                  std::span<const RoundTrip> after, units::Nanoseconds reference);
 
@@ -55,22 +56,22 @@ struct ClockFault {
 [[nodiscard]] std::string clock_identity();
 
 /// Measures how the clocks of the ranks run against rank 0's during a measurement: construct it
-/// before, call fit() after. Ranks of one kernel share a clock, so one rank of each kernel asks for
-/// all of them; the ranks that share rank 0's kernel have offset 0 without asking. Rank 0 answers
-/// one kernel after the other: 20 round trips of some 10 us each, which is 0.2 ms per node at each
-/// end, 0.4 s for 2048 nodes.
+/// before, call fit() after. Ranks of one kernel share a clock, so one rank of each kernel makes
+/// the round trips for all of them; the ranks that share rank 0's kernel have offset 0 without any.
+/// Rank 0 answers one kernel after the other: 20 round trips of some 10 us each, which is 0.2 ms
+/// per node before and again after, 0.4 s for 2048 nodes.
 class ClockSync {
  public:
-  /// Collective: makes the round trips before. With a fault, this rank counts as having a clock of
-  /// its own, which is misread as the fault says from now on. `communicator` must outlive this
-  /// object.
+  /// Collective: makes the round trips before the measurement. With a fault, this rank counts as
+  /// having a clock of its own, which is misread as the fault says from now on. `communicator` must
+  /// outlive this object.
   explicit ClockSync(const Communicator& communicator, std::optional<ClockFault> fault = {});
 
-  /// Collective: makes the round trips after, and returns the fit of this rank's clock, which holds
-  /// from the end of the constructor on.
+  /// Collective: makes the round trips after the measurement and returns the fit of this rank's
+  /// clock, which holds from the end of the constructor on.
   [[nodiscard]] ClockFit fit() const;
 
-  /// Returns the time that this rank's clock showed at `time`, a value of now().
+  /// Returns the time that this rank's clock, with its fault, showed at `time`, a value of now().
   [[nodiscard]] units::Nanoseconds shown(units::Nanoseconds time) const;
 
  private:

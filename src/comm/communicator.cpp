@@ -270,8 +270,8 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 
 std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
   const Calling calling{calls_.get()};
-  // A binomial tree: in round k, the ranks at a distance of 2^k from the root, counted in ranks,
-  // send on all that they hold.
+  // A binomial tree over the ranks counted from the root: in round k, the odd multiples of 2^k send
+  // all that they hold to the rank 2^k below.
   const int place = (rank_ - root + size_) % size_;
   std::vector<std::byte> held = record_of(rank_, text);
   for (int distance = 1; distance < size_; distance *= 2) {

@@ -29,13 +29,13 @@ struct CommunicatorTraits {
   static void free(type communicator) noexcept;
 };
 
-/// Counts the collective calls that communicators make; another thread may read them.
+/// Counts the collective calls that communicators make. Any thread may read the counts.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{0};  ///< ended ones of other libraries among the same ranks
+  std::atomic<std::uint64_t> others{0};  ///< ended calls of other libraries, same ranks
 };
 
-/// The largest size of a single message of ours, however large the data: MPI counts are int, and a
+/// The largest message that is sent; larger data is cut into blocks, since MPI counts are int and a
 /// receiver that is behind must not have to hold more.
 inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
 
@@ -50,8 +50,8 @@ template <class T>
   return parts;
 }
 
-/// A communicator of our own, with MPI_ERRORS_RETURN set; move-only. All of its ranks must make its
-/// collective calls in the same order.
+/// A communicator of this program's own, with MPI_ERRORS_RETURN set; move-only. All of its ranks
+/// must make its collective calls in the same order.
 class Communicator {
  public:
   Communicator() = default;
@@ -74,10 +74,10 @@ class Communicator {
   void count_other() const {
     if (calls_) calls_->others.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Returns the ranks that `other` gives to the ranks of this communicator.
+  /// Returns for each rank of this communicator its rank in `other`.
   [[nodiscard]] std::vector<int> ranks_in(const Communicator& other) const;
-  /// Returns the ranks in MPI_COMM_WORLD, which messages to users name, of members of this
-  /// communicator.
+  /// Returns the ranks that members of this communicator have in MPI_COMM_WORLD; messages to users
+  /// name ranks by these numbers.
   [[nodiscard]] std::vector<int> world_ranks(const std::vector<int>& members) const;
   [[nodiscard]] int world_rank(int member) const { return world_ranks({member}).front(); }
   /// Drops the communicator without freeing it: peers may still be stuck in it.
@@ -94,12 +94,12 @@ class Communicator {
   [[nodiscard]] double all_min(double value) const;
   [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
-  /// Returns every rank's bytes at root, by rank; empty on other ranks. The bytes are sent in
-  /// bounded blocks: any part may exceed 2 GiB, but no part may exceed what memory holds.
+  /// Returns every rank's bytes at root, by rank; empty on other ranks. A part may exceed 2 GiB: it
+  /// is sent in bounded blocks.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
                                                            int root = 0) const;
-  /// Does the same for small texts, along a tree: no rank sends and receives more messages than the
-  /// logarithm of the number of ranks.
+  /// Gathers small texts at root in the same way, but along a tree: no rank sends or receives more
+  /// than about log2(ranks) messages.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 

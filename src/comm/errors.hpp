@@ -12,8 +12,8 @@
 /// Turns errors into sentences and reports them to all ranks.
 namespace isoscale::comm {
 
-/// Describes an error in a sentence. If memory ran out, which an exception tells nothing about, the
-/// sentence says how much this process holds and how much is free.
+/// Describes an error in a sentence. If memory ran out, of which the exception gives no details,
+/// the sentence says how much this process holds and how much is free.
 [[nodiscard]] std::string problem_of(const std::exception& error);
 
 /// Calls `work` and describes what it throws; "" if it throws nothing.

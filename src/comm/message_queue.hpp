@@ -29,16 +29,17 @@ class MessageQueue {
   /// Collective: duplicates the communicator.
   explicit MessageQueue(const Communicator& base) : own_(base.duplicate()) {}
 
-  /// Sends and returns when `bytes` are no longer needed; a receiver that calls take() now and then
-  /// is enough for that. A rank may send to itself. Throws base::Error if the message has not been
-  /// taken after `patience`; it is still under way then, and the communicator must be abandoned.
+  /// Sends a message and waits until MPI has passed it on; it is enough that the receiver calls
+  /// take() now and then. A rank may send to itself. Throws base::Error if the message has not been
+  /// passed on after `patience`; it may then still be in flight, and the communicator must be
+  /// abandoned.
   void send(int to, int tag, std::span<const std::byte> bytes, units::Seconds patience) const;
   /// Sends without ever waiting, for receivers that may be gone: the message is kept until it has
   /// been taken. Only one thread may call it.
   void post(int to, int tag, std::span<const std::byte> bytes);
   /// Returns the oldest message with the tag, if there is one; does not wait.
   [[nodiscard]] std::optional<Message> take(int tag) const;
-  /// See Communicator.
+  /// Returns the rank of a member in MPI_COMM_WORLD.
   [[nodiscard]] int world_rank(int member) const { return own_.world_rank(member); }
   /// Drops the communicator without freeing it: peers may still use it.
   void abandon() noexcept;

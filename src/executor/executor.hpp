@@ -22,48 +22,48 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Plays programs on a device. The interface is narrow on purpose: a back end is a folder that
-/// implements these two classes.
+/// Plays programs on a device. The interface is narrow on purpose: a back end is a folder with
+/// classes derived from Session and Executor.
 namespace isoscale::executor {
 
-/// A traced play records a span per op, which costs a little; any other only its start and end.
+/// With `on`, a play records a span for each op, which costs a little; otherwise only its start and
+/// end.
 enum class Trace : std::uint8_t { off, on };
 
-/// Determines if the time that the host takes to launch the first ops is part of a play's time.
-/// With hidden, a GPU begins once the host has issued ops ahead of it and all ranks that the
-/// section has collectives with are there. The host executor launches nothing and ignores it.
+/// Determines if a play's time includes the host's launching of the first ops. counted: it does.
+/// hidden: a GPU begins once the host has issued ops ahead of it and all ranks with which the
+/// section has collectives are there. The host executor launches nothing and ignores this.
 enum class Launches : std::uint8_t { counted, hidden };
 
 struct PlayTime {
-  /// Times of this rank's steady clock. If launches were hidden, only their difference has a
-  /// meaning.
+  /// By this rank's steady clock. If launches were hidden, only the difference has a meaning.
   units::Nanoseconds begin, end;
-  /// True if the first ops were not launched in time for Launches::hidden: the time includes
-  /// launches.
+  /// True if launches should be hidden but the first ops were not launched in time: the play's time
+  /// includes launches.
   bool is_late = false;
 };
 
-/// One play of a section, in `times` passes. Streams are free when the first pass begins and have
-/// drained when the last has ended; between passes a rank waits only for the order of its own
-/// streams. A traced play makes one pass.
+/// A request to play a section in `times` passes. Streams are free when the first pass begins and
+/// have drained when the last has ended; between passes a rank waits only for the order of its own
+/// streams. A traced play makes a single pass.
 struct Play {
   program::Section section = program::Section::step;
   Trace trace = Trace::off;
   std::uint32_t times = 1;
-  /// The time to wait for messages of other ranks before the play ends with TimedOut: on the host
-  /// for those of one exchange, on a GPU for the whole play; 0 = for ever.
+  /// The time after which the play ends with TimedOut: on the host the longest wait for the
+  /// messages of one exchange, on a GPU the longest duration of the play; 0 = no limit.
   units::Seconds timeout{};
-  Launches launches = Launches::counted;  ///< a traced play counts them
+  Launches launches = Launches::counted;  ///< a traced play always counts them
 };
 
-/// An executor, its library or this machine cannot do what was asked for. This is no failure of a
-/// point: the point is skipped with this reason.
+/// An executor, its library or this machine cannot do what was asked for. A point is then not
+/// failed but skipped, with this reason.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
 };
 
-/// A peer did not answer in time. Neither the session nor those of its peers can play again.
+/// A peer did not answer in time. No session of the point can play again.
 class TimedOut : public base::Error {
  public:
   using Error::Error;
@@ -72,22 +72,22 @@ class TimedOut : public base::Error {
 using program::Registration;
 using program::SessionOptions;
 
-/// The algorithm that a library was told to use for GEMMs of one shape.
+/// The algorithm that a library uses for GEMMs of one shape.
 struct GemmChoice {
-  std::string shape{};       ///< sizes, types, layout and library: equal text, same problem
-  std::string algorithm{};   ///< the library's own opaque description, in hexadecimal
+  std::string shape{};      ///< sizes, types, layout and library: equal texts mean the same problem
+  std::string algorithm{};  ///< the library's own opaque description, in hexadecimal
   units::Bytes workspace{};  ///< workspace that the algorithm needs
-  units::Seconds time{};     ///< of one call when it was chosen; 0 when it was given
-  int candidates = 0;        ///< algorithms that were timed; 0 when it was given
+  units::Seconds time{};     ///< of one call when it was chosen; 0 if it was given
+  int candidates = 0;        ///< number of algorithms that were timed; 0 if it was given
   std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
 };
 
-/// The cost of making one communicator on this rank.
+/// The cost of making one communicator, on this rank.
 struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
   units::Seconds creation{};
-  std::optional<units::Seconds> first_call{};  ///< it connects; absent: no call is made on it
+  std::optional<units::Seconds> first_call{};  ///< it connects; absent: no call is made
 };
 
 /// The decisions of an executor when it prepared a session; they are stored in the run file.
@@ -96,41 +96,42 @@ struct SessionFacts {
   std::string folded_reason;                  ///< "" when not folded
   int blas_threads = 0;                       ///< 0 = does not apply
   units::Bytes memory;                        ///< storage taken, workspace included
-  units::Bytes host_memory{0};                ///< part of it: pinned and pageable buffers
+  units::Bytes host_memory{0};                ///< the part in pinned and pageable buffers
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one captured graph
   std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program
   std::vector<CommunicatorFacts> communicators = {};
 };
 
-/// The progress of a session, as another thread sees it during a play.
+/// The progress of a session during a play, for other threads.
 struct Whereabouts {
   program::Section section = program::Section::step;
-  std::uint64_t plays = 0;  ///< passes over a section begun so far
+  std::uint64_t plays = 0;  ///< passes over sections that have begun
   bool playing = false;
-  /// The op of the section that is known to have begun last, or no_op, by lane. Empty: not known.
+  /// For each lane (stream), the op that is known to have begun last, or no_op. Empty: not known.
   std::vector<std::uint32_t> begun{};
-  /// The first op that cannot have begun, by lane, if that is not the one after `begun`.
+  /// For each lane, the first op that cannot have begun, unless it is the one after `begun`.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// Ends a play because another stream of the session has failed, or another thread wants it to end.
+/// A play has ended because another stream of the session failed, or because another thread
+/// interrupted it.
 class Stopped : public base::Error {
  public:
   using Error::Error;
 };
 
-/// One rank's program, ready to play: storage allocated, communicators made.
+/// One rank's program, ready to play: storage is allocated, communicators are made.
 class Session {
  public:
   virtual ~Session() = default;
 
-  /// Plays from the time when streams are free until all have drained, on the calling thread (and
-  /// on threads of the session). Every rank of the point must play the same sections in the same
-  /// order, equally often.
+  /// Plays a section, from the time when streams are free until all have drained, on the calling
+  /// thread (and on threads of the session). Every rank of the point must play the same sections in
+  /// the same order, equally often. May throw TimedOut, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
   PlayTime play(program::Section section, Trace trace) {
     return play(Play{.section = section, .trace = trace});
@@ -144,32 +145,33 @@ class Session {
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
-  /// Returns the library's own names for the arithmetic of a section's multiplications: "tensor
-  /// cores, tf32 inputs, f32 sums", joined with "; "; "" if it does not tell or nothing is
+  /// Returns the library's own names for the arithmetic of a section's multiplications, such as
+  /// "tensor cores, tf32 inputs, f32 sums", joined with "; "; "" if it does not tell or nothing is
   /// multiplied.
   [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
-  /// Copies raw elements out of (into) a slice; no play may be running.
+  /// These copy raw elements out of or into a slice; no play may be running.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
-  /// Gives up a session in which other ranks may be stuck: it cannot play again, and its
-  /// communicators and memory, which messages in flight may touch, are dropped without being freed.
+  /// Gives up a session in which other ranks may be stuck. It cannot play again; its communicators
+  /// and memory, which messages in flight may use, are dropped without being freed.
   virtual void abandon() noexcept = 0;
 
-  /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call it.
+  /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call
+  /// this.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
-  /// Makes the running play throw Stopped as soon as it waits for something that it can leave;
-  /// inside a library's blocking call it stays. Any thread may call it.
+  /// Makes the running play throw Stopped as soon as it waits outside a library's blocking call.
+  /// Any thread may call this.
   virtual void interrupt() noexcept {}
 };
 
-/// The ranks that share the memory which a rank sees as free.
+/// The ranks that share the free memory that a rank sees.
 enum class MemoryPool : std::uint8_t {
   rank,  ///< only that rank: a GPU
   node,  ///< all ranks of its node
 };
 
-/// The properties of a device; pure facts.
+/// The properties of a device.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
@@ -177,12 +179,12 @@ struct Description {
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;               ///< cores this rank is bound to
-  int compute_capability = 0;  ///< of a GPU, 90 = 9.0; 0 = unknown, or no GPU
-  bool shared_device = false;  ///< some rank shares its GPU with another: no times are taken
+  int compute_capability = 0;  ///< of a GPU: 90 = 9.0; 0 = unknown, or no GPU
+  bool shared_device = false;  ///< some ranks share a GPU: times mean nothing
   /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
-  /// before one is prepared; "" if they can.
+  /// before a program is prepared; "" if there is none.
   std::string symmetric_problem{};
-  /// Further facts of the device, by the keys that run files use for facts of ranks.
+  /// Further facts of the device, by the keys that run files use for the facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;
 };
@@ -191,10 +193,11 @@ class Executor {
  public:
   virtual ~Executor() = default;
   [[nodiscard]] virtual const Description& describe() const = 0;
-  /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so
-  /// that all ranks make the same communicators in the same order. Throws base::Error (for example
-  /// out of memory, with the need and the free memory); the caller agrees with the other ranks
-  /// before it plays. A session must end before its executor does.
+  /// Makes a session; collective over `point`, whose ranks are in mesh order. `set` holds every
+  /// rank's program, so that all ranks make the same communicators in the same order. Throws
+  /// base::Error (for example out of memory, with the need and the free memory), Unsupported among
+  /// others; the caller agrees with the other ranks before it plays. A session must end before its
+  /// executor does.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          const SessionOptions& options) = 0;
@@ -204,7 +207,7 @@ class Executor {
   }
 };
 
-/// Base class for decorators of a session: it forwards every call to another session.
+/// The base of decorators of a session: it forwards every call to another session.
 class ForwardingSession : public Session {
  public:
   explicit ForwardingSession(std::unique_ptr<Session> inner) : inner_(std::move(inner)) {}

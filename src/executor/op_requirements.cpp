@@ -25,7 +25,7 @@ bool is_whole(double value) {
 void require_inside(const program::Fill& op) {
   std::uint64_t last = 0;
   for (std::size_t d = 0; d < op.shard.extents.size(); ++d) {
-    if (op.shard.extents[d] == 0) return;  // there are no elements to fill
+    if (op.shard.extents[d] == 0) return;  // nothing to fill
     last += (op.shard.extents[d] - 1) * op.shard.local[d];
   }
   if (last < op.dst.count) return;

@@ -12,14 +12,14 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// The demands that both executors make on ops, and errors that name the op.
+/// The demands of both executors on ops, and errors that name the op.
 namespace isoscale::executor {
 
 /// Returns for example "op 17, gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const program::Op& op, std::uint32_t index);
 
-/// Returns the result of `work`; a base::Error is thrown again with the op's name before its
-/// message.
+/// Returns the result of `work`. If it throws base::Error, the error is thrown again with the op's
+/// name in front of its message.
 template <class Work>
 auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   try {
@@ -29,12 +29,12 @@ auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   }
 }
 
-/// Throws base::Error if a fill reaches beyond its slice, or asks for values that the slice's type
-/// does not have.
+/// Throws base::Error if a fill reaches beyond its slice, or has values that the slice's type does
+/// not have.
 void require_fill(const Resolver& resolver, const program::Fill& op);
 
-/// Throws base::Error if the operands of an add differ in type, or its scale has no value in their
-/// type.
+/// Throws base::Error if the operands of an add differ in type, or if their type cannot represent
+/// its scale.
 void require_add(const Resolver& resolver, const program::Add& op);
 
 [[nodiscard]] bool is_integer(program::DType type);
@@ -43,8 +43,8 @@ void require_add(const Resolver& resolver, const program::Add& op);
   return {.origin = program::fill_origin(op.key), .range = op.range, .one_in = op.one_in};
 }
 
-/// Throws base::Error unless a checksum is written to two i64 elements, and its `flip`, if there is
-/// one, has two as well.
+/// Throws base::Error unless a checksum has two i64 elements to write to, and two for its `flip` if
+/// it has one.
 inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
   const auto is_pair = [&](const program::Slice& slice) {
     return slice.count == 2 && resolver.dtype(slice) == program::DType::i64;
@@ -54,9 +54,9 @@ inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
   throw base::Error("what a checksum flips stands in two i64 elements");
 }
 
-/// Return the floating type of all operands of a norm, activation or softmax. All throw base::Error
-/// if operands differ in type, if the type is none to compute with, or if the inverses of a norm
-/// are not one per row, in f64 for rows of f64 and in f32 for others.
+/// These return the common floating type of all operands of a norm, activation or softmax. All
+/// throw base::Error if operands differ in type, if their type cannot be computed with, or if the
+/// inverses of a norm are not one per row, in f64 for rows of f64 and in f32 for others.
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Norm& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::NormGradient& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Activation& op);
@@ -65,9 +65,10 @@ inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Softmax& op);
 [[nodiscard]] program::DType type_of(const Resolver& resolver, const program::SoftmaxGradient& op);
 
-/// Return the floating type of elements that are picked, alone or as rows. All throw base::Error if
-/// extents or indices do not fit, if operands differ in type, if it is none to compute with, if
-/// places are not i32, or if elements that are read and written overlap.
+/// These return the common floating type of the elements that an op selects, spreads or copies by
+/// rows. All throw base::Error if extents or row numbers do not fit, if operands differ in type, if
+/// their type cannot be computed with, if the places of Select or Spread are not i32, or if source
+/// and destination overlap.
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Select& op);
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Spread& op);
 [[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Rows& op);

@@ -13,7 +13,7 @@
 namespace isoscale::executor {
 namespace {
 
-/// Calls visit(slice) for every slice that uses Transport::symmetric.
+/// Calls visit(slice) for every slice of a program that is communicated by Transport::symmetric.
 template <class Visit>
 void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {

@@ -15,14 +15,14 @@
 /// The demands of a point's programs and options on a device: communicators, transports, placement.
 namespace isoscale::executor {
 
-/// All communication of any rank's program. It is a pure function of the set, so it is the same on
+/// All communication in the programs of a set. It depends on the set alone, so it is the same on
 /// all ranks.
 struct CommunicationNeeds {
-  /// The (axes, stream) of collectives, sorted. Each has a communicator of its own, so two streams
-  /// never use one for their collectives.
+  /// The (axes, stream) of collectives, sorted. Each has a communicator of its own, so that two
+  /// streams never use the same one for collectives.
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   /// The axes of exchanges, each with the offsets of its messages as their senders see them,
-  /// sorted.
+  /// ascending.
   std::map<mesh::Axis, std::vector<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);
@@ -30,17 +30,18 @@ struct CommunicationNeeds {
 /// True if any op of any rank uses Transport::symmetric.
 [[nodiscard]] bool uses_symmetric(const program::ProgramSet& set);
 
-/// Throws Unsupported with Description::symmetric_problem, if that problem concerns the programs.
-/// Throws base::Error if an op with Transport::symmetric uses a buffer outside Space::symmetric.
+/// Throws Unsupported with Description::symmetric_problem if programs use Transport::symmetric and
+/// the device has that problem. Throws base::Error if an op with Transport::symmetric uses a buffer
+/// outside Space::symmetric.
 void require_transports(const program::ProgramSet& set, const Description& device);
 
-/// Throws Unsupported if `options` ask for anything about communication that differs from the
-/// default of the device `name`.
+/// Throws Unsupported if `options` choose an algorithm or protocol of collectives, or registered
+/// memory; `name` is the device, for the message.
 void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported if `options` ask for faults.
+/// Throws Unsupported if `options` have faults; `name` is the device, for the message.
 void require_no_faults(const SessionOptions& options, std::string_view name);
-/// Calls `work` while host memory is taken from the NUMA node that the options name. Throws
-/// Unsupported if that is impossible.
+/// Calls `work` with host memory taken from the NUMA node that the options name, if they name one.
+/// Throws Unsupported if memory cannot be taken from there.
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 }  // namespace isoscale::executor

@@ -14,7 +14,7 @@ namespace {
 
 using program::CollectiveKind;
 
-/// Checks the sizes of a collective against its group, and stores its counts.
+/// Checks the sizes of a collective against its group, and sets its counts.
 class SizeCheck {
  public:
   SizeCheck(const program::Collective& op, CollectiveData& data) : op_(op), data_(data) {}
@@ -147,7 +147,7 @@ std::size_t Resolver::element_size(const program::Slice& slice) const {
 }
 
 StridedCopy merged(StridedCopy copy) {
-  // Rows that follow each other on both sides are joined into one row; so are matrices.
+  // Rows that follow each other without gaps on both sides become one row; so do matrices.
   if (copy.rows == 1 || (copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes)) {
     copy.row_bytes *= copy.rows;
     copy.rows = copy.batch;

@@ -15,19 +15,19 @@ namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks slices up. All functions throw base::Error if a slice lies outside its buffer, or a buffer
-/// outside its arena.
+/// Looks up the addresses, types and spaces of slices. All functions throw base::Error if a slice
+/// lies outside its buffer, or a buffer outside its arena.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
            const ArenaPointers& arenas);
 
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
-  /// Returns the address, and checks that `rows` x `columns`, batch times, lie within the matrix'
-  /// slice.
+  /// Returns the address of a matrix. Throws base::Error unless `batch` times rows x columns
+  /// elements lie within its slice.
   [[nodiscard]] std::byte* address(const program::Matrix& matrix, std::uint64_t rows,
                                    std::uint64_t columns, std::uint64_t batch) const;
-  /// Returns the address; null for a slice without a buffer.
+  /// Returns the address of a slice; null for a slice without a buffer.
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
 
   [[nodiscard]] program::DType dtype(const program::Slice& slice) const;
@@ -55,12 +55,13 @@ struct StridedCopy {
   std::size_t row_bytes = 0, rows = 0, batch = 0;
   std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
 };
-/// Returns the same copy in as few and as long pieces as its strides allow.
+/// Returns the same copy with as few and as long pieces as its strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
-/// Throws base::Error if the two sides differ in type or lie outside their slices.
+/// Returns the copy that an op makes. Throws base::Error if the two sides differ in type or lie
+/// outside their slices.
 [[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
 
-/// A collective on one rank: the addresses of its data, with sizes that fit its group.
+/// A collective on one rank: the addresses and type of its data, with counts that fit its group.
 struct CollectiveData {
   std::uint64_t members = 1;  ///< ranks of the group
   std::uint64_t me = 0;       ///< this rank's position among them
@@ -69,10 +70,10 @@ struct CollectiveData {
   std::size_t element = 1;       ///< bytes
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
-  /// The elements of the whole for all_reduce, reduce and broadcast, and of one member's part for
-  /// other kinds; 0 for a barrier and for an uneven all_to_all.
+  /// Elements: of the whole for all_reduce, reduce and broadcast, of one member's part for other
+  /// kinds; 0 for a barrier and an uneven all_to_all.
   std::uint64_t count = 0;
-  /// The elements to and from all members of an all_to_all.
+  /// Elements of an all_to_all to all members, and from all members.
   std::uint64_t sent = 0, received = 0;
 
   [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {
@@ -80,7 +81,9 @@ struct CollectiveData {
   }
 };
 
-/// Throws base::Error, which names the count that does not fit the group.
+/// Returns the addresses, type and counts of a collective for this rank. Throws base::Error if it
+/// has no data, if what is sent and what is received differ in type, if the root is not in the
+/// group, or if a count does not fit the group (the error names the count).
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

@@ -22,7 +22,7 @@ namespace isoscale::machine {
 
 class NvmlLibrary;
 
-/// One quantity of one device. Counters only grow: only differences of their values have a meaning.
+/// One quantity of one device. Only differences have a meaning for a counter, which only grows.
 struct Channel {
   std::string device;    ///< "cpu", "package 0", "mlx5_0 port 1", "gpu 0"
   std::string quantity;  ///< "clock", "energy", "temperature", "sent_bytes", ...
@@ -31,7 +31,7 @@ struct Channel {
   bool operator==(const Channel&) const = default;
 };
 
-/// Channels that are read together, by one thread at a time.
+/// Channels that are read together. Only one thread may read them at a time.
 struct Source {
   std::vector<Channel> channels;
   /// Writes one value for each channel; NaN if it cannot be read now.
@@ -45,15 +45,15 @@ struct FileTree {
 
 // The following sources read files of the kernel. A source is missing if its file is: a container
 // may see no sysfs, a virtual machine has no energy counters, and on many systems only root may
-// read those of real machines.
+// read the energy counters of real machines.
 
 /// Returns "clock" and "clock_min" in Hz: the mean and the least over `cpus` of scaling_cur_freq,
 /// or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. Of more than 16 CPUs, only every n-th
 /// is read. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const FileTree& tree,
                                                     const std::vector<int>& cpus);
-/// Returns "throttle_count", a counter: how often the cores of `cpus` were slowed down for their
-/// temperature, from core_throttle_count of their CPUs (Intel).
+/// Returns "throttle_count", a counter: how often the cores of `cpus` were slowed down because of
+/// their temperature, from core_throttle_count of their CPUs (Intel).
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const FileTree& tree,
                                                        const std::vector<int>& cpus);
 /// Returns "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of the time that
@@ -61,8 +61,8 @@ struct FileTree {
 [[nodiscard]] std::vector<Source> cpu_busy_sources(const FileTree& tree,
                                                    const std::vector<int>& cpus);
 /// Returns "energy", a counter in joules since the first reading, of packages and of memory that is
-/// not part of a package (RAPL: powercap/intel-rapl:*; AMD's has the same name). It continues to
-/// grow when the register wraps around.
+/// not part of a package (RAPL: powercap/intel-rapl:*; AMD's has the same name). The counter
+/// continues to grow when the hardware's register wraps around.
 [[nodiscard]] std::vector<Source> energy_sources(const FileTree& tree);
 /// Returns "temperature" in kelvin of CPU packages: from hwmon's coretemp, k10temp and zenpower,
 /// else from thermal zones of packages.
@@ -72,12 +72,12 @@ struct FileTree {
 /// "received_bytes", "send_errors", "receive_errors").
 [[nodiscard]] std::vector<Source> network_sources(const FileTree& tree);
 
-/// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID while it works:
-/// "sm_clock", "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K),
-/// "utilisation" (1), "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected",
-/// "ecc_uncorrected", "nvlink_sent_bytes", "nvlink_received_bytes" (counters). A quantity that the
-/// library or the GPU does not offer has no channel; without channels there is no source. The
-/// library must outlive the source. A `wanted` that is not empty limits it to these quantities.
+/// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID: "sm_clock",
+/// "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K), "utilisation" (1),
+/// "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected", "ecc_uncorrected",
+/// "nvlink_sent_bytes", "nvlink_received_bytes" (counters). If `wanted` is not empty, only these
+/// quantities are read. A quantity that the library or the GPU does not offer has no channel;
+/// without channels there is no source. The library must outlive the source.
 [[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
                                               std::span<const std::string_view> wanted = {});
 
@@ -88,17 +88,17 @@ struct SampledSeries {
   std::vector<double> value;             ///< one for each time
 };
 
-/// A bounded store of samples of some channels. When it would exceed `most` samples, it drops every
-/// second one. It always keeps the first.
+/// A bounded store of samples of some channels. When a new sample would make more than `most`, it
+/// drops every second one, but never the first.
 class SampleStore {
  public:
-  /// `most` >= 2.
+  /// `most` must be at least 2.
   explicit SampleStore(std::size_t most) : most_(most) {}
-  /// Says whether samples were dropped for a new one. If so, samples must come half as often.
+  /// Tells if samples were dropped to make room. If so, the caller must sample half as often.
   enum class Thinned : bool { no, yes };
   Thinned add(units::Nanoseconds time, std::vector<double> values);
-  /// Returns one series for each channel that has a reading, in the order of the channels. The
-  /// values of each sample were added in that order, too.
+  /// Returns one series for each channel that has a reading, in the order of `channels`, which must
+  /// be the order of the values in every sample.
   [[nodiscard]] std::vector<SampledSeries> series(const std::vector<Channel>& channels) const;
 
  private:
@@ -117,8 +117,9 @@ struct Sampling {
 
 /// Reads sources from a thread of its own, which sleeps between samples, from construction until
 /// stop(). The first sample is taken before the constructor returns and the last one by stop(), so
-/// that counters have a difference however short the time is. A last channel, "sample_time" of the
-/// device "sampler", holds how long each sample took. Without sources there is no thread.
+/// that counters have a difference even over a very short time. An additional channel,
+/// "sample_time" of the device "sampler", holds how long each sample took. Without sources there is
+/// no thread.
 class DeviceSampler {
  public:
   DeviceSampler(std::vector<Source> sources, const Sampling& sampling);
@@ -131,12 +132,12 @@ class DeviceSampler {
   SampleStore::Thinned sample();
 
   std::vector<Source> sources_;
-  std::vector<Channel> channels_;  ///< of all sources, in order, and the sampler's own
+  std::vector<Channel> channels_;  ///< of all sources, in order, then the sampler's own
   units::Seconds interval_;
   SampleStore store_;
   std::mutex mutex_;  ///< only for waking up: while the thread runs, only it uses the store
   std::condition_variable_any wake_;
-  std::jthread thread_;  ///< last member: it ends before those it uses
+  std::jthread thread_;  ///< last member: it must end before the members that it uses
 };
 
 }  // namespace isoscale::machine

@@ -19,9 +19,9 @@ namespace isoscale::machine {
 namespace {
 
 /// Loads packages, cores, NUMA nodes and logical CPUs of the whole node, also those that a
-/// scheduler withholds from this process. Null if hwloc cannot read them. Every rank of a node
-/// loads a topology, so it leaves out caches and devices. `without` names a component of hwloc that
-/// is not used.
+/// scheduler withholds from this process. Caches and devices are left out, since every rank of a
+/// node loads a topology. hwloc's component `without` is not used. Null if hwloc cannot read the
+/// topology.
 Topology load_topology(const char* without) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
@@ -39,9 +39,9 @@ Topology load_topology(const char* without) {
   return topology;
 }
 
-/// Loads the topology as Linux describes it. hwloc's component "x86" moves this process to each CPU
-/// in turn to query that CPU, so that 64 ranks on a node wait for each other. Hence it is used only
-/// if Linux does not know the cores.
+/// Loads the topology as Linux describes it. hwloc's own component "x86" is used only if Linux does
+/// not know the cores: it moves this process to each CPU in turn to query it, so that 64 ranks on a
+/// node would wait for each other.
 Topology load_topology() {
   Topology topology = load_topology("x86");
   const bool known = topology && hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
@@ -102,7 +102,7 @@ void add_topology(MachineFacts& facts) {
 }
 
 std::optional<std::string> cpu_model_from(std::string_view cpuinfo) {
-  // x86, POWER and some ARM kernels have one of these keys; others have none.
+  // x86, POWER and some ARM kernels have one of these keys; other kernels have none.
   for (const std::string_view key : {"model name", "cpu", "Processor"}) {
     if (auto model = field_of(cpuinfo, key)) return model;
   }

@@ -30,7 +30,7 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-/// Returns a PCI id in one form. Ids come with a domain of 4 digits, of 8, or without one:
+/// Returns a PCI id in one form; ids come with a domain of 4 or 8 digits or without one:
 /// "0000:1B:00.0", "1b:00.0".
 std::string canonical_pci(std::string_view id) {
   std::string text = upper(id);
@@ -95,7 +95,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
                   base::quoted(mine.text), view.local_rank, view.host, list_of(view.visible)));
 }
 
-/// Returns a rank that sees other GPUs than this one does; nullopt if all see the same.
+/// Returns a rank of the node that sees other GPUs than this rank; nullopt if all see the same.
 std::optional<std::size_t> unlike_neighbour(const GpuView& view) {
   const auto& mine = view.seen_by[static_cast<std::size_t>(view.local_rank)];
   for (std::size_t rank = 0; rank < view.seen_by.size(); ++rank) {

@@ -23,8 +23,8 @@ struct VisibleGpu {
   units::Bytes memory;
 };
 
-/// The facts that the choice depends on. Ranks of the node are indexed by their rank in the
-/// shared-memory split.
+/// The facts that the choice depends on. The ranks of a node are indexed by their local rank, the
+/// rank in the shared-memory split.
 struct GpuView {
   std::vector<VisibleGpu> visible;  ///< to this rank, by index
   int local_rank = 0;
@@ -34,8 +34,10 @@ struct GpuView {
 };
 
 /// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If every
-/// rank sees the same GPUs, the local rank is the index; if each sees only one, the rank takes
-/// that. Throws base::UsageError.
+/// rank of the node sees the same GPUs, the local rank is the index; if each sees only one, the
+/// rank takes that. Throws base::UsageError if no GPU is visible, if `bind` does not name a visible
+/// GPU for each rank, or, unless `share` is yes, if ranks see different GPUs but not one each, or
+/// if there are fewer GPUs than ranks.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind, config::ShareGpu share);
 
 /// A rank of the launch and the GPU that it took.
@@ -43,9 +45,9 @@ struct GpuUse {
   int rank = 0;
   std::string uuid;
 };
-/// True if two of these ranks are on one GPU.
+/// True if two of these ranks use the same GPU.
 [[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
-/// Checks all ranks of a node. Throws base::UsageError if two are on one GPU and `share` is no.
+/// Throws base::UsageError if two ranks of a node use the same GPU and `share` is no.
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
                         config::ShareGpu share);
 
@@ -54,9 +56,9 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
 /// capability; cuBLAS documentation of cublasLtMatmul).
 [[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
 
-/// Returns the reason why the driver cannot serve the runtime; nullopt if it can. Both are versions
-/// as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the same major version is new
-/// enough (CUDA's minor version compatibility).
+/// Returns the reason why the driver is too old for the runtime; nullopt if it is not. Both are
+/// versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's major
+/// version is new enough (CUDA's minor version compatibility).
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
 /// Returns the reason why this NCCL (22707 = 2.27.7) is too old; nullopt if it is not.
 /// ncclCommSplit came with 2.18.

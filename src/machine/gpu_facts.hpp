@@ -43,7 +43,8 @@ struct GpuLibraries {
   int nccl = 0;                           ///< 22707 = 2.27.7
 };
 
-// Return the facts of a rank for a run file, by key; SCHEMA.md of the results lists the keys.
+// These return what a run file stores of the facts of a rank, by key; SCHEMA.md of the results
+// lists the keys.
 [[nodiscard]] std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, double> gpu_facts_number(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, std::string> gpu_libraries_text(const GpuLibraries& libraries);

@@ -20,7 +20,7 @@ namespace {
 
 // Only variables of these names are read: no token, key or password is among them.
 
-/// Variables for threads and their places.
+/// Variables that set the number of threads and their binding.
 constexpr std::array thread_names = std::to_array<std::string_view>({
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
@@ -33,7 +33,7 @@ constexpr std::array thread_names = std::to_array<std::string_view>({
     "GOMP_CPU_AFFINITY",
     "KMP_AFFINITY",
 });
-/// Variables for the job and its ranks.
+/// Variables that describe the job and its ranks.
 constexpr std::array job_names = std::to_array<std::string_view>({
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
@@ -213,7 +213,7 @@ std::optional<long> number_of(const Lookup& environment, std::string_view name) 
   return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional{value} : std::nullopt;
 }
 
-/// Adds those of the names that are set, with their values.
+/// Appends the variables of `names` that are set, with their values.
 void add_set(std::vector<std::pair<std::string, std::string>>& recorded,
              std::span<const std::string_view> names, const Lookup& environment) {
   for (const std::string_view name : names) {
@@ -228,7 +228,7 @@ std::string sentence(std::string_view evidence, std::string_view fix) {
       evidence, fix);
 }
 
-/// A run may plan with this share of the time left; MPI needs the rest to start and to end.
+/// The share of the time left that a run may plan with; MPI needs the rest to start and to end.
 constexpr double usable = 0.9;
 
 std::optional<std::int64_t> whole_number(std::string_view text) {

@@ -20,12 +20,12 @@ namespace isoscale::machine {
 using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] Lookup process_environment();
 
-/// Returns the variables that a run file keeps, by an explicit list of names (never by prefix: a
-/// scheduler's token is a secret). Only those that are set, in list order.
+/// Returns the variables that a run file keeps, in list order; only those that are set. They come
+/// from an explicit list of names, never from a prefix: a scheduler's token is a secret.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
     const Lookup& environment);
-/// Returns those of the recorded variables that set how threads, MPI, networks and devices work,
-/// without those that describe the job and its ranks.
+/// Returns the part of the recorded variables that sets how threads, MPI, networks and devices
+/// work, without those that describe the job and its ranks.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_settings(
     const Lookup& environment);
 /// Reads the numbers of processes, nodes, CPUs and GPUs that launchers give, by an explicit list of
@@ -33,13 +33,13 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment);
 
 /// Finds out if a job's processes were started without MPI's wiring, so that each takes itself for
-/// the only one. Returns the reason to stop as a sentence with the fix, or nullopt. Rule: world = 1
-/// and (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither set and SLURM_STEP_NUM_TASKS > 1 or
-/// SLURM_PROCID > 0). Nothing is concluded when world > 1.
+/// the only one. Returns the reason to stop as a sentence with the fix, or nullopt. It is found if
+/// world = 1 and (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither is set and SLURM_STEP_NUM_TASKS
+/// > 1 or SLURM_PROCID > 0).
 [[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
 
-/// True if this process prints for all that a launcher started: its rank in the launcher's
-/// numbering is 0, or there is no launcher. Used for messages before (or without) MPI.
+/// True if this process prints messages for all processes of the launch, before MPI has started or
+/// without it: its rank in the launcher's numbering is 0, or there is no launcher.
 [[nodiscard]] bool speaks_for_launch(const Lookup& environment);
 
 /// The time that a scheduler grants a job.
@@ -60,8 +60,9 @@ struct TimeLimit {
 /// variable is set and readable.
 [[nodiscard]] std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now);
 
-/// Returns the warning at the start of a run that is expected to take longer than its job may. It
-/// has a budget that fits, if the time left is known. Absent if the run fits, or no limit is known.
+/// Returns the warning at the start of a run that is expected to take longer than its job may. If
+/// the time left is known, the warning suggests a --budget that fits. Absent if the run fits, or no
+/// limit is known.
 [[nodiscard]] std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& limit,
                                                             units::Seconds expected);
 

@@ -42,8 +42,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// Returns the folders of the process's group and of all groups above it, as far as they are
-/// mounted. In a container the named folder may not be visible; then the mount itself is the group.
+/// Returns the folders of a control group and of all groups above it. In a container only the mount
+/// itself may be visible.
 std::vector<std::string> ancestry(const std::string& mount, std::string_view group) {
   std::vector<std::string> folders;
   std::string path{group};
@@ -55,7 +55,8 @@ std::vector<std::string> ancestry(const std::string& mount, std::string_view gro
   return folders;
 }
 
-/// Returns the folders of a controller, "" for version 2, innermost first.
+/// Returns the folders of this process's control groups for a controller ("" for version 2),
+/// innermost first.
 std::vector<std::string> group_folders(const ReadFile& read, std::string_view controller) {
   const std::optional<std::string> groups = read("/proc/self/cgroup");
   std::vector<std::string> folders;
@@ -97,7 +98,7 @@ std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-/// Memory of one group: its limit, and the part of it that is not in use.
+/// The memory of one control group: its limit, and the part of it that is not in use.
 struct GroupMemory {
   units::Bytes limit, left;
 };

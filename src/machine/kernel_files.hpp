@@ -15,7 +15,8 @@
 /// A value that cannot be read is absent.
 namespace isoscale::machine {
 
-/// Returns the content of a file; nullopt if it cannot be read.
+/// A function that returns the content of a file; nullopt if it cannot be read. read_file is the
+/// real one.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
@@ -33,17 +34,17 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
                                                         std::string_view key);
 
 /// Returns the CPU time per time that the process may use, in CPUs: the tightest limit of its
-/// groups; nullopt if there is none.
+/// control groups; nullopt if there is none.
 [[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
 
-/// Returns the memory that the process may still take before a limit of its groups stops it: the
-/// least of limit minus use, where page cache that can be dropped does not count as used. nullopt
-/// if there is no limit.
+/// Returns the memory that the process may still take before a limit of its control groups stops
+/// it: the least of limit minus use, where page cache that can be dropped does not count as used.
+/// nullopt if there is no limit.
 [[nodiscard]] std::optional<units::Bytes> memory_left(const ReadFile& read);
-/// Returns the memory that processes of this node may still take: the least of what the kernel
-/// calls available and of memory_left. nullopt if neither is known.
+/// Returns the memory that processes of this node may still take: the lesser of what the kernel
+/// calls available and memory_left. nullopt if neither is known.
 [[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
-/// Returns the tightest memory limit of the process's groups; nullopt if there is none.
+/// Returns the tightest memory limit of the process's control groups; nullopt if there is none.
 [[nodiscard]] std::optional<units::Bytes> memory_limit(const ReadFile& read);
 
 }  // namespace isoscale::machine

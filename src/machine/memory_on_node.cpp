@@ -59,8 +59,8 @@ MemoryOnNode::MemoryOnNode(int node) {
       hwloc_get_membind(topology, before->set.get(), &before->policy, thread_by_node) != 0) {
     refuse(node, "the policy that holds is unknown");
   }
-  // The binding is strict: without that, pages would silently come from other nodes once this one
-  // is full.
+  // The binding is strict: otherwise pages would silently come from other nodes once this one is
+  // full.
   if (hwloc_set_membind(topology, object->nodeset, HWLOC_MEMBIND_BIND,
                         thread_by_node | HWLOC_MEMBIND_STRICT) != 0) {
     refuse(node, "the system does not allow it");
@@ -69,7 +69,7 @@ MemoryOnNode::MemoryOnNode(int node) {
 }
 
 MemoryOnNode::~MemoryOnNode() {
-  // The earlier policy was in force before, so setting it cannot fail.
+  // The earlier policy was in force before, so restoring it cannot fail.
   static_cast<void>(hwloc_set_membind(before_->topology.get(), before_->set.get(), before_->policy,
                                       thread_by_node));
 }

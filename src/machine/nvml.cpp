@@ -95,7 +95,7 @@ void NvmlLibrary::initialise(const FindSymbol& find) {
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
 }
 
-/// NVML's UUID of a MIG instance has another prefix than CUDA's.
+/// The UUID of a MIG instance begins otherwise in NVML than in CUDA, so both forms are tried.
 std::optional<nvml::Device> nvml::find_device(const Functions& nvml, std::string_view uuid) {
   constexpr std::string_view whole = "GPU-", instance = "MIG-";
   if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {

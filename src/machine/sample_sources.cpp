@@ -82,7 +82,8 @@ std::vector<Channel> clock_channels() {
           {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 }
 
-/// Returns the file of this name of each CPU that has it; of many CPUs, only every n-th is tried.
+/// Returns the files of this name of the CPUs that have one; of many CPUs, only every n-th is
+/// tried.
 std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cpus,
                                 const char* name) {
   const auto folder = [&](int cpu) {
@@ -151,8 +152,8 @@ class WrappingCounter {
   double sum_ = 0;
 };
 
-/// Returns the device of a zone: "package 0" for "package-0". Memory takes its number from the zone
-/// that it lies in.
+/// Returns the device of a zone: "package 0" for "package-0". Memory takes its number from the
+/// package's zone that contains it.
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());
@@ -171,7 +172,7 @@ Source temperature_source(std::string device, fs::path file) {
           }};
 }
 
-/// Returns the sensors of packages that drivers of CPUs provide.
+/// Returns the temperature sensors of packages that drivers of CPUs provide.
 std::vector<Source> hwmon_sources(const FileTree& tree) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
@@ -207,7 +208,7 @@ std::vector<Source> zone_sources(const FileTree& tree) {
   return sources;
 }
 
-/// A counter's file, and the value of one count.
+/// A counter's file, and the amount that one count stands for.
 struct Counter {
   const char* file;
   const char* quantity;
@@ -225,7 +226,7 @@ constexpr Counter ethernet_counters[]{{"tx_bytes", "sent_bytes", "B", 1},
                                       {"tx_errors", "send_errors", "1", 1},
                                       {"rx_errors", "receive_errors", "1", 1}};
 
-/// Adds those of the counters in a folder that can be read.
+/// Adds one source with those of the counters in a folder that can be read; none if there are none.
 void add_counters(std::vector<Source>& sources, const std::string& device, const fs::path& folder,
                   std::span<const Counter> counters) {
   Source source;
@@ -250,7 +251,7 @@ using nvml::ask;
 using nvml::Device;
 using nvml::Functions;
 
-/// A query to NVML; nullopt if it has no answer.
+/// A query of NVML for one value; nullopt if NVML does not answer.
 using Question = std::optional<double> (*)(const Functions&, Device);
 
 std::optional<double> scaled(std::optional<unsigned> value, double scale) {

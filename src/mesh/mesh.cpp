@@ -91,7 +91,7 @@ std::string_view name(Placement placement) {
 std::string to_string(AxisSet axes) {
   if (axes == every_axis) return "world";
   if (axes.empty()) return "self";
-  // dp comes first, as meshes are usually written: dp+tp, dp=2,tp=2.
+  // dp comes first, as meshes are usually written: "dp+tp".
   constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
   std::string text;
   for (const Axis axis : order) {
@@ -170,7 +170,8 @@ std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes) {
   for (const Axis axis : all_axes) {
     if (axes.contains(axis)) component(first, axis) = 0;
   }
-  // Strides grow with the axis, so appending copies shifted by them keeps the list ascending.
+  // Strides grow with the axis, so appending copies of the list, shifted by the stride, keeps it
+  // ascending.
   std::vector<int> members{rank_at(shape, first)};
   members.reserve(static_cast<std::size_t>(group_size(shape, axes)));
   for (const Axis axis : all_axes) {

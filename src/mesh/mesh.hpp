@@ -19,7 +19,8 @@ inline constexpr std::size_t axis_count = all_axes.size();
 
 [[nodiscard]] std::string_view name(Axis axis);
 
-/// A set of axes: the ranks of a group differ along it. Ordered by value, so usable as a key.
+/// A set of axes; the ranks of a group differ only along its axes. Ordered by value, so usable as a
+/// key.
 class AxisSet {
  public:
   constexpr AxisSet() = default;
@@ -76,7 +77,7 @@ struct Coordinates {
 /// Returns the rank that is `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
-/// Returns those of `axes` whose extent is more than 1, so that ranks differ along them.
+/// Returns those of `axes` that have more than one rank.
 [[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
 
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);

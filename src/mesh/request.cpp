@@ -81,7 +81,8 @@ class NearestMesh {
       if (divisor != ranks / divisor) divisors_.push_back(ranks / divisor);
     }
     std::ranges::sort(divisors_);
-    // dp is last and takes what the others leave. cp and ep change only if the request names them.
+    // dp is left out: it takes the ranks that the other axes leave. cp and ep change only if the
+    // request names them.
     for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
       const bool optional = axis == Axis::cp || axis == Axis::ep;
       if (!allowed.axes.contains(axis)) continue;
@@ -173,7 +174,7 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   if (ranks < 1) {
     throw base::UsageError(fmt::format("a mesh of {} ranks: give at least 1 rank", ranks));
   }
-  // A double cannot overflow, and it is exact for any product that an int could equal.
+  // A double cannot overflow here, and it is exact for every product that fits into an int.
   double named = 1;
   for (const auto& [axis, value] : request) named *= value;
   const bool dp_is_free = !request.contains(Axis::dp);

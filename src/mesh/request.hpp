@@ -30,10 +30,11 @@ struct Constraint {
   std::string what;
 };
 
-/// Refuses a mesh and holds the nearest one that works, if there is one.
+/// The error that a requested mesh does not fit; it holds the nearest mesh that works, if there is
+/// one.
 class MeshError : public base::UsageError {
  public:
-  /// `advice` tells the user what to do about `why`.
+  /// `why` is the reason; `advice` tells the user what to do.
   MeshError(const std::string& why, const std::string& advice, const std::optional<Shape>& nearest)
       : base::UsageError(why + "; " + advice), why_(why), nearest_(nearest) {}
   [[nodiscard]] const std::string& why() const { return why_; }
@@ -47,7 +48,7 @@ class MeshError : public base::UsageError {
 /// Returns a mesh in the form that --mesh takes: "dp=2,tp=2", or "dp=1" for one rank.
 [[nodiscard]] std::string to_text(const Shape& shape);
 
-/// Restricts meshes further than the limits do.
+/// Restrictions on a mesh beyond the limits of the model.
 struct Allowed {
   AxisSet axes = every_axis;                    ///< the others stay 1
   std::function<bool(const Shape&)> accepts{};  ///< tests a suggested mesh; null: any is accepted
@@ -55,9 +56,9 @@ struct Allowed {
 
 /// Completes the request for `ranks` ranks: a dp that is not named takes the ranks that are left,
 /// other axes that are not named are 1. Throws MeshError when the product is not `ranks`, an axis
-/// is not allowed or an extent does not divide its number; the message gives the numbers and the
-/// nearest mesh that works (fewest axes changed, then smallest total change in log2 of the
-/// extents).
+/// is not allowed or an extent does not divide the number of its limit; the message gives the
+/// numbers and the nearest mesh that works (fewest axes changed, then smallest total change in log2
+/// of the extents).
 [[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
                             const Allowed& allowed = {});
 

@@ -18,7 +18,7 @@ namespace {
 
 using ArenaBytes = std::array<std::uint64_t, space_count>;
 
-/// Extends the arena of the buffer's space by the buffer; returns the offset where the buffer
+/// Extends the arena of the buffer's space by the buffer; returns the offset at which the buffer
 /// begins.
 std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
   std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
@@ -39,13 +39,13 @@ Section append_section(RankProgram& program, Program section) {
   return step_section(program.steps.size() - 1);
 }
 
-/// Returns a buffer that holds this many checksums; it is never empty.
+/// Returns a buffer with room for this many checksums, but never an empty one.
 Buffer words_of(std::size_t checksums) {
   return {.dtype = DType::i64, .count = 2 * std::max<std::size_t>(1, checksums)};
 }
 
-/// Appends checksums to a section. Their places follow each other in a buffer that is made last,
-/// when the number of checksums is known.
+/// Makes the checksum ops of a section. Their results follow each other in a buffer that finish()
+/// adds to the program, when the number of checksums is known.
 class Summing {
  public:
   explicit Summing(BufferId next, bool flips)
@@ -77,7 +77,7 @@ BufferId next_buffer(const RankProgram& program) {
   return static_cast<BufferId>(program.buffers.size());
 }
 
-/// Gives a rank a program of its own, if it shares one.
+/// Gives a rank a program of its own, if it shares one with other ranks.
 void separate(ProgramSet& set, int rank) {
   std::uint32_t& program = set.program_of_rank[static_cast<std::size_t>(rank)];
   if (std::ranges::count(set.program_of_rank, program) == 1) return;
@@ -85,7 +85,8 @@ void separate(ProgramSet& set, int rank) {
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 
-/// Returns a slice as one long row, split where the length of a row would not fit into 32 bits.
+/// Returns a slice as rows without gaps: as one row, or as several where the length would not fit
+/// into 32 bits.
 std::vector<Output> rows_of(const Slice& slice) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   std::vector<Output> rows;
@@ -112,15 +113,15 @@ std::vector<Output> checkable(const RankProgram& program, const Op& op) {
   return result;
 }
 
-/// Returns an empty op to be placed after `op`: on its stream, without waits.
+/// Returns an op without payload and waits on the same stream as `op`, to be placed after it.
 Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op.stream}; }
 
-/// Returns the step with checksums. An op that waited for another now waits for that op's checksums
-/// too, since they read what it wrote.
+/// Returns the step with checksums. An op that waited for another op now also waits for the
+/// checksums of that op, since they read what it wrote.
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: ops up to old op i
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: new ops up to old op i
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -142,7 +143,8 @@ Program checked(const RankProgram& program, Summing& summing) {
   return result;
 }
 
-/// Returns the buffers that the step changes and that hold data when it begins.
+/// Returns the buffers that the step writes, except for activations and workspace that it writes
+/// before it reads them.
 std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh) {
   std::set<BufferId> touched, read_first, written;
   for (const Op& op : program.step().ops) {
@@ -164,14 +166,15 @@ std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh)
   return state;
 }
 
-/// Returns the buffer in which add_replay keeps a copy of a buffer of the state.
+/// Returns the buffer that add_replay adds as the copy of `buffer`.
 Buffer kept(Buffer buffer) {
   buffer.role = Role::workspace;
   if (buffer.space == Space::symmetric) buffer.space = Space::device;
   return buffer;
 }
 
-/// Returns the weights that add_weight_check takes checksums of.
+/// Returns the elements of a buffer as rows, of each of which add_weight_check takes a checksum;
+/// none if the buffer holds no weights.
 std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
   const Buffer& buffer = program.buffers[id];
   if (buffer.role != Role::weight || !has_checksum(buffer)) return {};
@@ -188,8 +191,8 @@ Op copy_of(const Slice& from, const Slice& to) {
 
 bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
 
-/// The number of ops that are kept, by stream: entry i counts those among the stream's first i + 1
-/// ops.
+/// The number of ops that do not communicate, by stream: entry i counts those among the stream's
+/// first i + 1 ops.
 using Kept = std::array<std::vector<std::uint32_t>, max_streams>;
 
 Kept count_kept(const Program& step) {
@@ -283,7 +286,7 @@ Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
   const Kept kept = count_kept(step);
   Program solo;
-  std::array<Clock, max_streams> known;  // what the last op of a stream came after
+  std::array<Clock, max_streams> known;  // by stream: the ops that have finished before its last op
   std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
   for (const std::uint32_t index : solo_ops(step)) {
     Op op = step.ops[index];

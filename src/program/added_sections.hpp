@@ -14,10 +14,10 @@
 /// changes, and a step without communication.
 namespace isoscale::program {
 
-/// The checksums that a section leaves on the ranks of one program.
+/// The checksums that a section computes on each rank of one program.
 struct Sums {
   BufferId buffer = no_buffer;      ///< two i64 per checksum: the sum, and elements not finite
-  std::vector<std::uint32_t> of{};  ///< per checksum, in program order: its op or buffer
+  std::vector<std::uint32_t> of{};  ///< per checksum, in program order: index of its op or buffer
   /// Two i64 per checksum: the index of the element in which bits are flipped before the sum is
   /// taken, and the bits to flip.
   BufferId flips = no_buffer;
@@ -25,27 +25,28 @@ struct Sums {
 
 struct CheckedSection {
   Section section = Section::step;
-  std::vector<Sums> sums{};  ///< by program of the set
+  std::vector<Sums> sums{};  ///< one for each program of the set
 };
 
-/// False for pageable memory, which kernels cannot reach: no checksums are taken of it.
+/// True unless the buffer is in pageable memory, which kernels cannot reach: no checksums are taken
+/// of it.
 [[nodiscard]] bool has_checksum(const Buffer& buffer);
 
-/// Appends the step once more, with a checksum of each output right after its op, before any other
-/// op may overwrite it. Bits may be flipped on the rank `flipping`, if it is given: before the
-/// section is played, its `flips` must be written, with zeros for no flip. That rank then has a
-/// program of its own.
+/// Appends a copy of the step that takes a checksum of each output right after its op, before any
+/// other op may overwrite it. If `flipping` is given, bits may be flipped on that rank, which gets
+/// a program of its own: its `flips` must be written before the section is played, with zeros for
+/// no flip.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 
 /// Appends a section that takes the checksum of each buffer of weights.
 [[nodiscard]] CheckedSection add_weight_check(ProgramSet& set);
 
-/// The sections that save and restore what a step changes and the next step reads.
+/// The sections that save and restore the buffers that a step changes and the next step reads.
 struct Replay {
   Section save = Section::step, restore = Section::step;
 };
-/// Appends the two sections. They take as much memory again as the state has.
+/// Appends the two sections. They need as much memory again as these buffers have.
 [[nodiscard]] Replay add_replay(ProgramSet& set);
 
 /// Sections that a run adds to the programs of a point with steps.
@@ -53,18 +54,18 @@ enum class AddedSections : std::uint8_t {
   checks,             ///< add_checked_step and add_weight_check
   checks_and_replay,  ///< and add_replay
 };
-/// Returns the arenas of a program with its added sections, in bytes per space, without adding the
-/// sections: a plan needs only the sizes.
+/// Returns the bytes of each arena that a program with its added sections would have, by space. It
+/// does not add the sections: a plan needs only the sizes.
 [[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
                                                                  const RankProgram& program,
                                                                  const mesh::Shape& mesh);
 
 /// Returns the step's ops that do not communicate, in the same order on the same streams. An op
-/// that waited for communication waits for what that communication waited for.
+/// that waited for communication waits for the ops before which that communication could not begin.
 [[nodiscard]] Program without_communication(const Program& step);
 
-/// Appends that step to every program and returns its section. It touches no storage that the first
-/// step does not touch.
+/// Appends without_communication() of the first step to every program and returns its section. It
+/// touches only storage that the first step touches.
 [[nodiscard]] Section add_solo_step(ProgramSet& set);
 
 /// Returns the indices of the ops that without_communication keeps, in order.

@@ -13,7 +13,7 @@
 
 namespace isoscale::program {
 
-/// The type of a buffer's elements. (tf32 is a way to compute on f32, not a type to store.)
+/// The type of a buffer's elements. (tf32 is a way to compute with f32, not a type of elements.)
 enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i8, u8 };
 [[nodiscard]] std::string_view name(DType type);
 [[nodiscard]] std::uint64_t element_size(DType type);  ///< bytes
@@ -51,8 +51,9 @@ struct Buffer {
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
 };
 
-/// `count` consecutive elements of a buffer. On a rank at coordinate c of `axis` the slice begins
-/// at offset + c * step, so one program serves ranks that differ only in where their shard begins.
+/// `count` consecutive elements of a buffer. On a rank with coordinate c along `axis` the slice
+/// begins at offset + c * step, so that ranks which differ only in where their shard begins share
+/// one program.
 struct Slice {
   BufferId buffer = no_buffer;
   mesh::Axis axis = mesh::Axis::tp;

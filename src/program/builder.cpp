@@ -99,7 +99,7 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // Storage that an earlier section wrote is not reused: a step that is played again reads it
+  // Storage that an earlier section wrote is not reused, since a step that is played again reads it
   // again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
@@ -231,15 +231,15 @@ void Builder::emit(StreamId stream, Payload payload) {
   s.verify_shape(payload);
   s.verify_scales(payload);
 
-  // This op must come after `need`, because of the storage that it touches.
+  // `need` are the ops that must finish first because they touch the same storage.
   Clock need;
   bool unplaced = false;
   for_each_slice(payload, [&](const Slice& slice, Mode mode) {
     s.require_slice(slice, mode, need, unplaced);
   });
 
-  // The past of its stream, and all that had finished before the needed ops, has finished before
-  // it.
+  // `known` are the ops that have finished before this one: those before it on its stream, the
+  // needed ones, and all that finished before these.
   StreamState& mine = s.streams[stream];
   const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
   Clock known = s.known_before(need, past);

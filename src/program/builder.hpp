@@ -15,15 +15,15 @@
 
 namespace isoscale::program {
 
-/// Writes a RankProgram. The author names buffers, streams and ops in program order; storage and
-/// dependencies are derived from the slices that ops read and write, so a program cannot contain a
-/// race.
+/// Writes a RankProgram. The author adds buffers, streams and ops in program order; the builder
+/// derives storage and dependencies from the slices that ops read and write, so a program cannot
+/// contain a race.
 class Builder {
  public:
   explicit Builder(const mesh::Shape& mesh);
-  /// Moves some buffers from Space::device to Space::symmetric: those whose numbers, in order of
-  /// allocation, are in `symmetric`, which is sorted. It is meant for writing a program a second
-  /// time, when it is known which of its buffers take part in communication.
+  /// Moves the buffers numbered in `symmetric` (sorted; numbers in order of allocation) from
+  /// Space::device to Space::symmetric. For writing a program a second time, when it is known which
+  /// buffers take part in communication.
   Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric);
   ~Builder();
   Builder(const Builder&) = delete;
@@ -36,16 +36,16 @@ class Builder {
   /// Adds a logical buffer, which gets its storage at its first use. `offset` of `buffer` is
   /// ignored.
   [[nodiscard]] BufferId allocate(Buffer buffer);
-  /// Ends the use of a buffer. Its storage may serve another buffer once its last users are known
-  /// to have finished before that buffer's first user. Storage that an earlier section wrote is not
-  /// reused, because steps are played again.
+  /// Ends the use of a buffer. Its storage may then serve a buffer whose first user is known to
+  /// come after the last users of this one. Storage that an earlier section wrote is not reused,
+  /// because steps are played again.
   void release(BufferId id);
 
-  /// Puts the ops emitted from now on into this section. Sections come in order, setup first; each
-  /// has ended, with its streams drained, when the next begins. If there are several steps, the
-  /// data that one of them reads must have been written in setup or in that step.
+  /// Adds the ops emitted from now on to this section. Sections come in order, setup first; each
+  /// has ended, with its streams drained, when the next begins. With several steps, each may read
+  /// only data that was written in setup or in the same step.
   void begin(Section section);
-  /// Sets the place in the model of the ops emitted from now on.
+  /// Sets the place in the model (phase, layer, microbatch) of the ops emitted from now on.
   void at(Place place);
   [[nodiscard]] const Place& place() const;
   void emit(StreamId stream, Payload payload);

@@ -27,22 +27,23 @@ struct Toucher {
   std::uint32_t count = 0;
 };
 
-/// The state of one stretch of storage: its last writer, and the last reader on each stream since
-/// then.
+/// The last accesses to a stretch of storage: its last writer, and the last reader since then on
+/// each stream.
 struct Stretch {
   std::uint64_t end = 0;
   std::optional<Toucher> writer;
   std::array<std::optional<Toucher>, max_streams> readers;
 };
 
-/// The storage of one space, as stretches of bytes that the same ops have touched.
+/// The storage of one space as stretches of bytes, each with the same last accesses.
 class StorageState {
  public:
   explicit StorageState(std::uint64_t bytes) {
     if (bytes > 0) stretches_[0] = Stretch{.end = bytes, .writer = {}, .readers = {}};
   }
 
-  /// Calls visit(stretch) for the stretches that make up begin ... end-1, splitting at the edges.
+  /// Calls visit(stretch) for the stretches that cover bytes begin to end - 1, after splitting
+  /// those that reach beyond.
   template <class Visit>
   void for_each(std::uint64_t begin, std::uint64_t end, const Visit& visit) {
     split(begin);
@@ -129,7 +130,7 @@ void check_matching(const OutlineSet& set) {
   }
 }
 
-/// A rank's uneven all_to_alls by communicator, in the order in which they are played.
+/// The uneven all_to_alls of a program by communicator, each list in program order.
 using UnevenOps = std::map<std::pair<mesh::AxisSet, StreamId>, std::vector<const Collective*>>;
 
 UnevenOps uneven_ops(const Program& program) {
@@ -142,8 +143,9 @@ UnevenOps uneven_ops(const Program& program) {
   return result;
 }
 
-/// Proves that each member receives from each other member as much as that member sends to it. Must
-/// be called after matching, which has shown that the members' lists correspond.
+/// Throws base::Error unless each member of an uneven all_to_all receives from each other member as
+/// much as that member sends to it. Must be called after check_matching(), which shows that the
+/// members' lists correspond.
 void check_counts(const ProgramSet& set, Section section) {
   std::vector<UnevenOps> of_program;
   for (const RankProgram& program : set.programs) {

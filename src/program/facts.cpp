@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// The first and the last op of a step that touch a buffer.
+/// The first and the last op of a step at which a buffer is live.
 struct Life {
   std::uint32_t first = never, last = 0;
 };
 
-/// Returns the buffers that setup leaves to the steps, which are live from the first step on.
+/// Returns for each buffer if setup leaves it to the steps; it is then live from the first step on.
 std::vector<bool> kept_by_setup(const RankProgram& program) {
   std::vector<bool> in_setup(program.buffers.size()), kept(program.buffers.size());
   for (const Op& op : program.setup.ops) {
@@ -51,7 +51,8 @@ std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
   return result;
 }
 
-/// Walks a step in program order and accounts for the buffers that are live.
+/// Raises the peaks in `result` to those of the live buffers of a step that is played in program
+/// order.
 void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
                     Facts& result) {
   const std::vector<Life> life = lives(step, kept);
@@ -93,7 +94,7 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   }
 }
 
-/// Returns Traffic::sent of a collective as a share of its size.
+/// Returns Traffic::sent of a collective divided by its size.
 double sent_share(OpKind kind, int group) {
   const double members = group, others = members - 1;
   switch (kind) {

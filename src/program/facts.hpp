@@ -11,7 +11,7 @@
 
 namespace isoscale::program {
 
-/// The traffic of one kind of communication over the same axes.
+/// The communication of one kind over the same axes.
 struct Traffic {
   mesh::AxisSet axes;
   OpKind kind = OpKind::all_reduce;
@@ -25,9 +25,8 @@ struct Traffic {
   units::Bytes sent;
 };
 
-/// The work and the resources that a program needs, derived from its ops and buffers, never
-/// declared. If it has several steps, work and traffic are the sums over all of them, each played
-/// once.
+/// The work and the resources that a program needs, derived from its ops and buffers. With several
+/// steps, work and traffic are the sums over all of them, each played once.
 struct Facts {
   units::Flops flop;                                    ///< of the steps on this rank
   std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase

@@ -8,9 +8,9 @@
 
 #include "program/buffer.hpp"
 
-/// The values that Fill writes, as a function of key and global index alone, so that every mesh and
-/// every executor has the same data; and the checksums of Checksum ops. They are plain constexpr
-/// functions that a device kernel may call too.
+/// Computes the values that Fill writes and the terms of the checksums of Checksum ops. Values
+/// depend on key and global index alone, so that every mesh and every executor has the same data.
+/// The functions are plain constexpr ones that a device kernel may call too.
 namespace isoscale::program {
 
 /// Scatters the bits of a counter over the whole word (the output function of SplitMix64, Steele,
@@ -27,16 +27,16 @@ namespace isoscale::program {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
 }
 
-/// The grid that random values are drawn from; see Fill.
+/// The distribution that random values are drawn from; see Fill.
 struct FillGrid {
   std::uint64_t origin = 0;  ///< fill_origin of the key
   std::int32_t range = 127;
   std::uint32_t one_in = 1;
 };
 
-/// Draws an integer in -range ... range, each with the same probability to within 2^-24; all but
-/// one in `one_in` elements are 0. The two halves of one word, which are unrelated, decide the
-/// value and whether it is 0.
+/// Draws an integer in -range ... range, each with the same probability to within 2^-24. Only one
+/// in `one_in` elements is drawn, the others are 0. One half of a random word decides if the
+/// element is drawn, the other half, which is unrelated to the first, its value.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
@@ -45,8 +45,8 @@ struct FillGrid {
   return static_cast<int>((high * values) >> 32) - grid.range;
 }
 
-/// Returns the random value in a type that is computed in: fill_integer times a power of two.
-/// Integers wrap modulo 2^bits; their scale is at least 1 and at most 2^56.
+/// Returns integer * scale in T, a type that is computed in. Integer types wrap modulo 2^bits;
+/// their scale must be at least 1 and at most 2^56.
 template <class T>
 [[nodiscard]] constexpr T fill_value(int integer, double scale) {
   if constexpr (std::is_integral_v<T>) {
@@ -56,10 +56,10 @@ template <class T>
   }
 }
 
-/// Draws a number like those of trained data: every bit of T's significand is drawn, the exponent
-/// is distributed as that of a standard normal, and the sign is drawn as well; the scale is a power
-/// of two and exact. Where |x| of a normal is below 1/32, this has 1/32 ... 1/16. T is a type that
-/// is computed in: float or double.
+/// Draws a number like those of trained data: sign and significand have random bits, and the
+/// exponent is distributed as that of a standard normal; where |x| of a normal is below 1/32, the
+/// number is in 1/32 ... 1/16. `scale` must be a power of two, so that the product is exact. T is a
+/// type that is computed in: float or double.
 template <class T>
 [[nodiscard]] constexpr T fill_normal(const FillGrid& grid, std::uint64_t global_index,
                                       double scale) {
@@ -76,8 +76,8 @@ template <class T>
   return (word >> drawn & 1) != 0 ? -significand * size : significand * size;
 }
 
-/// Returns a constant in a type that is computed in, for a fill or as a factor. For integers it is
-/// a whole number within +-2^62, which wraps modulo 2^bits.
+/// Returns a constant in T, a type that is computed in, for a fill or as a factor. For integer
+/// types it must be a whole number within +-2^62 and wraps modulo 2^bits.
 template <class T>
 [[nodiscard]] constexpr T constant_as(double value) {
   if constexpr (std::is_integral_v<T>) {
@@ -95,16 +95,16 @@ template <class T>
   return power;
 }
 
-/// The checksum is the sum, modulo 2^64, of a term for each element. Such a sum does not depend on
-/// the order in which threads add. One changed element always changes the sum; several changed
-/// elements leave it the same with a chance of 2^-64. This returns the term of the element with
-/// these bits at `index` of the op's elements, in row-major order.
+/// Returns an element's term of a checksum, by the element's bits and its index among the op's
+/// elements in row-major order. The checksum is the sum of all terms modulo 2^64, which does not
+/// depend on the order in which threads add. One changed element always changes the sum; several
+/// changed elements leave it the same with a chance of 2^-64.
 [[nodiscard]] constexpr std::uint64_t checksum_term(std::uint64_t bits, std::uint64_t index) {
   return scatter_bits(bits ^ scatter_bits(index + 0x9e3779b97f4a7c15ULL));
 }
 
-/// Returns the bits that infinities and NaN of a type have set: all of the exponent, in e4m3 all
-/// but the sign. 0 = every pattern is a number.
+/// Returns the bits that are all set in infinities and NaN of a type: those of the exponent, in
+/// e4m3 all but the sign. 0 = every pattern is a number.
 [[nodiscard]] constexpr std::uint64_t exponent_mask(DType type) {
   switch (type) {
     case DType::f64:

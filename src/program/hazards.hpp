@@ -11,10 +11,11 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// The order of ops: which ops are known to have finished before an op, and which must have.
+/// The order of ops: which ops must finish before an op, and which are known to have finished
+/// before it.
 namespace isoscale::program {
 
-/// A vector clock: how many of the first ops of each stream are known to have finished.
+/// A vector clock: for each stream, the number of its first ops that are known to have finished.
 struct Clock {
   std::array<std::uint32_t, max_streams> done{};
 
@@ -22,11 +23,11 @@ struct Clock {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::max(done[s], other.done[s]);
   }
   void join(StreamId stream, std::uint32_t count) { done[stream] = std::max(done[stream], count); }
-  /// Keeps only what `other` also knows.
+  /// Keeps only the ops that `other` knows too.
   void meet(const Clock& other) {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::min(done[s], other.done[s]);
   }
-  /// True if all that `other` knows is known here.
+  /// True if this clock knows all ops that `other` knows.
   [[nodiscard]] bool covers(const Clock& other) const {
     // The loop has no branch per stream, so that the compiler compares several at once.
     unsigned missing = 0;
@@ -35,34 +36,34 @@ struct Clock {
   }
 };
 
-/// Lists the ops that are known to have finished before each op, from stream order and waits alone.
-/// Throws base::Error for an op that waits for one that is issued later.
+/// Returns for each op the ops that are known to have finished before it, from stream order and
+/// waits alone. Throws base::Error for an op that waits for one that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
-/// Holds the last writer, and the readers since then, of each part of one placed buffer.
+/// The last writers, and the readers since then, of each part of a placed buffer.
 class BufferHistory {
  public:
   BufferHistory() = default;
-  /// `birth` holds the last users of the storage before this buffer had it; the first op that
-  /// touches a part comes after them.
+  /// `birth` are the last users of the storage before it was given to this buffer; the first op
+  /// that touches a part must come after them.
   explicit BufferHistory(std::uint64_t count, const Clock& birth);
 
-  /// Joins to `need` the ops that an access must come after.
+  /// Adds to `need` the ops that must finish before an access.
   void require(const Access& access, Clock& need) const;
-  /// Notes that op number `count` of `stream` made the access.
+  /// Notes that the access was made by the op number `count`, from 1 on, of `stream`.
   void note(const Access& access, StreamId stream, std::uint32_t count);
   /// False if some element that the access reads was never written.
   [[nodiscard]] bool written(const Access& access) const;
-  /// Returns all ops that have used the buffer, or the storage before it.
+  /// Returns all ops that have used the buffer, or its storage before it was given to this buffer.
   [[nodiscard]] Clock users() const;
-  /// Notes that all ops so far have finished: only which parts were written is kept.
+  /// Forgets the ops, which have all finished; which parts were written is kept.
   void drain();
 
  private:
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< one op, or several on streams that were joined at a drain
+    Clock writers;  ///< one op; several if they are the last users before this buffer
     Clock readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;

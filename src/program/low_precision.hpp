@@ -14,8 +14,8 @@
 /// verification and tests share. All rounding is to nearest even.
 namespace isoscale::program {
 
-/// A binary floating type of at most 16 bits: sign, exponent, mantissa. Codes are given without
-/// their sign bit.
+/// A binary floating type of at most 16 bits: sign, exponent, mantissa. The codes below are without
+/// the sign bit.
 struct NarrowFormat {
   int bits = 0, mantissa_bits = 0, bias = 0;
   std::uint16_t largest = 0;   ///< largest finite code
@@ -40,8 +40,8 @@ inline constexpr NarrowFormat bf16_format{.bits = 16,
                                           .largest = 0x7F7F,
                                           .overflow = 0x7F80,
                                           .nan = 0x7FC0};
-/// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN; its largest value is
-/// 448.
+/// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN (0x7F); its largest
+/// value is 448.
 inline constexpr NarrowFormat e4m3_format{.bits = 8,
                                           .mantissa_bits = 3,
                                           .bias = 7,
@@ -141,9 +141,9 @@ inline constexpr NarrowFormat e5m2_format{
 }
 
 /// Returns the scale of CastScale::amax: 2^floor(log2(target / largest)), its exponent kept within
-/// -126 ... 126 so that the scale and its inverse are normal f32 numbers; 1 when `largest` is 0 or
-/// not finite. The quotient may be computed in f32 or in f64: for targets of few digits both have
-/// the same exponent.
+/// -126 ... 126 so that the scale and its inverse are normal f32 numbers; 1 if `largest` is 0 or
+/// not finite. Executors may compute the quotient in f32 or in f64: for targets of few digits both
+/// have the same exponent.
 [[nodiscard]] inline double amax_scale(double target, double largest) {
   if (!(largest > 0) || !std::isfinite(largest)) return 1;
   constexpr int most = 126;

@@ -13,8 +13,8 @@
 #include "units/quantity.hpp"
 
 /// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
-/// completes only once all its partners have reached it. check uses it to find deadlocks, the
-/// simulator to find times; they differ in `Policy`, which has the functions
+/// completes only once all its partners have reached it. check() uses it to find deadlocks, the
+/// simulator to find times; each gives a `Policy` of its own, which has the functions
 ///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
@@ -66,7 +66,7 @@ class Matcher {
     std::uint32_t unmatched = 0;  ///< transfers of a posted exchange that have no partner yet
     std::int64_t free = 0;        ///< end of its last op
     std::int64_t start = 0;       ///< arrival of the posted op
-    std::int64_t latest = 0;      ///< latest arrival among its partners
+    std::int64_t latest = 0;      ///< latest arrival so far among the partners of the posted op
   };
   struct RankState {
     int play = 0;
@@ -86,7 +86,7 @@ class Matcher {
     Arrival from;
     std::uint64_t bytes = 0;
   };
-  struct Mailbox {  ///< at most one of the two is not empty
+  struct Mailbox {  ///< unmatched messages: only sends or only receives
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;
   };
@@ -112,7 +112,8 @@ class Matcher {
     }
   }
 
-  /// Plays or posts the next op of a lane; false if it can do neither.
+  /// Plays the next op of a lane, or posts it at its rendezvous; returns false if neither is
+  /// possible.
   bool step_lane(int rank, std::uint32_t l) {
     Lane& state = lane(rank, l);
     const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);
@@ -215,7 +216,8 @@ class Matcher {
     return true;
   }
 
-  /// Joins the lanes of a rank that has finished its play, and begins its next one.
+  /// Joins the lanes of a rank that has finished its play, and begins its next play. Returns false
+  /// if the rank has not finished its play, or has finished all plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[index(rank)];
     if (state.finished) return false;

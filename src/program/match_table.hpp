@@ -12,25 +12,25 @@
 
 namespace isoscale::program {
 
-/// The streams on which ops are played: as the program has them, or all folded into program order
-/// on one.
+/// The streams on which ops are played: the program's own, or a single one for all ops in program
+/// order.
 enum class Folding : std::uint8_t { as_streamed, folded };
 
 enum class Rendezvous : std::uint8_t { none, group, peers };
 
-/// A rank that could not go on, for the message of a deadlock.
+/// An op at which a rank could not go on, for the message of a deadlock.
 struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
-  bool posted = false;       ///< it waits for partners; if false, for its own other streams
+  bool posted = false;       ///< true: it waits for partners; false: for other streams of its rank
   std::vector<int> present;  ///< of a collective: the members that have arrived
 };
 
 /// Returns for example "gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const OutlineOp& op);
 
-/// The tables that the matching loop reads: an outline set, compiled. A lane is a stream, or the
-/// one lane that all streams are folded into. Ranks that share an outline share its tables.
+/// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or
+/// the one lane for all streams if they are folded. Ranks that share an outline share its tables.
 class MatchTable {
  public:
   MatchTable(const OutlineSet& set, Folding folding);
@@ -54,8 +54,8 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t group_count() const { return group_count_; }
-  /// Returns the communicator instance of a collective: there is one per (axes, stream) and group
-  /// of ranks.
+  /// Returns the number of the communicator of a collective; there is one for each (axes, stream)
+  /// and group of ranks.
   [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
     return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
                           compiled(rank).channel[op]];
@@ -65,12 +65,12 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t mailbox_count() const;
-  /// Returns the mailbox where sender and receiver of a message meet: there is one per receiving
-  /// rank, axis and offset.
+  /// Returns the number of the mailbox where sender and receiver of a message meet; there is one
+  /// for each receiving rank, axis and offset.
   [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
 
-  /// Throws base::Error unless two ranks' ops are the same collective with the same size (sizes of
-  /// an uneven one may differ), element type, reduction and root.
+  /// Throws base::Error unless two ranks' ops are the same collective, with the same size (except
+  /// for an uneven one), element type, reduction and root.
   void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
   [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
                                          int rank_b, std::uint32_t op_b,
@@ -81,7 +81,7 @@ class MatchTable {
   struct Compiled {
     std::vector<std::vector<std::uint32_t>> lane_ops;
     std::vector<Rendezvous> rendezvous;
-    std::vector<std::uint32_t> channel;  ///< of a collective
+    std::vector<std::uint32_t> channel;  ///< by op; collectives only
   };
   struct Channel {
     mesh::AxisSet axes;

@@ -15,7 +15,7 @@ namespace isoscale::program {
 
 enum class Transpose : std::uint8_t { no, yes };
 
-/// A row-major matrix, or `batch` of them: row r of matrix b begins at slice.first + b *
+/// A row-major matrix, or `batch` of them: row r of matrix b begins at element slice.first + b *
 /// batch_stride + r * row_stride. The slice spans all elements that are touched.
 struct Matrix {
   Slice slice{};
@@ -26,8 +26,8 @@ struct Matrix {
 /// The arithmetic of a GEMM; `native` is the operands' own type with accumulation in at least f32.
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
-/// The accumulation of products of fp8 operands. split: partial sums are repeatedly added in f32.
-/// fast: they stay in the tensor cores, which keep some 14 bits.
+/// How products of fp8 operands are summed up. split: partial sums are repeatedly added in f32.
+/// fast: all sums stay in the tensor cores, which keep some 14 bits.
 enum class Accumulation : std::uint8_t { split, fast };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
@@ -43,9 +43,9 @@ struct Gemm {
   BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
-/// The way in which messages and collectives are carried. nccl: the library's send, receive and
-/// collectives (MPI's on the host). symmetric: between buffers of Space::symmetric, windows that
-/// all ranks of a group have mapped.
+/// How messages and collectives are carried. nccl: by the library's send, receive and collectives
+/// (MPI's on the host). symmetric: by kernels that read and write the peers' buffers of
+/// Space::symmetric, which all ranks of a group have mapped.
 enum class Transport : std::uint8_t { nccl, symmetric };
 [[nodiscard]] std::string_view name(Transport transport);
 
@@ -63,10 +63,11 @@ enum class CollectiveKind : std::uint8_t {
 enum class Reduction : std::uint8_t { sum, min, max };
 
 /// One collective over the group that varies along `axes`. `send` and `receive` are this rank's
-/// parts. They have equal sizes for all_reduce, broadcast and reduce (in place when they are the
-/// same slice) and for all_to_all; receive = group size x send for all_gather, and for gather at
-/// the root; the reverse for reduce_scatter and scatter. An all_to_all with counts (elements to and
-/// from each member, packed in member order) is the uneven form. `root` is a position in the group.
+/// parts. They have equal sizes for all_reduce, broadcast and reduce (which are in place if both
+/// are the same slice) and for all_to_all; receive = group size x send for all_gather, and for
+/// gather at the root; send = group size x receive for reduce_scatter, and for scatter at the root.
+/// An all_to_all with counts (elements to and from each member, packed in member order) is the
+/// uneven form. `root` is a position in the group.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;
@@ -79,7 +80,7 @@ struct Collective {
 
 enum class Direction : std::uint8_t { send, receive };
 
-/// One message of an Exchange, with the rank `offset` steps along `axis` (wrapping around).
+/// One message of an Exchange, to or from the rank `offset` steps along `axis` (wrapping around).
 struct Transfer {
   Direction direction = Direction::send;
   mesh::Axis axis = mesh::Axis::pp;
@@ -100,8 +101,8 @@ struct Copy {
   Matrix src{}, dst{};
 };
 
-/// Adds dst = a + scale * b, over rows x columns; the product may or may not be rounded before it
-/// is added. dst may be an operand. Integers wrap, and their scale is a whole number.
+/// dst = a + scale * b, over rows x columns; the product may or may not be rounded before it is
+/// added. dst may be an operand. Integers wrap, and their scale is a whole number.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
   Matrix a{}, b{}, dst{};
@@ -113,10 +114,11 @@ struct Add {
 /// when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
-/// Casts src (rows x columns): dst (rows x columns) and transposed (columns x rows), either of
-/// which may have no buffer, become scale * src in their element type, rounded once to nearest
-/// even; fp8 saturates at its largest finite value. With amax, 1/scale is written to `descale`, one
-/// f32 element. The transposed copy exists because fp8 GEMMs need both operands contiguous along k.
+/// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows), either
+/// of which may have no buffer: both become scale * src in their element type, rounded once to
+/// nearest even; fp8 saturates at its largest finite value. With amax, 1/scale is written to
+/// `descale`, one f32 element. The transposed copy exists because fp8 GEMMs need both operands
+/// contiguous along k.
 struct Cast {
   std::uint32_t rows = 1, columns = 0;
   Matrix src{}, dst{}, transposed{};
@@ -128,13 +130,14 @@ struct Cast {
 
 enum class FillSource : std::uint8_t { random, normal, constant };
 
-/// Fills a shard's elements, of any type. random: draws from (key, global index) a value on a grid
-/// that is exact in bf16, an integer in -range ... range times 2^exponent; the same element gets
-/// the same value on every mesh and executor. normal: draws in the same way a number with all the
-/// digits of its type and the exponents of a normal distribution of deviation 2^exponent, for types
-/// that are not integers: multiplying such numbers takes as much power as multiplying a trainer's.
-/// constant: `value`. Integer types take whole numbers, modulo 2^bits. A small range and few
-/// elements that are not 0 keep sums over many ranks exact in types of few digits.
+/// Fills the elements of a shard, of any type, from one of three sources. random: a value on a grid
+/// that is exact in bf16, an integer in -range ... range times 2^exponent, drawn from (key, global
+/// index), so that the same element gets the same value on every mesh and executor. normal: drawn
+/// in the same way, a number with all the digits of its type and the exponents of a normal
+/// distribution of deviation 2^exponent, for types that are not integers: multiplying such numbers
+/// takes as much power as multiplying a trainer's. constant: `value`. Integer types take whole
+/// numbers, modulo 2^bits. With a small range and few elements that are not 0, sums over many ranks
+/// stay exact in types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};
@@ -160,9 +163,10 @@ struct Update {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-/// Advice about the pages of managed memory, which lie with the host or with the device. A prefetch
-/// moves them there, in stream order; other advice takes effect when it is issued. read_mostly:
-/// both sides keep copies; prefer: pages stay on that side when the other side touches them.
+/// Advice about the pages of managed memory, which are in host memory or in device memory. A
+/// prefetch moves pages there, in stream order; other advice takes effect when it is issued.
+/// read_mostly: both sides keep copies; prefer: pages stay on the named side when the other side
+/// touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
   prefetch_host,
@@ -173,8 +177,8 @@ enum class Advice : std::uint8_t {
   unset_preferred,
 };
 
-/// Gives advice about a slice of managed memory, which changes no element. It has no effect on
-/// devices whose memory is the host's.
+/// Gives advice about a slice of managed memory; no element changes. It has no effect on devices
+/// whose memory is the host's.
 struct Advise {
   Slice slice{};
   Advice advice = Advice::prefetch_device;
@@ -229,11 +233,11 @@ struct SoftmaxGradient {
   Matrix y{}, dy{}, dx{};
 };
 
-/// Selects from each `block` consecutive elements of src (the last block may be short) the `keep`
-/// of largest magnitude, the first of equal ones. It writes values and their places in src as i32,
-/// `keep` of each block, in order of place; places beyond a short block's elements are -1, with the
-/// value 0. src keeps the elements that were not selected and is set to 0 at the others: error
-/// feedback adds this rest to the next step (Stich et al., arXiv 1809.07599).
+/// Selects, from each `block` consecutive elements of src (the last block may be short), the `keep`
+/// elements of largest magnitude, the first of equal ones. It writes their values and their places
+/// (indices in src, as i32) in ascending order of place, `keep` for each block; where a short block
+/// has fewer elements, the place is -1 and the value 0. In src, selected elements become 0 and the
+/// others stay: error feedback adds this rest to the next step (Stich et al., arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
@@ -244,17 +248,17 @@ struct Select {
   return (elements + block - 1) / block;
 }
 
-/// dst = the sum of `parts` lists in the format that Select writes, one after the other in values
-/// and places; 0 where no list has an element. Parts are added in order, so that equal lists give
+/// dst = the sum of `parts` lists as Select writes them, which follow one another in values and
+/// places; elements that no list names become 0. Lists are added in order, so that equal lists give
 /// equal bits.
 struct Spread {
   std::uint32_t block = 0, keep = 0, parts = 1;
   Slice values{}, places{}, dst{};
 };
 
-/// Row i of dst = scale * the sum of `each` rows of src, whose numbers are in from[i * each ...],
-/// added in order; no_row is a row of zeros. It dispatches tokens to experts and combines the
-/// results.
+/// Row i of dst = scale * the sum of the `each` rows of src whose numbers are in from[i * each
+/// ...], added in order; no_row stands for a row of zeros. It dispatches tokens to experts and
+/// combines the results.
 struct Rows {
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
   std::uint32_t rows = 0, columns = 0, each = 1;
@@ -263,11 +267,11 @@ struct Rows {
   std::vector<std::uint32_t> from{};
 };
 
-/// The checksum of src (batch x rows x columns elements of any type): `sum` receives two i64
-/// elements, the checksum of the elements' bits (program/fill_and_checksum.hpp) and the number of
-/// elements that are infinite or not a number. If `flip` has a buffer, it holds two i64 elements as
-/// well: the index of an element of src, in row-major order, and the bits of it that are flipped
-/// before the sum is taken.
+/// Writes the checksum of src (batch x rows x columns elements of any type) to `sum`, two i64
+/// elements: the checksum of the elements' bits (program/fill_and_checksum.hpp), and the number of
+/// elements that are infinite or not a number. If `flip` has a buffer, it holds two i64 elements:
+/// the index of an element of src in row-major order, and the bits to flip in it before the
+/// checksum is taken.
 struct Checksum {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{};
@@ -278,8 +282,8 @@ using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, 
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
                              SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
-/// The kind of an op, for tables and cost models: each collective is a kind, other ops are named by
-/// payload.
+/// The kind of an op, for tables and cost models: each collective has a kind of its own, other ops
+/// have that of their payload.
 enum class OpKind : std::uint8_t {
   gemm,
   all_reduce,
@@ -315,7 +319,7 @@ inline constexpr std::size_t op_kind_count = 27;
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
 }
-/// True if an op of this kind computes: it neither communicates nor copies (copy and advise copy).
+/// True if an op of this kind computes: it does not communicate, and is neither a copy nor advice.
 [[nodiscard]] constexpr bool computes(OpKind kind) {
   return !communicates(kind) && kind != OpKind::copy && kind != OpKind::advise;
 }
@@ -353,9 +357,9 @@ struct Op {
 /// Returns the name of an op in timelines: "gemm layer 3 mb 0".
 [[nodiscard]] std::string label(OpKind kind, const Place& place);
 
-/// Returns the ranks of a mesh that `rank` communicates with in an op: the members of a
-/// collective's group, itself included, or the other end of each message of an exchange; none for
-/// other ops.
+/// Returns the ranks of a mesh that `rank` communicates with in an op: for a collective the members
+/// of its group, `rank` included; for an exchange the other rank of each message; for other ops
+/// none.
 [[nodiscard]] std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank);
 
 }  // namespace isoscale::program

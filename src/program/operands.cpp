@@ -17,8 +17,8 @@ std::uint64_t matrix_elements(const Matrix& matrix, const Extents& extents) {
   return extents.rows * extents.columns * (is_shared ? 1 : extents.batch);
 }
 
-/// Counts the rows that are read, as often as they are named, and the rows that are written; the
-/// table of names is small beside them.
+/// Returns the number of elements of the rows that are read, each time that `from` names them, and
+/// of the rows that are written; `from` itself is small compared with them.
 std::uint64_t moved_elements(const Rows& op) {
   const auto named =
       op.from.size() - static_cast<std::size_t>(std::ranges::count(op.from, Rows::no_row));
@@ -30,7 +30,7 @@ bool same(const Slice& a, const Slice& b) {
          a.axis == b.axis;
 }
 
-/// Returns the op's matrix that a slice belongs to.
+/// Returns the matrix of the op that has this slice; absent if it is in none.
 std::optional<Output> as_matrix(const Payload& payload, const Slice& slice) {
   if (const auto* rows = std::get_if<Rows>(&payload)) {
     return Output{.matrix = rows->dst, .extents = {rows->rows, rows->columns}};
@@ -49,7 +49,7 @@ bool has_gaps(const Payload& payload) {
   return extents[0] * extents[1] * extents[2] != fill->dst.count;
 }
 
-/// Returns the last element + 1 that a strided matrix touches.
+/// Returns one more than the index of the last element that a strided matrix touches.
 std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   const auto& [rows, columns, batch] = extents;
   if (rows == 0 || columns == 0 || batch == 0) return 0;
@@ -68,7 +68,7 @@ Mistake up_mistake(ActivationKind kind, const Matrix& up) {
   return is_gated ? "swiglu without its second operand" : "gelu with a second operand";
 }
 
-/// Says which operands are missing or superfluous.
+/// Returns the reason if an operand is missing or superfluous.
 Mistake operand_mistake(const Payload& payload) {
   if (const auto* norm = std::get_if<Norm>(&payload)) {
     if (exists(norm->addend) != exists(norm->sum)) {
@@ -91,7 +91,7 @@ Mistake operand_mistake(const Payload& payload) {
   return std::nullopt;
 }
 
-/// Says why `parts` lists over `elements` elements are malformed.
+/// Returns the reason if `parts` lists over `elements` elements are malformed.
 Mistake lists_mistake(std::uint64_t elements, std::uint32_t block, std::uint32_t keep,
                       std::uint32_t parts, const Slice& values, const Slice& places) {
   if (block == 0 || keep == 0 || keep > block) {
@@ -118,7 +118,7 @@ Mistake mistake_of(const Spread& op) {
   return lists_mistake(op.dst.count, op.block, op.keep, op.parts, op.values, op.places);
 }
 
-/// Returns the number of rows that fit into the slice of a matrix.
+/// Returns the number of rows for which the slice of a matrix has room.
 std::uint64_t rows_in(const Matrix& matrix, std::uint32_t columns) {
   if (matrix.slice.count < columns) return 0;
   if (matrix.row_stride == 0) return 1;
@@ -168,7 +168,7 @@ std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
   }
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
-  // If a slice belongs to a matrix, the elements between the matrix's rows do not count.
+  // Elements between the rows of a matrix do not count.
   for_each_matrix(payload, [&](const Matrix& matrix, const Extents& extents) {
     const std::uint64_t size = element_size(program.buffers[matrix.slice.buffer].dtype);
     bytes -= matrix.slice.count * size;

@@ -20,8 +20,8 @@ namespace isoscale::program {
 
 enum class Mode : std::uint8_t { read, write };
 
-/// Elements begin ... end-1 of a buffer; for a slice that moves with a coordinate, all elements
-/// that any coordinate may touch.
+/// An access to the elements begin ... end-1 of a buffer; for a slice that moves with a coordinate,
+/// to all elements that it may touch on any rank.
 struct Access {
   BufferId buffer = no_buffer;
   std::uint64_t begin = 0, end = 0;
@@ -36,8 +36,8 @@ struct Access {
           .mode = mode};
 }
 
-/// Returns the slice of the one element that holds a scale; a slice without a buffer if there is
-/// none.
+/// Returns the slice of the single element of `buffer`, which holds a scale; a slice without a
+/// buffer for no_buffer.
 [[nodiscard]] inline Slice scalar(BufferId buffer) {
   return {.buffer = buffer, .offset = 0, .count = 1};
 }
@@ -163,8 +163,8 @@ struct Extents {
 
 [[nodiscard]] inline bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
 
-/// Calls visit(matrix, extents) for each matrix of the op that has a buffer; one that is read and
-/// written is visited twice. Ops that have slices instead of matrices get no call.
+/// Calls visit(matrix, extents) for each matrix of the op that has a buffer; twice for a matrix
+/// that is read and written. Ops that have only slices get no call.
 template <class Visit>
 void for_each_matrix(const Payload& payload, const Visit& visit) {
   struct Visitor {
@@ -224,24 +224,24 @@ void for_each_matrix(const Payload& payload, const Visit& visit) {
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
 
 /// Returns the bytes that an op which does not communicate reads and writes, counting each operand
-/// once. A strided matrix counts only its elements, and a matrix that serves a whole batch counts
-/// once.
+/// once. Gaps in a strided matrix do not count, and a matrix that serves a whole batch counts once.
 [[nodiscard]] std::uint64_t local_bytes(const RankProgram& program, const Payload& payload);
 
-/// The elements that an op writes, without gaps between them.
+/// A matrix that an op writes; elements between its rows are not written.
 struct Output {
   Matrix matrix{};
   Extents extents{};
 };
 
-/// Returns the elements that an op writes; a Fill with gaps between its elements counts as none.
+/// Returns what an op writes; nothing for a Fill that leaves gaps between its elements.
 [[nodiscard]] std::vector<Output> outputs_of(const Payload& payload);
 
-/// Says why an op by itself is malformed: a matrix reaches beyond its slice, or operands do not fit
-/// together. Absent if it is well formed.
+/// Returns the reason if an op by itself is malformed: a matrix reaches beyond its slice, or
+/// operands do not fit together. Absent if it is well formed.
 [[nodiscard]] std::optional<std::string> shape_mistake(const Payload& payload);
 
-/// Says why the extents or the indices of a Select, Spread or Rows are wrong; absent for other ops.
+/// Returns the reason if the extents or indices of a Select, Spread or Rows are wrong; absent for
+/// other ops.
 [[nodiscard]] std::optional<std::string> list_mistake(const Payload& payload);
 
 }  // namespace isoscale::program

@@ -17,7 +17,7 @@ double flop_of(const Payload& payload) {
   return 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
 }
 
-/// Returns the size as nccl-tests define it: what the whole group moves for gathers and scatters,
+/// Returns the size as nccl-tests defines it: all that the group moves for gathers and scatters,
 /// one rank's buffer for other collectives.
 std::uint64_t collective_bytes(const RankProgram& program, const Collective& op, int group) {
   const std::uint64_t send = slice_bytes(program, op.send);

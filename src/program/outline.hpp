@@ -24,13 +24,13 @@ struct OutlineTransfer {
 };
 
 /// The extents of a matrix multiplication, m x k times k x n, `batch` times. They are all 0 for
-/// other ops, and for files from before schema 1.6, which do not hold them.
+/// other ops, and for ops read from files before schema 1.6, which do not hold them.
 struct GemmShape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 0;
   auto operator<=>(const GemmShape&) const = default;
 };
 
-/// Returns m x n x k as "64 x 256 x 64", or "32 x 32 x 16, batch 8".
+/// Returns "64 x 256 x 64" (m x n x k), or "32 x 32 x 16, batch 8".
 [[nodiscard]] std::string to_string(const GemmShape& shape);
 
 struct OutlineOp {
@@ -51,8 +51,8 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };
 
-/// True if an op passes messages between pipeline stages, whose schedule has a bubble; rings along
-/// other axes have none. An exchange whose axes are not known counts as such an op.
+/// True if an op passes messages between pipeline stages, whose schedule has a bubble; exchanges
+/// along other axes have none. An exchange whose axes are not known counts as one between stages.
 [[nodiscard]] inline bool between_stages(const OutlineOp& op) {
   return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));
 }

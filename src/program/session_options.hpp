@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-/// The options of a session that differ from the usual ones, and the faults that are injected.
+/// The options of a session that differ from the defaults, and the faults that are injected.
 namespace isoscale::program {
 
-/// A fault that makes communication between two ranks take `factor` times as long. The ranks are
-/// those of the launch in the user's request, and those of the point where it is played.
+/// A fault that makes communication between two ranks take `factor` times as long. In the user's
+/// request, `low` and `high` are ranks of the launch; in a session, ranks of the point.
 struct SlowLink {
   int low = 0, high = 0;
   double factor = 1;
@@ -20,14 +20,15 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 
-/// The fault that a rank gets stuck in the middle of its third step, by spinning or by failing.
+/// The fault that a rank gets stuck in the middle of its third step: it spins for ever, or it
+/// throws.
 enum class Stuck : std::uint8_t { no, spins, fails };
 
 /// The faults that are injected into one rank.
 struct Faults {
   double gemm_factor = 1;  ///< every GEMM takes this many times as long
   double gemm_rate = 0;    ///< FLOP/s at which GEMMs wait instead of multiplying; 0 = they multiply
-  std::vector<SlowLink> slow_links = {};  ///< that end at this rank
+  std::vector<SlowLink> slow_links = {};  ///< those that end at this rank
   /// The mean share by which compute ops are lengthened; each op draws from an exponential
   /// distribution.
   double jitter = 0;
@@ -42,13 +43,14 @@ struct Faults {
   bool operator==(const Faults&) const = default;
 };
 
-/// local: the library is told in advance about the memory that it communicates from.
+/// The registration of buffers for communication. local: each rank registers the memory that it
+/// communicates from with the library in advance.
 enum class Registration : std::uint8_t { none, local };
 [[nodiscard]] constexpr std::string_view name(Registration registration) {
   return registration == Registration::local ? "local" : "none";
 }
 
-/// The requests for one session; an executor that cannot fulfil one says so.
+/// Requests for one session; an executor that cannot fulfil one throws.
 struct SessionOptions {
   std::string collective_algorithm{};  ///< that the library must use; "" = its own choice
   std::string collective_protocol{};   ///< that the library must use; "" = its own choice

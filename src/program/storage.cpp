@@ -17,20 +17,21 @@
 namespace isoscale::program {
 namespace {
 
-/// Arenas at most this much above the peak of bytes in use stay as they are.
+/// Arenas larger than the peak of bytes in use by no more than this factor are not repacked.
 constexpr double good_enough = 1.02;
-/// This many buffers are compared in pairs within some tens of milliseconds.
+/// With more buffers than this, comparing all pairs would take longer than some tens of
+/// milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Dropping checks every placed buffer, so it is not done for each new one.
+/// Buffers are dropped once per this many placed ones, since dropping checks all placed buffers.
 constexpr std::size_t places_between_drops = 32;
 
-/// The time over which a buffer needs its storage, as far as the order of ops is known.
+/// The time for which a buffer needs its storage, as far as the order of ops is known.
 struct Lifetime {
   BufferId buffer = no_buffer;
   std::uint64_t bytes = 0;                          ///< Arena::footprint
   std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
   std::size_t first_op = 0, last_op = 0;  ///< over all sections, numbered in program order
-  bool ends = false;  ///< released, and used in one section only: it keeps no data for another play
+  bool ends = false;  ///< released and used in one section only, so no later play reads its data
   Clock known;        ///< ops of the first section that finish before any op that uses it
   Clock users;        ///< ops of the last section that use it
 };
@@ -41,7 +42,7 @@ bool is_before(const Lifetime& a, const Lifetime& b) {
          (a.last_section == b.first_section && b.known.covers(a.users));
 }
 
-/// Offsets at which buffers may lie.
+/// The new offsets of buffers.
 struct Packing {
   std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
   std::uint64_t bytes = 0;             ///< extent of all buffers
@@ -54,8 +55,8 @@ class Packer {
   explicit Packer(const std::vector<Lifetime>& lifetimes)
       : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
 
-  /// Places the largest first, and of equal ones those that are used last. Compares each buffer
-  /// with all others.
+  /// Places the largest buffers first, and of equally large ones those that are used last. Compares
+  /// each buffer with all others.
   [[nodiscard]] Packing by_size() {
     for (const std::size_t i : ordered([&](const Lifetime& life) {
            return std::tuple{life.bytes, life.last_op};
@@ -65,14 +66,15 @@ class Packer {
     return std::move(result_);
   }
 
-  /// Places the buffer that is used last first; buffers that never end come before all others.
-  /// Compares each buffer only with those that may be in use beside some of the remaining ones, and
-  /// leaves more gaps.
+  /// Places buffers in reverse order of their last use; those that never end come first. Each
+  /// buffer is compared only with placed ones that may be in use at the same time as some remaining
+  /// buffer, which is faster than by_size() but leaves more gaps.
   [[nodiscard]] Packing by_end() {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
       return std::tuple{!life.ends, life.last_op, life.bytes};
     });
-    // users[i] are the ops that use buffer i or any buffer placed after it, in its last section.
+    // users[i] are the ops of its last section that use buffer i, or a buffer placed after it in
+    // the same section.
     std::vector<Clock> users(order.size());
     for (std::size_t i = order.size(); i-- > 0;) {
       const Lifetime& mine = lives_[order[i]];
@@ -83,7 +85,8 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      // Dropping some buffers a little later changes nothing: they conflict with no later buffer.
+      // A buffer that is dropped a little later does no harm: it conflicts with none of the
+      // remaining buffers.
       if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }
@@ -91,7 +94,7 @@ class Packer {
   }
 
  private:
-  /// A placed buffer. `first_op` and `last_op` are copies from `life`: they alone decide most
+  /// A placed buffer. `first_op` and `last_op` are copied from `life`, since they alone decide most
   /// comparisons.
   struct Placed {
     std::uint64_t offset = 0, end = 0;
@@ -112,7 +115,7 @@ class Packer {
     return order;
   }
 
-  /// Drops buffers that begin once all of `users` have finished.
+  /// Drops the placed buffers whose first use comes after all of `users`.
   void drop_after(std::size_t section, const Clock& users) {
     std::erase_if(placed_, [&](const Placed& other) {
       return other.life->first_section > section ||
@@ -148,7 +151,7 @@ class Packer {
   std::vector<Placed> placed_;  ///< by offset
 };
 
-/// Lists the buffers that are used, without their clocks.
+/// Returns the lifetimes of all buffers, without their clocks; unused ones have no_buffer.
 std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives(program.buffers.size());
   std::size_t section = 0, number = 0;
@@ -177,7 +180,8 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-/// Returns the most bytes in use at one op of a program that is played in program order, per space.
+/// Returns the largest number of bytes in use at any op of a program that is played in program
+/// order, by space.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
                                              const std::vector<Lifetime>& lives) {
   std::size_t ops = 0;
@@ -314,8 +318,8 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives = lifetimes(program, released);
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
-  // Kernels reach symmetric buffers of their peers at this rank's own offsets. Programs of such
-  // peers have the same ops and buffers, so they get the same places.
+  // Symmetric buffers may be moved too: peers reach them at their own rank's offsets, but the
+  // programs of such peers have the same ops and buffers, so they get the same places.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];
     if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;

@@ -11,9 +11,9 @@
 
 namespace isoscale::program {
 
-/// The storage of one space: gives out blocks, and gives a freed block out again only to an op that
-/// is known to come after the block's last users. (Without that rule, reuse would make a stream
-/// wait for another that it could run beside, and could close a circle of waits between ranks.)
+/// The storage of one space. It gives out blocks, and gives a freed block out again only to an op
+/// that is known to come after the block's last users. (Otherwise reuse would make a stream wait
+/// for another that it could run beside, and could close a circle of waits between ranks.)
 class Arena {
  public:
   struct Block {
@@ -27,8 +27,8 @@ class Arena {
     return (bytes == 0 ? 1 : (bytes + alignment - 1) / alignment) * alignment;
   }
 
-  /// Returns a block of at least `bytes` for an op before which `known` have finished: the tightest
-  /// free stretch that it may use, else new storage at the end.
+  /// Returns a block of at least `bytes` for an op; `known` are the ops that have finished before
+  /// it. The block is the tightest free stretch that the op may use, else new storage at the end.
   [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
   /// Gives a block back; `last_users` are the ops that used it.
   void give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users);
@@ -44,7 +44,7 @@ class Arena {
     [[nodiscard]] std::uint64_t end() const { return offset + bytes; }
   };
 
-  struct Stretch {  ///< neighbouring free blocks
+  struct Stretch {  ///< consecutive free blocks without gaps
     std::size_t first = 0;
     std::uint64_t bytes = 0;
   };
@@ -52,7 +52,8 @@ class Arena {
   [[nodiscard]] Block cut(const Stretch& stretch, std::uint64_t bytes);
   [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
   /// Joins block i + 1 to block i if they are neighbours and the last users of one finished after
-  /// those of the other on every stream; otherwise joining would make one of them harder to reuse.
+  /// those of the other on every stream; otherwise the joined block would be harder to reuse than
+  /// either.
   void merge(std::size_t i);
 
   std::vector<Free> free_;  ///< by offset
@@ -60,9 +61,9 @@ class Arena {
 };
 
 /// Places the buffers of a finished program anew, now that the order of all ops is known, if the
-/// arena of a space is larger than it need be. Two buffers share bytes only if every op that uses
+/// arena of a space is larger than necessary. Two buffers share bytes only if every op that uses
 /// one is known to finish before any op that uses the other, so the new places add no dependency.
-/// `released` tells for each buffer if it keeps no data for another play.
+/// released[i] is true if the author released buffer i.
 void repack(RankProgram& program, const std::vector<bool>& released);
 
 }  // namespace isoscale::program

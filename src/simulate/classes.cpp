@@ -34,8 +34,8 @@ bool has_messages(const program::OutlineSet& set, mesh::Axis axis) {
   });
 }
 
-/// Returns for each coordinate of `axis` the first coordinate like it. Two are alike if ranks that
-/// differ only in them have the same program.
+/// Returns for each coordinate of `axis` the first coordinate that is like it. Two coordinates are
+/// alike if ranks that differ in nothing else have the same program.
 std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const mesh::Shape& shape,
                              mesh::Axis axis) {
   const std::size_t stride = at(mesh::stride(shape, axis)), extent = at(shape[axis]);
@@ -57,8 +57,8 @@ std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const me
   return first;
 }
 
-/// Returns for every coordinate the number, among the kept ones, of the coordinate that represents
-/// it.
+/// Converts the result of first_alike(): returns for each coordinate the number of its
+/// representative, counted among representatives only.
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -68,7 +68,7 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// The ways in which ranks communicate: the distinct groups and messages of their programs.
+/// The distinct groups and messages over which ranks communicate in any program.
 struct Ways {
   std::set<mesh::AxisSet> groups;
   std::set<std::pair<mesh::Axis, int>> messages;  ///< axis and offset of sent messages
@@ -90,7 +90,8 @@ Ways ways_of(const program::OutlineSet& set) {
   return ways;
 }
 
-/// Gives equal places equal numbers, and combines them with the numbers that the ranks have so far.
+/// Numbers ranks by their places on the nodes: two ranks have the same number if their places were
+/// equal in every call of join().
 class PlaceNumbers {
  public:
   explicit PlaceNumbers(std::size_t ranks) : number_(ranks) {}
@@ -112,8 +113,8 @@ class PlaceNumbers {
   std::vector<std::uint32_t> number_;
 };
 
-/// Returns a number for each rank of the mesh; ranks with the same number have equal places in all
-/// groups and messages.
+/// Returns a number for each rank of the mesh; ranks have the same number if they have equal places
+/// in all groups and messages.
 std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, const mesh::Shape& shape,
                                          const Layout& layout) {
   PlaceNumbers numbers{at(shape.size())};
@@ -130,7 +131,7 @@ using timeline::IntervalSet;
 using units::Nanoseconds;
 
 constexpr int most_rounds = 12;
-/// The rounds of stretching by overlap end when a step changes by less than this share.
+/// Rounds of stretching by overlap end when a step's time changes by less than this share.
 constexpr double small_change = 1e-4;
 
 using Steady = CoarseSteady;
@@ -162,8 +163,9 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, c
   return timeline;
 }
 
-/// Returns the times at which a rank ran ops of one kind. An op of communication counts only from
-/// the last arrival on, since a rank that waits moves no data.
+/// Returns the times at which a rank ran ops that compute, or ops that communicate. With
+/// `from_arrival`, an op counts only from the last arrival on, since a rank that waits moves no
+/// data.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {
@@ -186,10 +188,11 @@ Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
   return beside;
 }
 
-/// Returns a table per class: `costs`, stretched by the ops that ran beside each op in `timeline`,
-/// which was played with the costs `played`. An op that takes f times as long beside the other kind
-/// does 1/f of its work in a second of it: b seconds of work, with a share s of the time beside the
-/// other kind, take b / (1 - s (1 - 1/f)).
+/// Returns a table of times for each class: `costs`, stretched because of ops of the other kind
+/// (compute, communication) that ran beside each op in `timeline`, which was played with the costs
+/// `played`. Beside the other kind, an op that takes f times as long does 1/f second of work in a
+/// second: b seconds of work take b / (1 - s (1 - 1/f)) if a share s of the time is beside the
+/// other kind.
 Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
                 const timeline::Timeline& timeline, const Overlap& overlap) {
   Costs result;
@@ -219,8 +222,8 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
   return result;
 }
 
-/// Moves the costs only halfway from the last ones, so that rounds that alternate between two
-/// solutions converge.
+/// Replaces the costs by the mean of them and those before, so that rounds that alternate between
+/// two solutions converge.
 void move_halfway(Costs& costs, const Costs& before) {
   for (std::size_t rank = 0; rank < costs.tables.size(); ++rank) {
     const std::vector<Nanoseconds>& old = before.tables[before.table_of_rank[rank]];
@@ -282,7 +285,8 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
 Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
                   const Machine& machine, const Layout& layout) {
   const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
-  // Each class is represented by one rank for each of the ways in which its ranks lie on the nodes.
+  // By class: the first rank at each distinct place on the nodes, which represents all others
+  // there.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);

@@ -12,43 +12,44 @@
 
 namespace isoscale::simulate {
 
-/// Combines ranks that play the same program among like partners, so that a mesh of one rank of
-/// each class represents the whole. Coordinates of an axis are alike when the programs of ranks
-/// that differ in nothing else are the same; exchanging such coordinates changes nothing, so like
-/// ranks play at the same times and one stands for all. An axis whose coordinates are all alike is
-/// removed: its collectives and messages, which a rank then has with itself, keep their time. An
-/// axis with messages along it keeps all coordinates or none.
+/// The classes of ranks that play the same program among like partners: a mesh with one rank of
+/// each class represents the whole mesh. Coordinates of an axis are alike when ranks that differ in
+/// nothing else have the same program; exchanging such coordinates changes nothing, so one of these
+/// ranks represents the others, which play at the same times. An axis whose coordinates are all
+/// alike is removed: its collectives and messages, which a rank then has with itself, keep their
+/// time. An axis with messages along it keeps all coordinates or none.
 struct Classes {
-  mesh::AxisSet kept;           ///< axes with unlike coordinates
-  program::OutlineSet outline;  ///< on the mesh of the classes; sizes and axes as on the whole
-  std::vector<int> rank;        ///< per rank of that mesh, the rank of the whole that represents it
-  std::vector<std::uint32_t> program;  ///< per rank of that mesh, the number in the ProgramSet
-  std::vector<std::uint32_t> class_of_rank;  ///< per rank of the whole, its rank on that mesh
+  mesh::AxisSet kept;           ///< axes whose coordinates are not all alike
+  program::OutlineSet outline;  ///< on the mesh of the classes; sizes and axes as in the whole mesh
+  std::vector<int> rank;        ///< per class, the rank of the whole mesh that represents it
+  std::vector<std::uint32_t> program;  ///< per class, the number of its program in the ProgramSet
+  std::vector<std::uint32_t> class_of_rank;  ///< per rank of the whole mesh, its class
 };
 [[nodiscard]] Classes classes_of(const program::ProgramSet& set, program::Section section);
 
-/// Returns the times that each class's ops take on a machine. If the groups of a class's ranks lie
-/// differently on the nodes, the slowest of them counts, op by op. Classes of one program whose
-/// ranks lie alike share a table.
+/// Returns the times that the ops of each class take on a machine. If ranks of a class have groups
+/// that lie differently on the nodes, the slowest of them counts, op by op. Classes with the same
+/// program and the same places share a table.
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
 
-/// One step in the steady state without noise, where all ranks of a class are alike. Its ranks are
-/// those of the classes' mesh. Ops that run beside the other kind are stretched by the machine's
-/// overlap.
+/// A step in the steady state without noise, with one rank for each class.
 struct ClassStep {
   double seconds = 0;             ///< from one step to the next
-  timeline::Timeline timeline{};  ///< of that step; spans only when recorded
+  timeline::Timeline timeline{};  ///< of this step; spans only if they were recorded
   /// The times that the ops took: the given costs, stretched by overlap. If stretched, there is one
   /// table for each class.
   Costs costs{};
   /// The relative change of `seconds` in the last round of stretching by overlap.
   double error = 0;
 };
+/// Plays steps of the classes until they are steady and returns one. If `overlap` is not 1, compute
+/// that runs beside communication, and communication beside compute, is stretched by it, in rounds
+/// until the step's time hardly changes.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
-/// Adds the spans to a step that `classes` played without recording them.
+/// Adds spans to a step that was played with Record::steps.
 void record_spans(const Classes& classes, ClassStep& step);
 
 }  // namespace isoscale::simulate

@@ -16,8 +16,8 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Runs the same loop as program::Matcher on coarse programs: it does chain by chain, for a whole
-/// group, what the Matcher does op by op for one rank.
+/// Plays coarse programs as program::Matcher plays programs, but whole groups and chains of
+/// collectives at once instead of rank by rank and op by op.
 class Play {
  public:
   Play(const CoarseSet& set, const CoarseOptions& options)
@@ -71,22 +71,22 @@ class Play {
     std::uint32_t link = 0;       ///< link of the chain at `position`
     std::uint32_t unmatched = 0;  ///< messages of a posted exchange that have no partner yet
     bool posted = false;
-    double free = 0;    ///< end of its last work or meeting
+    double free = 0;    ///< end of its last coarse op
     double start = 0;   ///< of the posted op, or of the chain's next link
-    double latest = 0;  ///< arrival among an exchange's partners
+    double latest = 0;  ///< latest arrival so far at the posted exchange
   };
   struct RankState {
     int play = 0;
     bool queued = false;
     double factor = 1, extra = 0, begin = 0;
     std::size_t slots_begin = 0;
-    std::uint64_t draws = 0;  ///< state of its stream of draws
+    std::uint64_t draws = 0;  ///< state of the rank's random numbers
   };
   struct Arrival {
     int rank = 0;
     std::uint32_t lane = 0;
   };
-  struct Box {  ///< at most one of the two is not empty
+  struct Box {  ///< unmatched messages: only sends or only receives
     std::vector<Arrival> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;
   };
@@ -122,7 +122,7 @@ class Play {
     }
   }
 
-  /// Returns the time that a rank takes for a piece of work in this play.
+  /// Returns the time that a rank takes for a piece of work in its current play.
   double time_of(RankState& rank, const Work& work, bool is_main) {
     double extra = work.compute * (rank.factor - 1);
     if (options_.op_noise > 0 && work.spread > 0) {
@@ -180,7 +180,7 @@ class Play {
     group.push_back(who);
     while (group.size() == members) {
       play_links(group);
-      // Members with links left wait at their next link already.
+      // Members with links left stay: they already wait at their next link.
       std::erase_if(group, [&](const Arrival& member) {
         const CoarseOp& chain = op_at(member);
         Lane& state = lane(member);
@@ -193,7 +193,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// Plays as many links as every member has left.
+  /// Plays as many links as each member of the group has left in its chain.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;
@@ -212,7 +212,7 @@ class Play {
     }
   }
 
-  /// Plays one link of members with different programs.
+  /// Plays one link of a group whose members have different programs or are at different links.
   void play_link(const std::vector<Arrival>& group) {
     double latest = 0;
     for (const Arrival& member : group) {
@@ -231,7 +231,8 @@ class Play {
     }
   }
 
-  /// Plays links of members with one program: after the first link they are all at the same time.
+  /// Plays `count` links of a group whose members are at the same link of the same program: after
+  /// the first link they all have the same time.
   void play_like_links(const std::vector<Arrival>& group, const CoarseOp& op, std::uint32_t count) {
     const CoarseProgram& program = set_.of(group.front().rank);
     const std::uint32_t from = op.first + lane(group.front()).link;
@@ -304,8 +305,8 @@ class Play {
     return true;
   }
 
-  /// Joins the lanes of a rank that has finished its play, and begins its next one; returns false
-  /// if the rank is still at its play, or has no more plays.
+  /// Joins the lanes of a rank that has finished its play, and begins its next play. Returns false
+  /// if the rank has not finished its play, or has finished all plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[at(rank)];
     if (state.play == options_.plays) return false;
@@ -333,8 +334,9 @@ class Play {
 
 constexpr int most_plays = 16;
 
-/// True if a play moved every rank by the same time. The state between two plays is when each rank
-/// has drained. Costs are whole nanoseconds, so smaller differences are rounding.
+/// True if a play moved every rank by the same time; the next play then does the same, since it
+/// depends only on when each rank drained. Costs are whole nanoseconds, so smaller differences are
+/// rounding.
 bool moves_all_alike(const std::vector<CoarseStep>& step) {
   constexpr double rounding = 1e-3;
   const double first = step.front().end - step.front().begin;
@@ -370,8 +372,8 @@ CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
     for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
     if (i >= most_plays / 2) later_half += *std::max_element(begin.begin(), begin.end()) - before;
   }
-  // Ranks that never meet drift apart, and some programs repeat a state only after several plays:
-  // the period is then the pace of the last rank over many plays.
+  // Ranks that never meet drift apart, and some programs repeat only after several plays. The
+  // period is then that of the last rank, averaged over many plays.
   steady.period = later_half / (most_plays - most_plays / 2);
   return steady;
 }

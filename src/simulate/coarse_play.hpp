@@ -10,34 +10,35 @@
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
 
-/// A coarse program keeps only what other ranks and other streams see of a program: all that lies
-/// between two meetings is one piece of work. It makes it possible to play thousands of ranks.
+/// Plays coarse programs: all ops of a lane between two meetings (communication with other ranks,
+/// or waits between lanes) are one piece of work. This makes it possible to play thousands of
+/// ranks.
 namespace isoscale::simulate {
 
-/// Consecutive ops of one lane that no other rank or lane sees, in nanoseconds.
+/// Consecutive ops of a lane that no other rank or lane waits for, in nanoseconds.
 struct Work {
-  double compute = 0;  ///< grows with the rank's factor
-  double fixed = 0;    ///< copies, and communication with oneself
+  double compute = 0;  ///< multiplied by the rank's factor
+  double fixed = 0;    ///< copies, and communication of a rank with itself
   double spread = 0;   ///< root of the sum of squares of the compute ops' times
 };
 
 /// A piece of work, followed by a collective.
 struct ChainLink {
   Work before{};
-  double collective = 0;  ///< after the last arrival
+  double collective = 0;  ///< nanoseconds, after the last arrival
 };
 
 enum class CoarseKind : std::uint8_t { work, chain, exchange };
 
-/// A piece of work, an exchange, or a chain of links whose collectives are all of one group.
+/// A piece of work, an exchange, or a chain of links with collectives over the same group.
 struct CoarseOp {
   CoarseKind kind = CoarseKind::work;
   Work work{};
-  double cost = 0;                     ///< of an exchange, after the last arrival
-  std::uint32_t channel = 0;           ///< of a chain
-  std::uint32_t first = 0, count = 0;  ///< its links, or an exchange's messages
+  double cost = 0;                     ///< time of an exchange after the last arrival
+  std::uint32_t channel = 0;           ///< number of a chain's channel
+  std::uint32_t first = 0, count = 0;  ///< a chain's links, or an exchange's messages
   std::uint32_t wait_first = 0, wait_count = 0;
-  std::int32_t slot = -1;  ///< where its end is noted, if another lane waits for it
+  std::int32_t slot = -1;  ///< index of its end time; -1 if no lane waits for it
 };
 
 struct CoarseWait {
@@ -47,7 +48,7 @@ struct CoarseWait {
 
 struct CoarseMessage {
   bool sends = false;
-  std::uint32_t box = 0;                   ///< number of its kind, as the receiver sees it
+  std::uint32_t box = 0;  ///< number of its axis and offset, as the receiver sees them
   int stride = 1, extent = 1, offset = 0;  ///< of the partner
 
   /// Returns the rank at the offset, wrapping around.
@@ -88,8 +89,8 @@ struct CoarseSet {
   }
 };
 
-/// Converts programs: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops take
-/// tables[table_of_rank[r]].
+/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
+/// take the times tables[table_of_rank[r]].
 [[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
                                 const std::vector<program::Outline>& outlines,
                                 const std::vector<std::uint32_t>& outline_of_rank,
@@ -111,17 +112,18 @@ struct CoarseStep {
   double extra = 0;  ///< time of the main lane's compute beyond that without factor and noise
 };
 
-/// Plays as simulate() does, and without draws at the same times to the nanosecond. Returns steps
-/// by [play][rank]. Throws base::Error when the programs deadlock.
+/// Plays programs like simulate(): without noise, steps begin and end at the same times to the
+/// nanosecond. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
 [[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                                const CoarseOptions& options);
 
-/// Plays without draws until one play moves every rank by the same time; every later play then does
-/// the same. `factor` multiplies each rank's compute; empty = 1.
+/// A step in the steady state.
 struct CoarseSteady {
   double period = 0;             ///< nanoseconds
-  std::vector<CoarseStep> step;  ///< one in the steady state, by rank, counted from the first start
+  std::vector<CoarseStep> step;  ///< by rank; times from the first rank's start
 };
+/// Plays without noise until a play moves every rank by the same time, as every later play then
+/// does. `factor` multiplies each rank's compute; empty = 1.
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
 
 }  // namespace isoscale::simulate

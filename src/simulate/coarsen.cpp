@@ -12,7 +12,7 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Numbers for kinds of messages, by (axis, offset as the receiver sees it).
+/// The numbers of messages' mailboxes, by (axis, offset as the receiver sees it).
 using Boxes = std::map<std::pair<mesh::Axis, int>, std::uint32_t>;
 
 class Coarsener {
@@ -47,14 +47,14 @@ class Coarsener {
   }
 
  private:
-  /// The coarse op that a lane's ops are added to: work collects until a meeting, a chain until a
-  /// meeting of another kind.
+  /// The collected part of a lane: work until the next meeting, and the chain that takes
+  /// collectives until a meeting of another kind.
   struct Open {
     Work work{};
     double squares = 0;
     bool has_work = false;
     std::int64_t chain = -1;      ///< index of the chain that is being written
-    std::uint32_t waiting = ~0U;  ///< the op whose waits the next coarse op takes
+    std::uint32_t waiting = ~0U;  ///< op whose waits the next coarse op gets
   };
 
   double add_lane(std::uint32_t lane) {
@@ -78,16 +78,16 @@ class Coarsener {
         add_collective(lane, op, cost);
       }
       if (awaited_[i]) close(lane);
-      // An op without a coarse op of its own ends with the coarse op that holds it, which was
-      // closed above if another op waits for it.
+      // An op without a coarse op of its own ends with the coarse op that contains it. If another
+      // op waits for it, that coarse op was closed just above.
       ends_in_[i] = static_cast<std::uint32_t>(result_.lanes[lane].size());
     }
     close(lane);
     return compute;
   }
 
-  /// True if the op meets no other rank: all its axes have one coordinate here. Messages of a rank
-  /// to itself must then match within the op.
+  /// True if the op communicates with no other rank: its axes have one coordinate here, and
+  /// messages of a rank to itself match within the op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(set_.mesh, op.axes) == 1;
     std::map<std::pair<mesh::Axis, int>, int> open;
@@ -119,7 +119,7 @@ class Coarsener {
   CoarseOp& append(std::uint32_t lane, CoarseKind kind) {
     CoarseOp& op = result_.lanes[lane].emplace_back(CoarseOp{.kind = kind});
     if (open_.waiting != ~0U) {
-      // These are indices of the outline's waits for now; add_waits replaces them by coarse ones.
+      // For now these are indices into the outline's waits; add_waits() converts them.
       op.wait_first = outline_.ops[open_.waiting].wait_begin;
       op.wait_count = outline_.ops[open_.waiting].wait_count;
       open_.waiting = ~0U;
@@ -127,7 +127,7 @@ class Coarsener {
     return op;
   }
 
-  /// Ends the chain and the work that are being written.
+  /// Ends the current chain and appends the work that was collected.
   void close(std::uint32_t lane) {
     open_.chain = -1;
     if (open_.has_work || open_.waiting != ~0U) {
@@ -198,7 +198,7 @@ class Coarsener {
   const std::vector<units::Nanoseconds>& costs_;
   std::vector<std::vector<std::uint32_t>> lane_ops_;
   std::vector<bool> awaited_;
-  std::vector<std::uint32_t> ends_in_;  ///< per awaited op: coarse ops of its lane up to its end
+  std::vector<std::uint32_t> ends_in_;  ///< by awaited op: coarse ops of its lane up to its end
   Open open_;
   CoarseProgram result_;
 };
@@ -223,7 +223,7 @@ CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& 
     }
     set.program_of_rank.push_back(entry->second);
   }
-  // Programs with fewer lanes get empty ones, so that every rank has the same number.
+  // Programs with fewer lanes than others get empty ones, so that every rank has the same number.
   for (CoarseProgram& program : set.programs) program.lanes.resize(set.lanes);
   set.boxes = static_cast<std::uint32_t>(boxes.size());
   return set;

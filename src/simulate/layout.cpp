@@ -18,8 +18,8 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
                                           layout.node_of_rank.size(), shape.size()));
 }
 
-/// Returns the place of all groups along `axes` without listing their members, if they all lie
-/// alike: ranks are packed, and every axis lies inside nodes, across them, or fills whole nodes.
+/// Returns the place of the groups along `axes`, without listing members, if all groups lie alike:
+/// ranks are packed, and every axis lies inside nodes, across them, or fills whole nodes.
 std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& layout,
                                         mesh::AxisSet axes) {
   if (layout.node_ranks == 0) return std::nullopt;
@@ -137,7 +137,8 @@ GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int 
   if (receiver == rank) return {};
   const std::vector<int>& node = layout.node_of_rank;
   const int from = node.at(at(rank)), to = node[at(receiver)];
-  // Packed ranks of a node follow each other, so only ranks near the two ends need to be checked.
+  // In a packed layout the ranks of a node are consecutive, so it is enough to look at the ranks on
+  // the sender's and on the receiver's node.
   const auto count = [&](int on, int near, auto counts) {
     const int first = layout.node_ranks == 0 ? 0 : near / layout.node_ranks * layout.node_ranks;
     const int end =

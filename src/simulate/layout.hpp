@@ -14,38 +14,39 @@ inline std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 /// The node that each rank of a mesh is on; nodes count from 0.
 struct Layout {
   std::vector<int> node_of_rank;
-  /// The number of ranks that fill each node if they are packed (packed() sets it): places are then
-  /// computed by arithmetic. 0 = ranks lie as node_of_rank says, in any way.
+  /// The number of ranks on each node of a packed layout, set by packed(): places are then computed
+  /// by arithmetic. 0 = node_of_rank may be in any order.
   int node_ranks = 0;
 };
 
 /// Returns the layout that fills node after node with `node_ranks` ranks. Throws
-/// std::invalid_argument if that is below 1.
+/// std::invalid_argument if `node_ranks` is below 1.
 [[nodiscard]] Layout packed(int ranks, int node_ranks);
 
-/// The place of a group of ranks on the network.
+/// The place of a group of ranks on the nodes.
 struct GroupPlace {
   int members = 1;
   int nodes = 1;
   int node_members = 1;  ///< members on one node, at most
-  /// The largest number of groups of the same kind on one of its nodes; they share the node's
-  /// ports. For a group on several nodes, only groups that are on several nodes too are counted.
+  /// The most groups along the same axes that are on one node of this group and share its ports.
+  /// For a group on several nodes, only groups on several nodes are counted.
   int sharing = 1;
   bool operator==(const GroupPlace&) const = default;
 };
 
 /// Returns the place of the group of `rank` along `axes`. Throws std::invalid_argument if the
-/// layout does not have a node for every rank.
+/// layout lacks a node for a rank.
 [[nodiscard]] GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank,
                                   mesh::AxisSet axes);
 /// Returns place_of every rank of the mesh, in about the time of one.
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
-/// Returns the place of a message from `rank` to the rank `offset` along `axis`: 2 members, or 1 if
-/// that is the rank itself. If every rank sends such a message, `sharing` counts the messages
-/// between nodes that leave the sender's node or reach the receiver's; for a message inside a node,
-/// it counts those that stay inside.
+/// Returns the place of a message from `rank` to the rank `offset` steps along `axis`: 2 members,
+/// or 1 if it is a message to itself. `sharing` is counted as if every rank sent such a message.
+/// For a message between nodes it is the number that leave the sender's node or the number that
+/// reach the receiver's, whichever is larger; for a message inside a node, the number that stay
+/// inside.
 [[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
                                           mesh::Axis axis, int offset);
 /// Returns place_of_message of every rank of the mesh, in about the time of one.

@@ -23,10 +23,10 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// Returns how often a byte of the collective passes a wire, up to a constant factor. For a tree it
-/// is the number of levels; if a rank sends to all ranks below it at once, each level counts as
-/// often as there are levels from it down. A reduce_scatter by a tree adds the scatter of the parts
-/// of the whole message.
+/// Returns how often a byte of a collective passes a wire, up to a constant factor. For a tree it
+/// is the number of levels; if ranks send to all ranks below them at once, each level counts as
+/// often as there are levels from it down. A reduce_scatter by a tree adds the scatter of the whole
+/// message's parts.
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
   const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
   if (moved == Moved::parts) return wire_factor(kind, members);
@@ -35,7 +35,7 @@ double moved_factor(Moved moved, OpKind kind, double size, double members) {
   return kind == OpKind::all_reduce ? levels + at_once : at_once;
 }
 
-/// Returns the kinds of movement that libraries have been seen to use.
+/// Returns the ways of moving data that libraries have been seen to use for this kind.
 std::span<const Moved> candidates(OpKind kind) {
   static constexpr std::array all{Moved::parts, Moved::whole, Moved::whole_at_once};
   switch (kind) {
@@ -51,10 +51,10 @@ std::span<const Moved> candidates(OpKind kind) {
 }
 
 /// Returns the movement that best explains how much longer the largest group takes than the
-/// smallest, for messages so large that their bytes determine the time. If that cannot be told,
-/// returns `untold`.
+/// smallest, for messages so large that their bytes determine the time. Returns `untold`, or the
+/// last candidate if it is none, where the groups do not show it.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  constexpr double by_bytes = 4;  // of the smallest message's time
+  constexpr double by_bytes = 4;  // times the smallest message's time
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;
@@ -74,7 +74,7 @@ Moved moved_in(const GroupFamily& family, Moved untold) {
   return *std::ranges::min_element(possible, {}, off);
 }
 
-/// Returns the bytes/s of each wire, as the largest group reaches it.
+/// Returns the bandwidth of a wire, in bytes/s, that the largest group reaches.
 double wire_bandwidth(const GroupFamily& family, Moved moved) {
   const TimedCommunication& curve = *family.groups.back().curve;
   const double factor = moved_factor(moved, curve.kind, family.groups.back().size, curve.members);
@@ -83,7 +83,7 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes beyond the wire's time.
+/// The time that a group takes beyond the time of the wires.
 struct Excess {
   double law = 0, seconds = 0, weight = 0;
 };
@@ -98,8 +98,8 @@ struct Excesses {
   }
 };
 
-/// Returns the excess of a group of size one: 0 on one node; across nodes, the time that the
-/// group's members on one node take for the smallest message.
+/// Returns the excess for a size of one: on one node 0; across nodes the time that the members on
+/// one node take for the smallest message, but at most `first`.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -126,8 +126,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the weighted least squares line; for two points, that of the line through
-/// them.
+/// Returns the slope of the line by weighted least squares, or of the line through them if there
+/// are two points.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -149,8 +149,9 @@ double slope_of(const std::vector<Excess>& excesses) {
   return variance > 0 ? covariance / variance : 0;
 }
 
-/// Returns the excess at `law`: between measured groups it is straight over the law, beyond the
-/// largest it follows the fitted slope. It never falls there: no group is faster for being larger.
+/// Returns the excess at `law`: between measured groups it is interpolated linearly over the law,
+/// beyond the largest it follows the fitted slope, but never falls: no group is faster for being
+/// larger.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::law);
   if (above == excesses.end()) {
@@ -163,8 +164,8 @@ double excess_at(const std::vector<Excess>& excesses, double law) {
   return std::lerp(below.seconds, above->seconds, share);
 }
 
-/// Returns the sum, over sizes and groups, of the squared errors of the fitted line relative to the
-/// time.
+/// Returns the sum over sizes and groups of the squared errors of the fitted line, each relative to
+/// the group's time.
 double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
@@ -184,14 +185,14 @@ double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   return sum;
 }
 
-/// Shapes whose distance is below this are at one place.
+/// Squared distances below this count as this: 1 / same is the largest weight of a shape.
 constexpr double same = 1e-9;
 
 struct Nearby {
   double distance = 0, log_rate = 0;
 };
 
-/// Returns the distance in log FLOP and log of the smallest extent, on which a rate depends most.
+/// Returns the distance in (log FLOP, log smallest extent), on which a rate depends most.
 double distance(const TimedGemm& at, const program::Gemm& gemm) {
   const double m = gemm.m, n = gemm.n, k = gemm.k;
   const double flop = std::log(m * n * k * gemm.batch) - std::log(at.m * at.n * at.k * at.batch);
@@ -244,7 +245,7 @@ MeasuredTime local_among(std::span<const SizeSeconds> sizes, double bytes) {
           .basis = Basis::interpolated};
 }
 
-/// Returns the law for groups that were not measured.
+/// Returns the law by which the time grows for groups that were not measured.
 GrowthLaw law_for(const Measured& measured, const TimedCommunication& largest) {
   if (measured.growth != GrowthLaw::fitted) return measured.growth;
   if (largest.law != GrowthLaw::fitted) return largest.law;
@@ -263,14 +264,14 @@ Basis basis_in(const TimedCommunication& curve, double bytes) {
 }
 
 /// Scales bytes by how many more groups share the node's ports than when the curve was measured
-/// (never below 1). Fewer get no more than was measured: one rank need not be able to use all ports
-/// of its node.
+/// (never below 1). With fewer groups nothing is gained, since one rank may not be able to use all
+/// ports of its node.
 double contended(const TimedCommunication& curve, const GroupPlace& place, double bytes) {
   const double more = static_cast<double>(place.sharing) / std::max(curve.sharing, 1);
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;
 }
 
-/// Returns the time of a collective from groups of its own kind.
+/// Returns the time of a collective from measurements of its own kind; absent if there are none.
 std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, double bytes,
                                     const GroupPlace& place) {
   for (const TimedCommunication& at : measured.communication) {
@@ -291,14 +292,14 @@ std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, doubl
                       .basis = inside ? Basis::interpolated : Basis::extrapolated};
 }
 
-/// Kinds that replace one that was not measured: the sum of their times, times `share`.
+/// Kinds that replace one that was not measured: its time is the sum of theirs, times `share`.
 struct StandIn {
   std::vector<OpKind> kinds;
   double share = 1;
 };
 
-/// Returns replacements in order of preference. An all_reduce is a reduce_scatter and an
-/// all_gather, and each of these is half of it; collectives that move the same bytes through the
+/// Returns replacements in order of preference. An all_reduce takes the time of a reduce_scatter
+/// and an all_gather, each of which takes half of it; collectives that move the same bytes over the
 /// same wires take the same time.
 std::vector<StandIn> stand_ins(OpKind kind) {
   switch (kind) {
@@ -361,7 +362,8 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
       return on_node(*group.curve) != place.node_members;
     });
   }
-  // For each size, the group with the most members is kept: it is closest to larger groups.
+  // If groups have equal size, the one with the most members is kept: it is most like larger
+  // groups.
   std::ranges::sort(family.groups, [](const auto& a, const auto& b) {
     return std::pair{a.size, -a.curve->members} < std::pair{b.size, -b.curve->members};
   });
@@ -379,7 +381,7 @@ double grown_seconds(const GroupFamily& family, const Growth& growth, double siz
 
 void settle_laws(Measured& measured) {
   constexpr std::size_t least_groups = 3;
-  constexpr double clearly = 0.5;  // of the other law's errors
+  constexpr double clearly = 0.5;  // a better law has at most this share of the other's errors
   std::map<const TimedCommunication*, GrowthLaw> laws;
   for (const TimedCommunication& at : measured.communication) {
     const int on_node = (at.members + at.nodes - 1) / std::max(at.nodes, 1);
@@ -407,7 +409,7 @@ double curve_seconds(const TimedCommunication& curve, double bytes) {
   }
   if (bytes < first.bytes) {
     const double fewer = curve.bandwidth ? (first.bytes - bytes) / *curve.bandwidth : 0;
-    // Without a known latency the time falls at most in proportion to size.
+    // Without a known latency, time falls at most in proportion to size.
     const double floor = curve.latency ? std::min(*curve.latency, first.seconds)
                                        : first.seconds * bytes / first.bytes;
     return std::max(first.seconds - fewer, floor);
@@ -433,7 +435,7 @@ std::optional<MeasuredTime> measured_gemm(const Measured& measured, const progra
                             &Nearby::distance);
   double sum = 0, weights = 0;
   for (const Nearby& at : std::span{nearby}.first(count)) {
-    // Shapes at this very place outweigh all others.
+    // A shape at distance 0 outweighs all others.
     const double weight = 1 / std::max(at.distance * at.distance, same);
     sum += weight * at.log_rate;
     weights += weight;
@@ -481,7 +483,8 @@ std::optional<MeasuredTime> measured_message(const Measured& measured, double by
   for (const TimedCommunication& at : measured.communication) {
     if (at.kind != OpKind::exchange || at.samples.empty()) continue;
     if ((at.nodes > 1) != (place.nodes > 1)) continue;
-    // Two members exchange a message; more form a ring of messages, which may slow each other down.
+    // The curve with the fewest members is used: two members exchange one message, while more form
+    // a ring of messages, which may slow each other down.
     if (found == nullptr || at.members < found->members) found = &at;
   }
   if (found == nullptr) return std::nullopt;

@@ -10,12 +10,12 @@
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
-/// Gives times from measurements for ops that need not have been measured themselves. A time is
-/// absent if the measurements say nothing about its kind: another element type, or a link that no
-/// measured group used.
+/// Derives the times of ops from measurements, which need not contain these ops themselves. A time
+/// is absent if the measurements lack its kind: another element type, or a link that no measured
+/// group used.
 namespace isoscale::simulate {
 
-/// The relation of a time to the measurements that it comes from.
+/// How a time was derived from measurements.
 enum class Basis : std::uint8_t {
   measured,      ///< this very op was measured
   interpolated,  ///< between or beside measured ops of its kind
@@ -28,17 +28,16 @@ struct MeasuredTime {
   Basis basis = Basis::measured;
 };
 
-/// Returns the time of a GEMM. A shape that was measured several times has their mean rate; other
-/// shapes have the rate of the nearest of their type and mode, by distance in (log FLOP, log
-/// smallest extent). Several rates are averaged in logs, weighted by the inverse square of the
-/// distance.
+/// Returns the time of a GEMM: the measured one if its shape was measured. Other shapes get the
+/// mean rate of the nearest four shapes of the same type and mode, by distance in (log FLOP, log
+/// smallest extent); the mean is taken in logs, weighted by the inverse square of the distance.
 [[nodiscard]] std::optional<MeasuredTime> measured_gemm(const Measured& measured,
                                                         const program::Gemm& gemm,
                                                         program::DType type);
 
-/// Returns the time of an op of `kind` that moves `bytes` of device memory. It is straight between
-/// the logarithms of measured sizes and in proportion to bytes beyond them. A kind that was not
-/// measured takes the time per byte of the others of the nearest size.
+/// Returns the time of an op of `kind` that moves `bytes` of device memory. Between measured sizes,
+/// log time is interpolated over log size; beyond them, time is in proportion to bytes. A kind that
+/// was not measured gets the time per byte of the op of any kind with the nearest size.
 [[nodiscard]] std::optional<MeasuredTime> measured_local(const Measured& measured,
                                                          program::OpKind kind, double bytes);
 
@@ -49,14 +48,15 @@ struct MeasuredTime {
 /// other is the excess of each measured group at this size, extended by a fitted law over members
 /// (on one node) or nodes (across nodes): a + b log2 n or a + b n. It is fitted size by size, since
 /// protocols and pipelining make the cost of one more member depend on the message. If the groups
-/// do not show which law holds, it is that of the usual algorithms: n for all_gather,
-/// reduce_scatter and all_to_all, log2 n for the rest. If more groups share the ports of a node
-/// than in the measurement, the time is that of as many times the bytes.
+/// do not show which law holds, it is that of the usual algorithms: a + b n for all_gather,
+/// reduce_scatter and all_to_all, a + b log2 n for the rest. If the ports of a node are shared by f
+/// times as many groups as in the measurement, the time is that of f times the bytes. If the kind
+/// was not measured, its time is derived from kinds that move the same bytes.
 [[nodiscard]] std::optional<MeasuredTime> measured_collective(const Measured& measured,
                                                               program::OpKind kind, double bytes,
                                                               const GroupPlace& place);
 
-/// Returns the time of a message, from the kind exchange of `communication`.
+/// Returns the time of a message, from measurements of the kind exchange.
 [[nodiscard]] std::optional<MeasuredTime> measured_message(const Measured& measured, double bytes,
                                                            const GroupPlace& place);
 
@@ -72,47 +72,48 @@ struct MeasuredTime {
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 
-/// Sets the law of each kind and link whose measured groups show it by themselves: at least three
-/// sizes of groups, over which one law's errors are clearly smaller than the other's.
+/// Sets TimedCommunication::law of each kind and link whose measured groups show it: they must have
+/// at least three sizes, over which one law's errors are clearly smaller than the other's.
 void settle_laws(Measured& measured);
 
-/// Returns the seconds that a curve gives for `bytes`: between its samples by its scale, above them
-/// at its bandwidth, below them towards its latency.
+/// Returns the seconds that a curve gives for `bytes`: between its samples on the axes where it is
+/// straight, above them by its bandwidth, below them towards its latency.
 [[nodiscard]] double curve_seconds(const TimedCommunication& curve, double bytes);
 
-// Derives the time of a collective in a group that was not measured from those that were.
+// The following derives the time of a collective in a group that was not measured from measured
+// groups.
 
-/// Groups of one kind that differ only in their size.
+/// Measured groups of one kind that differ only in their size.
 struct GroupFamily {
   struct Group {
     double size = 0;                            ///< members if on one node, otherwise nodes
     const TimedCommunication* curve = nullptr;  ///< not owned
   };
   std::vector<Group> groups;  ///< ascending in size, at least one
-  /// The curve of the members that these groups have on one node, if it was measured: it is the
-  /// time of a group that lies on one node only. Null otherwise, and for groups on one node. Not
-  /// owned.
+  /// The curve of one node's members of these groups by themselves, which form a group on one node.
+  /// Null if it was not measured, and for groups on one node. Not owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 
-/// Finds the measured groups of `kind` that have links like the place's: on one node, or across
-/// nodes; of the latter those with as many members on a node, if there are any. The family is empty
-/// if there are no such groups.
+/// Returns the measured groups of `kind` that, like `place`, lie on one node or across nodes.
+/// Across nodes, only those with as many members on a node are taken, if there are any. The family
+/// is empty if there are no groups.
 [[nodiscard]] GroupFamily family_of(const Measured& measured, program::OpKind kind,
                                     const GroupPlace& place);
 
 /// Returns busbw over algbw (nccl-tests, doc/PERFORMANCE.md): 2 (n-1) / n for all_reduce, (n-1) / n
-/// for collectives of parts, else 1.
+/// for collectives whose ranks hold parts, else 1.
 [[nodiscard]] double wire_factor(program::OpKind kind, double members);
 
-/// The growth of a family's time. The time beyond the wire's grows by `law`, logarithmic or
-/// proportional; the bytes move as the family's groups show, or as `untold` if they do not show it.
+/// How the time of a family grows. The time beyond the wire's grows by `law`, logarithmic or
+/// proportional; data moves as the family's groups show, or as `untold` if they do not show it.
 struct Growth {
   GrowthLaw law = GrowthLaw::logarithmic;
   Moved untold = Moved::parts;
 };
 
-/// Returns the seconds among `members` for a group of `size`, as the family counts size.
+/// Returns the seconds of a collective of `bytes` in a group of `members` ranks that is not in the
+/// family; `size` is its members if it is on one node, else its nodes.
 [[nodiscard]] double grown_seconds(const GroupFamily& family, const Growth& growth, double size,
                                    double members, double bytes);
 

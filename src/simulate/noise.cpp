@@ -23,7 +23,8 @@ double polynomial(const std::array<double, n>& coefficients, double x) {
   return value;
 }
 
-/// Returns Acklam's approximation for p <= 1/2, with a relative error below 1.15e-9.
+/// Returns the x with P(Z <= x) = p for p <= 1/2 by Acklam's approximation, with a relative error
+/// below 1.15e-9.
 double lower_quantile(double p) {
   constexpr std::array a{-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
@@ -42,7 +43,7 @@ double lower_quantile(double p) {
   return q * polynomial(a, q * q) / polynomial(b, q * q);
 }
 
-/// Keeps the keys of different kinds of draws apart.
+/// Part of the key of a draw, so that draws for different purposes are unrelated.
 enum class Of : std::uint64_t { order = 1, node = 2, rank = 3 };
 
 std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
@@ -50,8 +51,8 @@ std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
   return mixed(mixed(mixed(seed ^ (static_cast<std::uint64_t>(of) << 56U)) ^ word(a)) ^ word(b));
 }
 
-constexpr double never = -1e4;  ///< logarithm of a chance that counts as 0
-constexpr double reach = 7;     ///< standard deviations up to which a normal part counts
+constexpr double never = -1e4;  ///< logarithm that replaces that of a probability of 0
+constexpr double reach = 7;     ///< standard deviations at which normal distributions are cut off
 
 /// Returns P(draw <= x) for the distribution that quantile() draws from.
 double chance_below(const std::vector<double>& draws, double x) {
@@ -64,7 +65,8 @@ double chance_below(const std::vector<double>& draws, double x) {
   return (before + 0.5 + (x - low) / (high - low)) / count;
 }
 
-/// Returns P(own + further <= x) for one rank without its constant deviation.
+/// Returns P(a rank's deviation in a step + a normal one of deviation `further` <= x), without the
+/// rank's constant deviation.
 double chance_own_below(const Noise& noise, double further, double x) {
   if (noise.draws.empty()) {
     const double spread = std::hypot(noise.rank, further);
@@ -134,8 +136,8 @@ double DeviationDraws::standing(int rank) const {
   const int size = static_cast<int>(standing.size());
   const int round = rank / size, place = rank % size;
   if (round == 0) return standing[static_cast<std::size_t>(place)] - 1;
-  // Later rounds assign the same factors in another order: by the position of this rank's key among
-  // the keys of its round.
+  // Ranks beyond the measured ones come in rounds, each of which uses all factors in an order of
+  // its own: a rank takes the factor at the position of its key among the keys of its round.
   const std::uint64_t mine = key(seed_, Of::order, round, place);
   int smaller = 0;
   for (int other = 0; other < size; ++other) {
@@ -176,8 +178,8 @@ OwnDeviation::OwnDeviation(const Noise& noise, double further) {
     const double x = low_ + step_ * i;
     double sum = 0;
     for (const double deviation : standing) {
-      // The tolerance makes a factor count as below the bound if only rounding puts it above the
-      // grid's point.
+      // The tolerance makes a factor count as below the bound if it is above the grid's point only
+      // because of rounding.
       const double chance = chance_own_below(noise, further, x - deviation + step_ * 1e-6);
       sum += chance > 0 ? std::max(std::log(chance), never) : never;
     }

@@ -9,8 +9,8 @@
 
 #include "simulate/machine.hpp"
 
-/// Noise: the standard normal distribution, draws that depend on nothing but their key, and the
-/// deviation of a rank's compute in one step from its mean, relative to the mean.
+/// The noise of compute: the standard normal distribution, draws that depend on nothing but their
+/// key, and the deviation of a rank's compute in a step from its mean, relative to the mean.
 namespace isoscale::simulate {
 
 /// Returns P(Z <= x).
@@ -19,16 +19,17 @@ namespace isoscale::simulate {
 /// approximation and one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
-/// Makes a standard normal draw from 64 random bits, quickly: the quantile of one of 65536 equal
-/// parts of the distribution, scaled to variance 1.
+/// Returns a standard normal draw made from 64 random bits, quickly: the quantile of one of 65536
+/// equal parts of the distribution, scaled to variance 1.
 [[nodiscard]] double quick_normal(std::uint64_t bits);
 
-/// The mean and variance of the largest of `count` independent standard normal draws; count may be
-/// a fraction of at least 1, which is the power of the distribution function. Integrated
-/// numerically, within 1e-6.
+/// The mean and variance of the largest of several draws.
 struct Largest {
   double mean = 0, variance = 1;
 };
+/// Returns the mean and variance of the largest of `count` independent standard normal draws,
+/// integrated numerically, within 1e-6. `count` is the power of the distribution function and may
+/// be a fraction of at least 1.
 [[nodiscard]] Largest largest_normal(double count);
 
 /// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -43,16 +44,16 @@ struct Largest {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
 
-/// Draws deviations that depend on nothing but seed, rank, node and step. A rank's constant
-/// deviation is one of the measured ones: each of them is used equally often, in an order that the
-/// seed decides for ranks beyond the measured ones.
+/// Draws deviations that depend on nothing but seed, rank, node and step. Ranks take the measured
+/// constant deviations in turn, so that each is used equally often; the seed decides in which order
+/// ranks beyond the measured ones take them.
 class DeviationDraws {
  public:
   DeviationDraws(const Noise& noise, std::uint64_t seed) : noise_(noise), seed_(seed) {}
 
   [[nodiscard]] double standing(int rank) const;
-  /// Returns the sum of the rank's constant deviation, the node's in this step, and the rank's in
-  /// this step; at least -1.
+  /// Returns the sum of the rank's constant deviation, its node's in this step and its own in this
+  /// step; at least -1.
   [[nodiscard]] double operator()(int rank, int node, int step) const;
 
  private:
@@ -60,14 +61,14 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
-/// Returns the quantile of the measured draws, straight between them and constant beyond; 0 < p <
-/// 1.
+/// Returns the quantile of the ascending `draws`, straight between them and constant beyond; 0 < p
+/// < 1.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
-/// The distribution of a rank's deviation without the part that its node shares: the constant one
-/// and its own in a step. The ranks' constant deviations are the measured ones, each used equally
-/// often, so the logarithm of the chance that all of many ranks stay below x is the mean over
-/// these.
+/// The distribution of a rank's deviation without the part that its node shares: the sum of its
+/// constant deviation and its own in a step. Constant deviations are the measured ones, each used
+/// equally often, so for many ranks the logarithm of the probability that all stay below x is their
+/// number times a mean over the measured ones.
 class OwnDeviation {
  public:
   /// `further` is the standard deviation of a further, normal deviation of a rank's compute.
@@ -75,7 +76,7 @@ class OwnDeviation {
 
   [[nodiscard]] double low() const { return low_; }
   [[nodiscard]] double high() const { return low_ + step_ * static_cast<double>(log_.size() - 1); }
-  /// Returns the mean over ranks of log P(deviation <= x).
+  /// Returns the mean over constant deviations of log P(deviation <= x).
   [[nodiscard]] double log_below(double x) const;
 
  private:
@@ -83,9 +84,9 @@ class OwnDeviation {
   std::vector<double> log_;
 };
 
-/// Returns the log of the mean of exp(log_below(d)) over deviations d of a node, normal with
-/// standard deviation `node`: the chance that all ranks of the node stay below a bound, computed
-/// from that chance at a known d.
+/// Returns the logarithm of the mean of exp(log_below(d)) over deviations d of a node, which are
+/// normal with standard deviation `node`: the probability that all ranks of the node stay below a
+/// bound, from the same probability for a known d.
 template <class LogBelow>
 [[nodiscard]] double log_node_below(double node, const LogBelow& log_below) {
   if (node == 0) return log_below(0.0);

@@ -32,7 +32,7 @@ CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                  table_of_rank);
 }
 
-/// Returns E[largest of `large` draws] / E[largest of `small` draws].
+/// Returns the expected largest of `large` standard normal draws over that of `small` draws.
 double growth(double small, double large) {
   return small > 1 ? largest_normal(large).mean / largest_normal(small).mean : 1;
 }
@@ -44,7 +44,7 @@ double longest(const std::vector<CoarseStep>& step) {
 }
 
 /// Returns the class of the rank at `place` of a replica; along axes that the classes do not have,
-/// all coordinates are one class.
+/// all coordinates belong to one class.
 std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
   const std::array along{&place.tp, &place.cp, &place.ep, &place.dp, &place.pp};
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -55,7 +55,7 @@ std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
 }
 
 /// Returns the rank with the coordinates of `place` along the tight axes and those of `rank` along
-/// all others; `rank` is 0 along the tight axes.
+/// all others; `rank` must be at coordinate 0 along the tight axes.
 int whole_rank(const mesh::Shape& mesh, int rank, const mesh::Coordinates& place,
                mesh::AxisSet tight) {
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -78,15 +78,16 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
                                         compute.begin());
 }
 
-/// Finds, along each axis, the longest stretch of computation on the main stream without a meeting,
-/// as a share of the whole; the end of a step and the beginning of the next form one stretch.
+/// Finds for each axis the longest stretch of computation on the main stream without a meeting
+/// along the axis, as a share of all computation. The end of a step and the beginning of the next
+/// are one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)
       : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
-      // Ops that an op of the main stream waits for come before it in the program.
+      // Ops that an op of the main stream waits for come earlier in the program, so they are known.
       auto& here = meetings_[op.stream];
       here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
       for (const mesh::Axis axis : mesh::all_axes) {
@@ -111,7 +112,7 @@ class Stretches {
   using Counts = std::array<std::uint32_t, mesh::axis_count>;
   static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
 
-  /// Notes that the main stream now follows that many meetings along each axis on `stream`.
+  /// Notes that the main stream now follows `counts[axis]` meetings along each axis on `stream`.
   void meet(const Counts& counts, program::StreamId stream) {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;
@@ -128,19 +129,20 @@ class Stretches {
 
   const program::Outline& outline_;
   program::StreamId main_;
-  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: counts so far, with this op's
+  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: up to this op
   std::array<Counts, program::max_streams> seen_{};
   double time_ = 0;  ///< compute time so far
   std::array<bool, mesh::axis_count> met_{};
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
-/// Classes whose ranks play one program at one cost, which count as one here.
+/// Classes whose ranks play the same program at the same costs.
 struct Kind {
   std::vector<std::size_t> classes;
   double ranks = 0;  ///< of the whole mesh
-  /// The time of a step in which one rank of the kind deviates by d and the others by `typical`, if
-  /// the others wait for that rank: `at` + slope * (d - from) nanoseconds.
+  /// The time of a step in which one rank of the kind deviates by d and all others by their typical
+  /// deviation: `at` + slope * (d - from) nanoseconds, where d is so large that the others wait for
+  /// the rank.
   double from = 0, at = 0, slope = 0;
 };
 
@@ -215,14 +217,14 @@ class Delay {
   }
 
  private:
-  /// Returns the mean and variance of the largest deviation among ranks that are tight with each
-  /// other.
+  /// Returns the mean and variance of the largest deviation of the ranks of a group along the tight
+  /// axes.
   Largest typical_deviation(const OwnDeviation& own) const {
     std::map<int, double> on_node;
     for (const int rank : mesh::group_members(set_.mesh, 0, tight_)) {
       ++on_node[layout_.node_of_rank[at(rank)]];
     }
-    std::map<double, double> nodes;  // number of nodes by members
+    std::map<double, double> nodes;  // number of nodes by the number of members on them
     for (const auto& [node, members] : on_node) ++nodes[members];
     const auto below = [&](double x) {
       double sum = 0;
@@ -236,13 +238,15 @@ class Delay {
     return moments_of(below, lowest(own), highest(own));
   }
 
-  /// The range adds 7 standard deviations of a node to that of a rank's own deviation.
+  /// The bounds of a rank's deviation: those of its own part, widened by 7 standard deviations of
+  /// its node's.
   [[nodiscard]] double lowest(const OwnDeviation& own) const { return own.low() - 7 * noise_.node; }
   [[nodiscard]] double highest(const OwnDeviation& own) const {
     return own.high() + 7 * noise_.node;
   }
 
-  /// Returns the mean and variance of a distribution between two bounds, integrated by parts.
+  /// Returns the mean and variance of a distribution between two bounds by integrating its
+  /// distribution function.
   template <class Below>
   static Largest moments_of(const Below& below, double low, double high) {
     constexpr int parts = 800;
@@ -257,10 +261,10 @@ class Delay {
     return {.mean = mean, .variance = std::max(0.0, square - mean * mean)};
   }
 
-  /// Measures how a step responds when one rank of each kind is slowed, once and twice as far as
-  /// ranks deviate. Returns the standard deviation of a step, in nanoseconds, that comes from ranks
-  /// that are not the slowest but lie on its path: in a pipeline, the stages that a microbatch
-  /// passes before and after the slowest.
+  /// Plays steps in which one rank of each kind is slowed, by as much as ranks ever deviate and by
+  /// twice as much, to measure how the step responds. Returns the standard deviation of a step, in
+  /// nanoseconds, that comes from ranks which are not the slowest but lie on its path: in a
+  /// pipeline, the stages that a microbatch passes before and after the slowest.
   double respond(Kinds& kinds, const Largest& typical, const OwnDeviation& own) const {
     constexpr std::size_t most_kinds = 64;
     const double usual = std::max(0.0, 1 + typical.mean);
@@ -281,7 +285,7 @@ class Delay {
       most = std::max(most, kind.slope);
       slow_at = std::max(slow_at, kind.at);
     }
-    // If there are too many kinds to play each, those in between take the result of the last one
+    // If there are too many kinds to play each, the others take the result of the last one that was
     // played.
     for (std::size_t k = 0; k < kinds.all.size(); ++k) {
       const Kind& seen = kinds.all[k - k % every];
@@ -296,7 +300,7 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the number of replicas that share a node, which deviate together.
+  /// Returns the mean number of replicas on a node; these deviate together.
   [[nodiscard]] double replicas_on_node() const {
     std::set<std::pair<int, int>> pairs;
     std::set<int> nodes;
@@ -308,8 +312,8 @@ class Delay {
     return static_cast<double>(pairs.size()) / static_cast<double>(nodes.size());
   }
 
-  /// Returns the mean of the longest of the replicas' steps, in nanoseconds. `spread` is a further
-  /// standard deviation of each step.
+  /// Returns the mean of the longest of all replicas' steps, in nanoseconds. `spread` is the
+  /// standard deviation of a step that ranks' deviations do not explain.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
@@ -320,7 +324,7 @@ class Delay {
       high = std::max(high, kind.at + kind.slope * (highest(own) - kind.from));
     }
     if (high == 0) return noiseless_;
-    // Widens the range so that it is not empty when ranks deviate only by their ops.
+    // Without this, the range would be empty if ranks deviate only by their ops.
     low -= 1e-6 * noiseless_;
     high += 1e-6 * noiseless_;
     const auto block_below = [&](double time) { return log_all_below(kinds, own, time) / blocks; };
@@ -338,7 +342,8 @@ class Delay {
     return moments_of(below, low - reach, high + spread * further.mean + reach).mean;
   }
 
-  /// Returns log P(no rank of the mesh makes a step longer than `time`).
+  /// Returns the logarithm of the probability that no rank of the mesh makes a step longer than
+  /// `time`.
   double log_all_below(const Kinds& kinds, const OwnDeviation& own, double time) const {
     double sum = 0;
     for (const LikeNodes& like : kinds.nodes) {
@@ -356,7 +361,7 @@ class Delay {
     return sum;
   }
 
-  /// Returns exp(log_below) at equal distances from `low` to `high`.
+  /// Returns exp(log_below) at points with equal distances from `low` to `high`.
   template <class LogBelow>
   static std::vector<double> chances(const LogBelow& log_below, double low, double high) {
     constexpr int parts = 800;
@@ -367,7 +372,8 @@ class Delay {
     return chance;
   }
 
-  /// Returns the chance at x after a normal deviation with the standard deviation `width` is added.
+  /// Returns the distribution function `chance`, given at equal distances from `low` to `high`, at
+  /// x after a normal deviation of standard deviation `width` is added.
   static double smoothed(const std::vector<double>& chance, double low, double high, double x,
                          double width) {
     constexpr int parts = 48;
@@ -398,7 +404,7 @@ class Delay {
   const Layout& layout_;
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< among the axes that classes do not have
+  mesh::AxisSet tight_, loose_;  ///< of the axes that classes do not have
 };
 
 }  // namespace

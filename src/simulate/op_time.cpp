@@ -33,7 +33,8 @@ using program::OpKind;
                   machine.name.empty() ? "the machine" : machine.name, what));
 }
 
-/// Refuses communication whose time neither a data sheet nor a measurement gives.
+/// Throws base::UsageError for communication whose time neither a data sheet nor a measurement
+/// gives.
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
@@ -47,7 +48,7 @@ using program::OpKind;
                   machine.name.empty() ? "the machine" : machine.name, what));
 }
 
-/// Both types of fp8 have one rate.
+/// Returns the type whose rate counts: both types of fp8 have one rate.
 DType rate_type(DType type) { return type == DType::e5m2 ? DType::e4m3 : type; }
 
 double times_of(const DeviceMemory& memory, OpKind kind) {
@@ -78,12 +79,12 @@ double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
 
-/// Returns the seconds before communication: a data sheet's latencies include the launch, measured
-/// times do not.
+/// Returns the seconds before communication begins: launches are part of a data sheet's latencies,
+/// but not of measured times.
 double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : launch_of(machine); }
 
-/// Returns the seconds for `bytes` read and written in device memory, whose bandwidth the machine
-/// must give.
+/// Returns the seconds for reading and writing `bytes` in all of device memory, whose bandwidth
+/// must be known.
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
@@ -105,8 +106,9 @@ double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, 
   return launch_of(machine) + std::max(multiplies, moves);
 }
 
-/// Returns the seconds of an op. A measurement is looked up by `bytes`, those that the op names; a
-/// data sheet's bandwidth applies to `moved`, those that it moves.
+/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are those of its
+/// operands, by which measurements are looked up; `moved` are those that it moves, to which a data
+/// sheet's bandwidth applies.
 double local_time(const Machine& machine, OpKind kind, double bytes, double moved) {
   if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
     return launch_of(machine) + *known;
@@ -115,8 +117,8 @@ double local_time(const Machine& machine, OpKind kind, double bytes, double move
   return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
 }
 
-/// Returns the bytes that an update moves: it reads and writes its states, so a state, which the op
-/// names as one slice, crosses the bus twice.
+/// Returns the bytes that an update moves. Its states are read and written, so they count twice
+/// although each is a single operand.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);
@@ -182,8 +184,8 @@ class ProgramTimes {
     });
   }
 
-  /// True if the machine computes this GEMM in one kernel with other ops of attention: the products
-  /// for each head, one extent of which is the head's size, and the softmax between them.
+  /// True if the machine computes this GEMM in a fused kernel for attention: it is a product for
+  /// each head, so one of its extents is the head's size.
   [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
     constexpr std::uint32_t largest_head = 256;
     return fuses_attention() && gemm.batch > 1 &&
@@ -233,7 +235,7 @@ class ProgramTimes {
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
     const bool leaves = on_host(program_, copy.src.slice) || on_host(program_, copy.dst.slice);
     if (!leaves || !machine_.host) return local(OpKind::copy, bytes, bytes);
-    return host_seconds(static_cast<double>(bytes) / 2);  // read on one side, written on the other
+    return host_seconds(static_cast<double>(bytes) / 2);  // `bytes` has reads and writes
   }
   [[nodiscard]] double time(const program::Op& op, const program::Advise& /*advise*/) {
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
@@ -267,7 +269,8 @@ class ProgramTimes {
     return gap_of(machine_) + std::ranges::max(ways);
   }
 
-  /// Returns the seconds of an addition after the GEMM, if the machine's software has one.
+  /// Returns the seconds of the addition after a GEMM for which the software has an op of its own;
+  /// 0 if it has none.
   [[nodiscard]] double sum_seconds(double bytes) const {
     if (bytes == 0 || !machine_.memory || machine_.memory->accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.memory->accumulate * bytes);

@@ -35,19 +35,19 @@ namespace isoscale::simulate {
                                                        const mesh::Shape& shape,
                                                        const Layout& layout, int rank);
 
-// Computes times from a data sheet (sheet_time.cpp): of matrix multiplication on its processor, and
-// of communication on its network. The algorithms of the latter, and their latencies in hops, are
-// those of NCCL's tuning model (NVIDIA/nccl, src/graph/tuning.cc).
+// The following computes times from a data sheet (sheet_time.cpp): of matrix multiplication from
+// its processor, and of communication from its network. The algorithms of communication, and their
+// latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl, src/graph/tuning.cc).
 
 struct GemmShape {
   double m = 0, n = 0, k = 0, batch = 1;
   [[nodiscard]] double flop() const { return 2 * m * n * k * batch; }
 };
 
-/// Returns the seconds of a multiplication without memory traffic and launch. If tiles and units
-/// are known, the units compute the tiles of the output in waves, the last of which may be partial.
-/// The size and shape of the tiles and the number of parts that k is split into are those that take
-/// the least time.
+/// Returns the seconds of a multiplication without memory traffic and launch. If the sizes of tiles
+/// and the number of multiprocessors are known, these compute the tiles of the output in waves, the
+/// last of which may be partial. The size and shape of the tiles and the number of parts into which
+/// k is split are those that take the least time.
 [[nodiscard]] double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                                       const GemmShape& shape);
 
@@ -55,11 +55,11 @@ struct GemmShape {
 struct CollectiveEstimate {
   double seconds = 0;
   Algorithm algorithm = Algorithm::ring;
-  const Protocol* protocol = nullptr;  ///< of the network; null if it names none
+  const Protocol* protocol = nullptr;  ///< one of the network's; null if the network names none
 };
 
-/// Returns the time for `bytes`, as OutlineOp::bytes counts them: the least over algorithms and
-/// protocols.
+/// Returns the time for `bytes`, as OutlineOp::bytes counts them: the least over all algorithms and
+/// protocols of the network.
 [[nodiscard]] CollectiveEstimate network_collective(const Network& network, program::OpKind kind,
                                                     double bytes, const GroupPlace& place);
 /// Returns the seconds of a message between two ranks.

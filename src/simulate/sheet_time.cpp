@@ -19,12 +19,12 @@ using program::OpKind;
 
 struct Tile {
   double rows = 0, columns = 0;
-  /// Returns the multiplications per loaded element, for one step in k of the tile.
+  /// Returns the multiplications per loaded element in one step along k.
   [[nodiscard]] double intensity() const { return rows * columns / (rows + columns); }
 };
 
-/// A small tile loads more elements per product. Loads overlap with the products but still slow
-/// them: at unit intensity they take this many times as long as the products.
+/// The cost of loading at intensity 1, over that of multiplying. A small tile loads more elements
+/// per product; loads overlap with the products but still slow them.
 constexpr double load_cost = 20;
 
 /// Returns the rate of a tile relative to that of the largest tile.
@@ -32,8 +32,8 @@ double tile_rate(const Tile& tile, const Tile& largest) {
   return (1 + load_cost / largest.intensity()) / (1 + load_cost / tile.intensity());
 }
 
-/// Returns the seconds of waves of tiles (NVIDIA, "Matrix Multiplication Background", section 3.2
-/// and 3.3); in each wave every unit takes the time of one tile.
+/// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", section
+/// 3.2 and 3.3); in a wave every multiprocessor computes one tile.
 double tiled_seconds(const Processor& processor, const GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
@@ -43,9 +43,9 @@ double tiled_seconds(const Processor& processor, const GemmShape& shape, const T
   return waves * 2 * tile.rows * tile.columns * depth * processor.units / flops;
 }
 
-/// NCCL's tuning model: trees between nodes reach this share of a ring's bandwidth.
+/// The share of a ring's bandwidth that trees between nodes reach (NCCL's tuning model).
 constexpr double tree_share = 0.92;
-/// The messages of an all-to-all are posted one after another, each in this time.
+/// The time for posting one message of an all-to-all; they are posted one after another.
 constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
@@ -76,7 +76,8 @@ class Estimator {
     return std::nullopt;
   }
 
-  /// Every rank sends its part to each other rank; NCCL and MPI post all messages at once.
+  /// Returns the seconds of an all-to-all: every rank sends a part to each other rank, and NCCL and
+  /// MPI post all messages at once.
   [[nodiscard]] double all_to_all() const {
     const double here = place_.node_members;
     const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
@@ -86,7 +87,7 @@ class Estimator {
     return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
-  /// All parts pass the root's link.
+  /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
     const double bandwidth =
@@ -99,8 +100,8 @@ class Estimator {
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
   }
-  /// Returns the bandwidth that a group gets of a node's ports: that of its members' own ports, or
-  /// its share if the groups of its kind need more than the node has.
+  /// Returns the bandwidth that a group gets from a node's ports: that of its members' own ports,
+  /// or its share of all ports if the groups along the same axes need more than the node has.
   [[nodiscard]] double node_bandwidth() const {
     const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
     const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
@@ -110,20 +111,21 @@ class Estimator {
   [[nodiscard]] double part_share(Algorithm algorithm) const {
     for (const PartShare& part : network_.parts) {
       if (part.kind == kind_ && part.algorithm == algorithm) {
-        // The switch handles the parts of whole nodes; a ring passes on the part of one member.
+        // The switch handles the parts of a node's members; a ring passes on the part of one
+        // member.
         const double parts = algorithm == Algorithm::multicast ? place_.node_members : members_;
         return reached_share(part.reached, bytes_ / parts);
       }
     }
     return 1;
   }
-  /// Returns the bandwidth of a chain through all members, with one protocol.
+  /// Returns the bandwidth of a chain through all members with a protocol.
   [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
     double bandwidth = inside_bandwidth();
     if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
     bandwidth *= protocol.share;
     if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
-    // A protocol with flags has no pipeline of large chunks to fill.
+    // A protocol with flags sends no large chunks whose pipeline would have to fill.
     return protocol.share < 1 ? bandwidth : bandwidth * part_share(algorithm);
   }
   [[nodiscard]] double inside_hop(const Protocol& protocol) const {
@@ -133,7 +135,7 @@ class Estimator {
     return network_.across.latency * protocol.hop_across;
   }
 
-  /// A ring takes a number of steps, in each of which one member's part passes each link.
+  /// Returns the seconds by a ring: in each step, one member's part passes each link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
     const double rounds = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier ? 2 : 1;
     const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
@@ -145,8 +147,8 @@ class Estimator {
            passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
   }
 
-  /// Two trees, each with half the bytes, go up and down (Sanders, Speck & Träff, 2009), over
-  /// chains inside the nodes.
+  /// Returns the seconds by two trees, each with half of the bytes, which go up and down (Sanders,
+  /// Speck & Träff, 2009), over chains inside the nodes.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
     if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
@@ -155,14 +157,14 @@ class Estimator {
         (place_.node_members - 1) * inside_hop(protocol) + hops_of(nodes_) * across_hop(protocol);
     const double latency = ways * hops;
     const double wire = ways * bytes_ / (tree_share * chain_bandwidth(Algorithm::tree, protocol));
-    // The chunks have the best size: larger ones take longer to fill the tree, with smaller ones
-    // more chunks pay a latency.
+    // The chunks have the best size: larger ones take longer to fill the tree, while smaller ones
+    // pay more latencies.
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
-  /// Each rank moves S (1 + 1/n) bytes per direction inside a node. Between nodes the switches form
-  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring. There is no
-  /// gain for fewer than 4 ranks on a node.
+  /// Returns the seconds of an all-reduce by the switches; absent for fewer than 4 ranks on a node.
+  /// Inside a node each rank moves S (1 + 1/n) bytes per direction. Between nodes the switches form
+  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
     if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
     const Multicast& rate = network_.multicast_rate;
@@ -176,8 +178,8 @@ class Estimator {
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
-  /// A reduce-scatter inside nodes, an all-reduce of each part across them, and an all-gather
-  /// inside.
+  /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part across them,
+  /// and an all-gather inside.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
     if (kind_ != OpKind::all_reduce || nodes_ == 1 || place_.node_members == 1) return std::nullopt;
     const double here = place_.node_members;
@@ -215,7 +217,7 @@ double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                          Tile{side / 2, side / 2}};
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
-    // If k is split, parts are computed separately and added up: it pays where there are few tiles.
+    // Splitting k pays where there are few tiles: the parts are computed separately and added up.
     for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
       least = std::min(
           least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));

@@ -12,15 +12,15 @@
 /// Plays the programs of all ranks against costs instead of hardware; a pure function.
 namespace isoscale::simulate {
 
-/// Durations by op: tables[table_of_rank[r]][op]. For a communication op it is the time from the
-/// last arrival to the end.
+/// The time of each op on each rank: tables[table_of_rank[r]][op]. For communication it counts from
+/// the last arrival to the end.
 struct Costs {
   std::vector<std::vector<units::Nanoseconds>> tables;
   std::vector<std::uint32_t> table_of_rank;
 };
 
-/// Returns unit costs: every FLOP of a GEMM takes one nanosecond, all else is free. They are whole
-/// numbers, so a schedule's idle time is exact.
+/// Returns costs of one nanosecond for every FLOP of a GEMM and 0 for everything else. They are
+/// whole numbers, so a schedule's idle time is exact.
 [[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
 
 /// The assignment of ops to streams: as the program says, or all in program order on one stream.
@@ -41,8 +41,8 @@ struct Options {
                                                        const Costs& costs, Options options = {});
 
 /// Returns the same programs with every op on stream 0, in program order, as an executor with one
-/// thread for all streams plays them: no ops overlap, and each op waits only for the op before. The
-/// numbers of ops stay.
+/// thread for all streams plays them: no ops overlap, and each op waits only for the op before. Ops
+/// keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
 }  // namespace isoscale::simulate

@@ -24,10 +24,10 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted[half - 1] + (sorted[half] - sorted[half - 1]) / 2;
 }
 
-/// Returns the number of samples outside the interval at each end: the largest d such that the d +
-/// 1 th smallest and largest of n samples enclose the median with at least this confidence. Their
-/// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), for any distribution of the samples. Absent if not
-/// even all samples are enough.
+/// Returns the number of samples outside the interval at each end: the largest d such that the (d +
+/// 1)th smallest and the (d + 1)th largest of n samples enclose the median with at least this
+/// confidence. Their coverage is 1 - 2 P(Binomial(n, 1/2) <= d), for any distribution of the
+/// samples. Absent if not even all samples are enough.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
   // Below half - 6 sqrt(n), which is 12 standard deviations, the tail is under 1e-30.
@@ -45,8 +45,8 @@ std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   return k - 1;
 }
 
-/// True if the samples correlate. Only a correlation above 0 makes an interval too narrow; the
-/// bound is that of independent samples.
+/// True if the lag-1 autocorrelation is above the 95% bound of independent samples. A correlation
+/// below 0 does not count: it makes no interval too narrow.
 bool correlated(std::span<const double> samples) {
   const auto lag1 = autocorrelation(samples);
   return lag1 && *lag1 > 1.96 / std::sqrt(static_cast<double>(samples.size()));
@@ -80,8 +80,8 @@ std::array<double, nodes> simpson(double bound) {
   return weights;
 }
 
-/// Returns the probability that a stationary Gaussian chain stays within +-bound at `looks` looks,
-/// looks >= 2.
+/// Returns the probability that a stationary Gaussian chain lies within +-bound at each of `looks`
+/// consecutive looks, looks >= 2.
 double stays_within(double bound, int looks, double correlation) {
   const std::array<double, nodes> weights = simpson(bound);
   const auto at = [&](std::size_t i) {
@@ -89,7 +89,7 @@ double stays_within(double bound, int looks, double correlation) {
   };
   const double spread = std::sqrt(1 - correlation * correlation);
   std::vector<double> passage(nodes * nodes);  // [to][from], weighted
-  std::array<double, nodes> inside{};          // density of chains that have stayed within
+  std::array<double, nodes> inside{};          // density of the chains within so far
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {
@@ -164,7 +164,8 @@ std::vector<double> block_means(std::span<const double> samples, std::size_t len
   return means;
 }
 
-// The search also ends if too few blocks are left to show a correlation: there will be no interval.
+// The loop also ends if too few blocks are left to show a correlation; estimate() then finds no
+// interval.
 std::size_t block_length(std::span<const double> samples) {
   if (!correlated(samples)) return 1;
   std::size_t length = first_block_length(*autocorrelation(samples));
@@ -191,7 +192,7 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   std::ranges::sort(sorted);
   const auto outside = outside_interval(sorted.size(), confidence);
   if (!outside) return result;
-  // The median and its interval are of the same quantity: of the blocks, if there are blocks.
+  // Median and interval must be of the same quantity: of the block means, if there are blocks.
   result.median = median_of_sorted(sorted);
   result.lower = sorted[*outside];
   result.upper = sorted[sorted.size() - 1 - *outside];
@@ -209,7 +210,7 @@ std::optional<double> relative_half_width(std::span<const double> samples, doubl
 }
 
 double nominal_confidence(int planned, double growth) {
-  // The steps of the integration must resolve the change from one look to the next.
+  // With a smaller growth, the fixed steps of the integration would be too coarse.
   constexpr double least_growth = 1.02;
   if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
   const double correlation = std::sqrt(1 / growth);

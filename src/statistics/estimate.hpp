@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-/// Computes medians with their intervals by pure functions; a value that is undefined is absent,
+/// Computes medians and their intervals with pure functions; a value that is undefined is absent,
 /// never 0.
 namespace isoscale::statistics {
 
-/// The confidence of an interval that is looked at once.
+/// The confidence of an interval that is computed once, not repeatedly while measuring.
 inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
@@ -32,11 +32,12 @@ struct Estimate {
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
-/// Returns the median with its interval from order statistics (ranks of the binomial(n, 1/2); it
-/// needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 - 2^-5). Samples that
-/// correlate are first averaged in blocks of block_length, and median and interval are those of the
-/// blocks; if there are too few blocks, there is no interval and the median is that of all samples.
-/// Absent for no samples and for NaN or infinite ones.
+/// Returns the median with its interval from order statistics, whose ranks follow from binomial(n,
+/// 1/2). The interval needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 -
+/// 2^-5. If samples correlate, they are first averaged in blocks of block_length samples, and
+/// median and interval are those of the block means; if there are too few blocks, there is no
+/// interval and the median is that of all samples. Absent for no samples and for NaN or infinite
+/// ones.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
 /// Returns (upper - lower) / 2 / median of an estimate; absent without an interval.
@@ -45,22 +46,23 @@ struct Estimate {
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
                                                         double confidence);
 
-/// Returns the confidence that the interval at each look must have, so that with 95% the true
-/// median lies in all of at most `planned` intervals, and so in the one at which measuring stopped
-/// (Pocock's constant boundary: Biometrika 64, 1977). From one look to the next the number of
-/// samples grows by the factor `growth` >= 1; the standardised statistics of the median are then a
-/// stationary Gaussian chain with correlation sqrt(1 / growth), whose probability to stay within
-/// the boundary is integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132,
-/// 1969). For one look it is 0.95. A `growth` below 1.02 counts as looks at the same samples, so it
-/// is 0.95 as well.
+/// Returns the confidence of each interval when measuring looks at the interval up to `planned`
+/// times and may stop at any look: the true median then lies in all intervals, and so in the last
+/// one, with 95% (Pocock's constant boundary: Biometrika 64, 1977). From one look to the next the
+/// number of samples grows by the factor `growth` >= 1; the standardised statistics of the median
+/// are then a stationary Gaussian chain with correlation sqrt(1 / growth), whose probability to
+/// stay within the boundary is integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc.
+/// A 132, 1969). Returns 0.95 for one look, and for a `growth` below 1.02, as looks at the same
+/// samples are one look.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
-/// Returns the median of the median times of several launches; `samples` is their number. Launches
-/// are independent; the steps inside one are not, because they share its placement, its buffers and
-/// its neighbours on the network. From 3 launches on it has the t-interval of 95% for the centre of
-/// their logarithms (Georges, Buytaert, Eeckhout: Statistically rigorous Java performance
-/// evaluation, OOPSLA 2007, on few starts of a program; logarithms because times are positive and
-/// launches differ by factors). Absent without launches, and unless all are finite and > 0.
+/// Returns the median over launches of their median times; `samples` is the number of launches.
+/// Launches are independent; the steps inside one are not, because they share its placement, its
+/// buffers and its neighbours on the network. From 3 launches on, the interval is the 95%
+/// t-interval for the centre of their logarithms (Georges, Buytaert, Eeckhout: Statistically
+/// rigorous Java performance evaluation, OOPSLA 2007, on few starts of a program; logarithms
+/// because times are positive and launches differ by factors). Absent without launches, and unless
+/// all are finite and > 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
 /// Returns (maximum - minimum) / median over launches; absent below 2.

@@ -74,8 +74,8 @@ std::optional<Located> quantile(std::span<const double> samples, double q) {
   Located result{.value = sorted[static_cast<std::size_t>(std::ceil(q * count - rounding)) - 1],
                  .lower = std::nullopt,
                  .upper = std::nullopt};
-  // below(k) = P(fewer than k + 1 samples lie under the quantile). The bounds are the widest ranks
-  // that leave 2.5% outside.
+  // `cumulative` is P(at most k samples lie under the quantile). The bounds are the innermost ranks
+  // that leave at most 2.5% outside at each end.
   double cumulative = 0;
   for (std::size_t k = 0; k < sorted.size(); ++k) {
     cumulative += binomial_term(count, static_cast<double>(k), q);

@@ -47,9 +47,10 @@ struct Line {
 /// algorithm.
 [[nodiscard]] std::vector<double> isotonic(std::span<const double> values);
 
-/// Returns the half-width that held-out errors promise for the next error: of n absolute errors the
-/// one of rank ceil(0.95 (n + 1)), or the largest if there are fewer than 19 (split-conformal
-/// prediction; it then covers with n / (n + 1)). Absent below 3.
+/// Returns the half-width within which the next prediction's error will lie with 95%, judged by n
+/// errors of held-out predictions: their absolute error of rank ceil(0.95 (n + 1)), or the largest
+/// if n is below 19 (split-conformal prediction; the probability is then n / (n + 1)). Absent below
+/// 3 errors.
 [[nodiscard]] std::optional<double> promised_error(std::span<const double> errors);
 
 }  // namespace isoscale::statistics

@@ -27,12 +27,12 @@ std::vector<double> sorted_finite(std::span<const double> samples) {
   return sorted;
 }
 
-/// A step of a distribution function: its value below x and at x.
+/// A jump of a distribution function at x: its value just below x (foot) and at x (head).
 struct Step {
   double x = 0, foot = 0, head = 0;
 };
 
-/// Returns the distinct values with the distribution function below and at each.
+/// Returns the distribution function of the samples as its jumps.
 std::vector<Step> distribution(std::span<const double> sorted) {
   std::vector<Step> steps;
   const auto n = static_cast<double>(sorted.size());
@@ -47,15 +47,15 @@ std::vector<Step> distribution(std::span<const double> sorted) {
   return steps;
 }
 
-/// A line through the corners of a hull, with its value at every step of a part; `touches` are the
-/// corners.
+/// The hull of a part of a distribution: its height at every jump of the part, and the indices of
+/// the jumps where it has a corner.
 struct Hull {
   std::vector<double> at;
   std::vector<std::size_t> touches;
 };
 
-/// Returns the greatest convex minorant of the points (x, side * y): the minorant of the feet with
-/// side 1, the least concave majorant of the heads with side -1.
+/// Returns the hull of the points (x, y) of a part: their greatest convex minorant if side is 1,
+/// their least concave majorant if it is -1.
 Hull hull(std::span<const Step> part, double Step::*y, double side) {
   Hull result;
   std::vector<std::size_t>& corners = result.touches;
@@ -84,14 +84,15 @@ Hull hull(std::span<const Step> part, double Step::*y, double side) {
   return result;
 }
 
-/// The modal part that the next round examines, as indices, and the distance of the hulls in it.
+/// The modal part, in which the next round of the search runs, as indices of jumps, and the
+/// distance of the hulls in it.
 struct Modal {
   std::size_t begin = 0, end = 0;
   double distance = 0;
 };
 
-/// Returns the part around the hulls' largest distance, which lies at a corner of one of them; it
-/// reaches from there to the next corner of the other.
+/// Returns the part around the largest distance of the hulls, which is at a corner of one of them:
+/// the part reaches from there to the nearest corner of the other.
 Modal modal_part(const Hull& minorant, const Hull& majorant) {
   Modal modal{.begin = 0, .end = minorant.at.size() - 1, .distance = -1};
   for (const std::size_t corner : minorant.touches) {
@@ -110,8 +111,8 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 }
 
 constexpr std::size_t fewest_flagged = 8;
-constexpr double by_chance = 0.005;        // a trend with less than this is not due to chance
-constexpr double worth_a_word = 0.01;      // relative
+constexpr double by_chance = 0.005;  // a trend whose probability is below this is not due to chance
+constexpr double worth_a_word = 0.01;      // relative; smaller differences are not reported
 constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
 constexpr double smallest_group = 0.05;    // share of the samples
 constexpr double apart = 2;                // Ashman's D
@@ -128,8 +129,8 @@ std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   return counts ? groups : std::nullopt;
 }
 
-/// Returns the samples that are far from the median, or from that of their own group if there are
-/// two.
+/// Finds the samples that are far from the median, or from the median of the nearer group if there
+/// are two; absent if there are none.
 std::optional<Outliers> outliers(std::span<const double> samples, double middle,
                                  const std::optional<TwoGroups>& groups) {
   const double spread = scaled_deviation(samples);
@@ -190,7 +191,7 @@ std::optional<double> dip(std::span<const double> samples) {
   const std::vector<Step> steps = distribution(sorted);
   if (steps.size() == 1) return 0.0;
   std::span<const Step> part = steps;
-  // This is twice the dip of a distribution whose mode lies within the part that is left.
+  // Twice the dip of the best distribution whose mode lies in `part`.
   double twice = 1 / static_cast<double>(sorted.size());
   while (part.size() > 1) {
     const Hull minorant = hull(part, &Step::foot, 1);
@@ -219,7 +220,8 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   for (std::size_t i = 0; i < n; ++i) {
     sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
   }
-  // Returns the sum of the absolute deviations from their median: the upper half less the lower.
+  // Returns the sum of the absolute deviations of sorted samples from their median: the sum of the
+  // upper half less that of the lower.
   const auto scatter = [&](std::size_t begin, std::size_t end) {
     const std::size_t half = (end - begin) / 2;
     return (sums[end] - sums[end - half]) - (sums[begin + half] - sums[begin]);

@@ -19,12 +19,12 @@ namespace isoscale::statistics {
 /// Absent below 4 samples and for values that are not finite; a single value has the dip 0.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
-/// Returns 1.4826 median absolute deviations, which is the standard deviation of normal samples
-/// (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 for no samples.
+/// Returns 1.4826 times the median absolute deviation, which is the standard deviation for normal
+/// samples (Hampel: J. Am. Stat. Assoc. 69, 1974); 0 for no samples.
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
-/// The division of the samples into two groups that lie closest to their own medians (least
-/// absolute deviations, by which a sample far from all others does not become a group of its own).
+/// The division of samples into two groups with the least sum of absolute deviations from their own
+/// medians (by which a sample far from all others does not become a group of its own).
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
@@ -38,25 +38,25 @@ struct TwoGroups {
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
 /// Samples further from the median than 5 scaled median absolute deviations; if there are two
-/// groups, the median is that of the nearer one.
+/// groups, both are those of the nearer group.
 struct Outliers {
   std::size_t count = 0;
   double furthest = 0;  ///< relative to the median; 1.5 = half as long again
 };
 
 struct SampleFlags {
-  std::optional<Trend> trend;          ///< as found, even if it is too small for a flag
+  std::optional<Trend> trend;          ///< the trend found, even if it is too small for a flag
   std::optional<Trend> drift;          ///< a trend with probability < 0.5% and of more than 1%
   std::optional<TwoGroups> bimodal;    ///< two groups that no single mode explains
   std::optional<Outliers> outliers;    ///< absent where there are none
   std::vector<std::string> sentences;  ///< one for each flag, for people
 };
 
-/// Judges samples in the order taken; their unit does not matter. They are bimodal if sqrt(n) times
-/// the dip is above 0.65, which a uniform distribution, the worst with one mode, exceeds in less
-/// than 1%, and if also the groups' medians are more than 1% apart, the smaller group has 5% or
-/// more and Ashman's D is above 2. The flags are empty below 8 samples and for values that are not
-/// finite or not above 0.
+/// Judges samples in the order taken; their unit does not matter. They are bimodal if all of this
+/// holds: sqrt(n) times the dip is above 0.65 (a uniform distribution, the worst with one mode,
+/// exceeds it in less than 1% of cases), the groups' medians are more than 1% apart, the smaller
+/// group has at least 5% of the samples, and Ashman's D is above 2. The flags are empty below 8
+/// samples and for values that are not finite or not above 0.
 [[nodiscard]] SampleFlags sample_flags(std::span<const double> samples);
 
 }  // namespace isoscale::statistics

@@ -10,13 +10,13 @@
 
 #include "statistics/robust.hpp"
 
-/// Student's t distribution, and comparisons by it of means of few independent samples whose
+/// Student's t distribution, and its use for comparing the means of few independent samples whose
 /// spreads may differ (B. L. Welch: The generalization of Student's problem when several different
 /// population variances are involved, Biometrika 34, 1947).
 namespace isoscale::statistics {
 
-/// Returns Student's t for 97.5% by degrees of freedom, from 1 on; beyond 30 by a curve towards
-/// that of the normal distribution.
+/// Returns the 97.5% quantile of Student's t by degrees of freedom (1 or more): from a table up to
+/// 30, beyond by a curve that tends to the normal quantile.
 [[nodiscard]] inline double student_t(std::size_t freedom) {
   constexpr std::array table{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                              2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
@@ -40,30 +40,30 @@ struct Mean {
 /// Returns the mean of independent samples; absent below 2 and unless all are finite.
 [[nodiscard]] std::optional<Mean> mean_of(std::span<const double> samples);
 
-/// Returns to - from, of independent means. The degrees of freedom are (v1 + v2)^2 / (v1^2 / f1 +
-/// v2^2 / f2), as Welch and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
+/// Returns `to` minus `from`, two independent means. The degrees of freedom are (v1 + v2)^2 / (v1^2
+/// / f1 + v2^2 / f2), as Welch and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
 [[nodiscard]] Mean difference(const Mean& from, const Mean& to);
 
-/// Returns exp(mean), with the variance by its slope there (delta method).
+/// Returns exp(mean), with its variance from the slope of exp at the mean (delta method).
 [[nodiscard]] Mean exponential(const Mean& mean);
 
-/// The chance that the truth lies beyond one end of a 95% interval. A one-sided test at this level
-/// rejects a bound exactly where the interval leaves it out.
+/// The probability that the true value lies beyond one given end of a 95% interval. A one-sided
+/// test at this level rejects a bound exactly if the interval leaves it out.
 inline constexpr double beyond_one_end = 0.025;
 
 /// Returns the mean with its 95% t-interval.
 [[nodiscard]] Located located(const Mean& mean);
 
-/// Returns the one-sided probability of a value as low as this one, or lower, when the truth is
+/// Returns the one-sided probability of a value as low as this one, or lower, if the true value is
 /// `bound`.
 [[nodiscard]] double p_below(const Mean& mean, double bound);
-/// Returns the one-sided probability of a value as high as this one, or higher, when the truth is
-/// `bound`.
+/// Returns the one-sided probability of a value as high as this one, or higher, if the true value
+/// is `bound`.
 [[nodiscard]] double p_above(const Mean& mean, double bound);
 
-/// Adjusts each probability for the number of tests: rejecting those <= a keeps the chance of any
-/// false rejection <= a, whatever the dependence between the tests (S. Holm, Scand. J. Statist. 6,
-/// 1979). The result is in the order given.
+/// Adjusts each probability for the number of tests (S. Holm, Scand. J. Statist. 6, 1979): if all
+/// tests with an adjusted probability <= a are rejected, the chance of any false rejection is <= a,
+/// whatever the dependence between tests. The result is in the order given.
 [[nodiscard]] std::vector<double> holm(std::span<const double> probabilities);
 
 }  // namespace isoscale::statistics

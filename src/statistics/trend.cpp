@@ -46,7 +46,7 @@ double slope_of(std::span<const double> samples) {
   return *median(slopes);
 }
 
-/// Returns the two-sided probability of Kendall's S = sum of sign(x_j - x_i), i < j, with the
+/// Returns the two-sided probability of Kendall's S = sum of sign(x_j - x_i) over i < j, with the
 /// continuity correction.
 double mann_kendall(std::span<const double> samples) {
   double s = 0;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-/// Finds changes of a series over time: a change of level at one place, and a steady trend.
+/// Finds changes of a series over time: sudden changes of level, and steady trends.
 namespace isoscale::statistics {
 
 struct ChangePoint {
@@ -14,16 +14,16 @@ struct ChangePoint {
   double probability = 0;  ///< of a change as clear as this among samples without one
 };
 
-/// Returns the most likely place of one change of level (Pettitt: Appl. Statist. 28, 1979): with
-/// mid-ranks R_i, K is the largest |2 (R_1 + ... + R_t) - t (n + 1)|, and the probability is about
-/// 2 exp(-6 K^2 / (n^3 + n^2)). It assumes independent samples. Absent below 2 samples and for
-/// values that are not finite.
+/// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979):
+/// with mid-ranks R_i, K is the largest |2 (R_1 + ... + R_t) - t (n + 1)|, and the probability is
+/// about 2 exp(-6 K^2 / (n^3 + n^2)). It assumes independent samples. Absent below 2 samples and
+/// for values that are not finite.
 [[nodiscard]] std::optional<ChangePoint> change_point(std::span<const double> samples);
 
-/// Returns the first sample after the last change that counts; 0 = none. A change counts if it is
-/// improbable by chance (below 1%) and the medians of the two sides differ by more than `smallest`,
-/// relative to the later one; the samples after each change found are searched again. No change can
-/// be seen in fewer than 16 samples.
+/// Returns the index of the first sample after the last change of level; 0 = no change. A change
+/// counts if its probability is below 1% and the medians before and after it differ by more than
+/// `smallest`, relative to the one after. The samples after each change found are searched again.
+/// In fewer than 16 samples no change is found.
 [[nodiscard]] std::size_t last_change(std::span<const double> samples, double smallest);
 
 struct Trend {
@@ -31,11 +31,11 @@ struct Trend {
   double probability = 0;  ///< of a trend as clear as this among samples without one
 };
 
-/// Returns the trend by the Mann-Kendall test (Mann 1945, Kendall 1975; normal approximation with
-/// the correction for ties) and the Theil-Sen slope on means of blocks: there are no more than 256
-/// blocks, long enough that the samples without the slope do not correlate from block to block
-/// (trend-free, after Yue et al.: Hydrol. Process. 16, 2002). Absent below 8 blocks, for samples
-/// that are not finite and for a median that is not above 0.
+/// Returns the trend of the means of blocks: its probability by the Mann-Kendall test (Mann 1945,
+/// Kendall 1975; normal approximation with the correction for ties), its change by the Theil-Sen
+/// slope. There are at most 256 blocks, long enough that the samples, less the slope, do not
+/// correlate from block to block (trend-free, after Yue et al.: Hydrol. Process. 16, 2002). Absent
+/// below 8 blocks, for samples that are not finite and for a median that is not above 0.
 [[nodiscard]] std::optional<Trend> trend(std::span<const double> samples);
 
 }  // namespace isoscale::statistics

@@ -8,7 +8,8 @@
 namespace isoscale::timeline {
 namespace {
 
-/// Adds an interval that begins no earlier than the last one of `set`.
+/// Adds an interval that begins no earlier than the last one of `set`, and joins the two if they
+/// touch.
 void append(IntervalSet& set, Interval next) {
   if (next.end <= next.begin) return;
   if (!set.empty() && next.begin <= set.back().end) {
@@ -66,7 +67,7 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
   auto hole = b.begin();
   for (Interval rest : a) {
     while (hole != b.end() && hole->end <= rest.begin) ++hole;
-    // A hole may reach into the next interval of `a`, so `hole` is not moved past it.
+    // An interval of `b` may reach into the next one of `a`, so `hole` is not moved past it.
     for (auto cut = hole; cut != b.end() && cut->begin < rest.end; ++cut) {
       if (rest.begin < cut->begin) set.push_back({.begin = rest.begin, .end = cut->begin});
       rest.begin = std::min(cut->end, rest.end);

@@ -7,8 +7,8 @@
 
 #include "units/quantity.hpp"
 
-/// The timeline is the only result that measurement passes on; the arithmetic on its times is here
-/// too.
+/// The timeline, which is the only result that measurement passes on, and the arithmetic on its
+/// times.
 namespace isoscale::timeline {
 
 /// The time at which op number `op` of a program ran on one rank.
@@ -48,9 +48,9 @@ using IntervalSet = std::vector<Interval>;
 [[nodiscard]] IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] units::Nanoseconds total(const IntervalSet& set);
 
-/// Returns the median of the durations, of which there must be at least one, and changes their
-/// order. For an even number it is the mean of the two in the middle: the larger one would make
-/// sums of medians exceed sums of means.
+/// Returns the median of the durations (at least one) and changes their order. For an even number
+/// it is the mean of the middle two: taking the larger one would make sums of medians exceed sums
+/// of means.
 [[nodiscard]] units::Nanoseconds median(std::vector<units::Nanoseconds>& durations);
 
 }  // namespace isoscale::timeline

@@ -8,8 +8,8 @@
 
 namespace isoscale::units {
 
-/// A number with a unit in SI base (bytes, seconds, ...). Only operations that keep the unit, or
-/// that give a plain ratio, exist; conversions between units are the named functions below.
+/// A number in an SI base unit (bytes, seconds, ...). It has only operations that keep the unit or
+/// give a plain ratio; conversions between units are the named functions below.
 template <class Tag, class Representation>
 class Quantity {
  public:

@@ -147,7 +147,7 @@ Decimal parse_decimal(std::string_view text) {
     if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
   }
   if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
-  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits, and no unit divides further
+  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; no unit needs more
   // An exponent, as in 5e8, moves the point to the right, over existing digits and then over added
   // zeros.
   std::string moved;

@@ -17,10 +17,10 @@ namespace isoscale::units {
 /// 2^63 or more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
 /// Reads "30s", "250ms", "25m", "2h" or "10us"; a bare number is seconds. Throws
-/// std::invalid_argument.
+/// std::invalid_argument for any other text.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
-/// Reads "1%" or "0.01" as a ratio, 1.0 = 100 %; a bare number over 1 could mean either and is
-/// refused. Throws std::invalid_argument.
+/// Reads "1%" or "0.01" as a ratio (1.0 = 100%). Throws std::invalid_argument for any other text
+/// and for a bare number over 1, which could mean either.
 [[nodiscard]] double parse_ratio(std::string_view text);
 
 /// Reads "20GFLOP/s" or "1.5 TFLOP/s" with the prefix k, M, G, T, P or none (10^3). Throws

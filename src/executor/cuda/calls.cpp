@@ -7,15 +7,15 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// True if one 2-D copy of CUDA can do it: that requires rows that do not overlap. A source whose
-/// rows overlap is copied row by row.
+/// True if CUDA can do the copy as one 2-D copy, which requires rows that do not overlap; otherwise
+/// it is done row by row.
 bool has_pitches(const StridedCopy& call) {
   return call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
 }
 
 using program::Advice;
 
-// CUDA 13 takes locations; earlier versions take device numbers.
+// CUDA 13 names places by locations; earlier versions by device numbers.
 #if CUDART_VERSION >= 13000
 using Place = cudaMemLocation;
 Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
@@ -76,7 +76,7 @@ void launch(const SoftmaxGradientCall& call, cudaStream_t stream) { check(start(
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;
   fill.dst = call.staging;
-  // Elements of the slice that are not in the shard keep their values.
+  // Elements of the slice that are not in the shard must keep their values, so they are copied too.
   check(cudaMemcpyAsync(call.staging, call.dst, call.bytes, cudaMemcpyDefault, stream));
   launch(fill, stream);
   check(cudaMemcpyAsync(call.dst, call.staging, call.bytes, cudaMemcpyDefault, stream));

@@ -16,12 +16,14 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Ops of a program with everything looked up: they only need to be started on a stream.
+/// Prepared calls: ops of a program with everything looked up, which only need to be started on a
+/// stream.
 namespace isoscale::executor::cuda {
 
 // Each launch starts its work on `stream` and throws CudaError if it cannot.
 
-/// Makes one cudaMemcpyAsync per piece, or one 2-D copy per matrix, between any two memories.
+/// Starts the copy by one cudaMemcpyAsync per piece, or by one 2-D copy per matrix, between
+/// memories of any kind.
 void launch(const StridedCopy& call, cudaStream_t stream);
 void launch(const FillCall& call, cudaStream_t stream);
 void launch(const AddCall& call, cudaStream_t stream);
@@ -40,18 +42,18 @@ void launch(const ActivationGradientCall& call, cudaStream_t stream);
 void launch(const SoftmaxCall& call, cudaStream_t stream);
 void launch(const SoftmaxGradientCall& call, cudaStream_t stream);
 
-/// A fill of host memory: the kernel fills GPU memory, which is then copied, so that every element
-/// is the same as in GPU memory.
+/// A fill of host memory: the kernel fills GPU memory, which is then copied, so that elements are
+/// the same as in a fill of GPU memory.
 struct HostFillCall {
-  FillCall fill;  ///< the launch sets its dst
+  FillCall fill;  ///< its dst is set at launch
   std::byte* dst = nullptr;
   std::byte* staging = nullptr;  ///< in GPU memory
   std::size_t bytes = 0;         ///< of dst and staging
 };
 void launch(const HostFillCall& call, cudaStream_t stream);
 
-/// A call for program::Advise. A prefetch is work of the stream; other advice takes effect before
-/// the call returns.
+/// A call for program::Advise. A prefetch runs on the stream; other advice takes effect before
+/// launch() returns.
 struct AdviseCall {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;

@@ -14,7 +14,7 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
   const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the end whose other end is +distance away.
+  // A link begins at the rank from which the other one is +distance away.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
 }
@@ -30,7 +30,7 @@ std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int ra
 
 namespace {
 
-/// The axis, offset and direction of messages, without their contents.
+/// The axis, offset and direction that messages of one kind have in common.
 struct MessageKind {
   mesh::Axis axis = mesh::Axis::pp;
   std::int32_t offset = 1;
@@ -61,7 +61,7 @@ std::set<MessageKind> messages_of(const program::RankProgram& program) {
   return messages;
 }
 
-/// The messages of a program's Exchange ops along an axis, op by op.
+/// The kinds of messages of each Exchange op of a program that has messages along an axis.
 struct AxisExchanges {
   std::set<program::StreamId> streams;
   std::vector<std::set<MessageKind>> ops;
@@ -82,8 +82,8 @@ AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis ax
   return result;
 }
 
-/// True if each op receives from one side the kind of message that it sends to the other, as shifts
-/// and halos do.
+/// True if each op that sends a kind of message to one side also receives it from the other side,
+/// as shifts and halos do.
 bool is_shift(const AxisExchanges& exchanges) {
   using enum program::Direction;
   return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
@@ -95,7 +95,8 @@ bool is_shift(const AxisExchanges& exchanges) {
   });
 }
 
-/// True if the ops of all ranks of each group along an axis are shifts that correspond one by one.
+/// True if all ops along an axis are shifts, and all ranks of a group have the same ones in the
+/// same order.
 bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
                  const std::vector<AxisExchanges>& of_programs) {
   const auto of_rank = [&](int rank) -> const AxisExchanges& {
@@ -121,7 +122,7 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
     const int extent = set.mesh[axis];
     std::set<int> hops;
     for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
-    // Only the order of their messages distinguishes two links between the same ranks.
+    // If two links join the same ranks, only the order of messages tells them apart.
     if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
     joined = mesh::AxisSet::from_bits(
         static_cast<std::uint8_t>(joined.bits() | mesh::AxisSet{axis}.bits()));

@@ -27,14 +27,14 @@ std::string link_name(const LinkKind& kind) {
                      kind.parity == 0 ? "even" : "odd");
 }
 
-/// One communicator of a plan.
+/// A communicator to be made, with its name.
 struct Member {
   mesh::AxisSet axes;
   std::string name;
 };
 
-/// Returns the communicators of a plan, in the order in which all ranks make them, with names that
-/// are unique.
+/// Returns the communicators of a plan with unique names, in the order in which all ranks make
+/// them.
 std::vector<Member> members_of(const CommunicatorPlan& plan, const program::RankProgram& program) {
   const std::vector<std::string>& streams = program.streams;
   std::vector<Member> members;
@@ -52,8 +52,8 @@ std::vector<int> world_ranks(const comm::Communicator& point) {
   return point.world_ranks(all);
 }
 
-/// Calls on_collective(op, collective) and on_transfer(transfer) for all communication of a
-/// program.
+/// Calls on_collective(op, collective) and on_transfer(transfer) for each collective and message of
+/// a program.
 template <class OnCollective, class OnTransfer>
 void for_each_communication(const program::RankProgram& program, const OnCollective& on_collective,
                             const OnTransfer& on_transfer) {
@@ -111,7 +111,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
                                mesh::group_index(mesh_, rank_, one.axes), one.name, limit_));
     made(one.name, all_.back().size());
   }
-  world.close();  // no call is made on it, and NCCL keeps buffers for it
+  world.close();  // not used for calls, and NCCL keeps buffers for it
 }
 
 bool Communicators::suit(const program::ProgramSet& set, const comm::Communicator& point) const {
@@ -247,8 +247,9 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
-  // All aborts run together where NCCL allows it: an abort waits for the communicator's streams,
-  // whose work may be queued after a kernel of another communicator that is to be aborted too.
+  // All aborts run together where NCCL allows it: an abort waits for its communicator's streams,
+  // where kernels of another communicator may come first that end only when that one is aborted
+  // too.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();

@@ -16,13 +16,14 @@
 #include "executor/executor.hpp"
 #include "executor/point_requirements.hpp"
 
-/// The communicators of one rank: which ones a point needs, and how they are made, kept and used.
+/// The NCCL communicators of one rank: which ones a point needs, and how they are made, kept and
+/// used.
 namespace isoscale::executor::cuda {
 
-/// A link joins two ranks that are `distance` apart along an axis. The links of a rank are of two
-/// kinds that alternate along the axis. If the messages of an axis are on several streams, each
-/// kind has a communicator of its own: the exchanges of a pipeline stage with the previous stage
-/// and with the next one then wait only for their own peer.
+/// The kind of a link. A link joins two ranks that are `distance` apart along an axis; the links of
+/// a rank are of two kinds that alternate along the axis. If an axis has messages on several
+/// streams, each kind has a communicator of its own, so that the exchanges of a pipeline stage with
+/// the previous stage and with the next one wait only for their own peer.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
@@ -30,13 +31,13 @@ struct LinkKind {
 
   auto operator<=>(const LinkKind&) const = default;
 };
-/// Returns the kind of the link from `rank` to the rank `offset` steps along `axis`; it is the same
-/// at both ends.
+/// Returns the kind of the link from `rank` to the rank `offset` steps along `axis`; both ranks get
+/// the same kind.
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
 
-/// Returns the transfers of `rank` in an exchange, ordered by link. The order is the same at both
-/// ends, so that it distinguishes the messages of two links between the same ranks.
+/// Returns the transfers of `rank` in an exchange, ordered by link. Both ranks of a link have the
+/// same order, by which the messages of two links between the same ranks can be told apart.
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);
 
@@ -44,11 +45,11 @@ struct LinkKind {
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
-  /// Axes for which one communicator carries all messages, so that NCCL starts one kernel for all
-  /// that an op sends and receives; kernels of several communicators on one stream would run one
-  /// after the other. This is possible if a single stream has all the messages, and either no two
-  /// links join the same two ranks, or the ops of all ranks correspond, so that the order of
-  /// messages distinguishes the links.
+  /// The axes for which one communicator carries all messages, so that NCCL starts one kernel for
+  /// all that an op sends and receives; kernels of several communicators on one stream would run
+  /// one after the other. For this, a single stream must have all the messages. In addition, either
+  /// no two links join the same two ranks, or the ops of all ranks correspond, so that the order of
+  /// messages tells the links apart.
   mesh::AxisSet joined{};
 
   /// Returns the kind of the communicator that carries the messages of a link.
@@ -59,9 +60,10 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
-/// The calls that make NCCL connect everything that a program will use: the largest collective of
-/// each communicator, kind, type and reduction, and the largest message of each pair of ranks. NCCL
-/// connects an algorithm, and takes its buffers, when the first call uses it.
+/// The first calls on communicators, which make NCCL connect everything that a program will use:
+/// the largest collective of each communicator, kind, type and reduction, and the largest message
+/// of each pair of ranks. NCCL connects an algorithm, and allocates its buffers, when a call first
+/// uses it.
 struct FirstCalls {
   std::vector<CollectiveCall> collectives;       ///< in order of their first use in the program
   std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one per communicator
@@ -70,31 +72,33 @@ struct FirstCalls {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`, which counts each communicator that is made; makes none at all if
-  /// none is needed. Throws NcclError when making one takes longer than the limit (0: none).
+  /// Collective over `point`: makes the communicators, and none at all if none is needed. Each one
+  /// that is made is counted by `point`. Throws NcclError when making one takes longer than `limit`
+  /// (0: no limit).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
-  /// True if these communicators join the same ranks in the same mesh, none has failed, and `set`
-  /// needs no others.
+  /// True if these communicators can serve `set`: they join the same ranks in the same mesh, none
+  /// has failed, and no others are needed.
   [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Closes the communicators that `set` does not need and takes its plan; they must suit it.
+  /// Takes the plan of `set`, which they must suit, and closes the communicators that it does not
+  /// need.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
-  /// Returns the number of the communicator that carries a link, below link_count(); it is the same
-  /// on all ranks.
+  /// Returns the number, below link_count(), of the communicator that carries a link; it is the
+  /// same on all ranks.
   [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
-  /// Collective: makes the calls, one communicator after another. Throws NcclError when the calls
-  /// of one communicator take longer than the limit; NCCL's own waits while it connects have no
-  /// bound.
+  /// Collective over `point`: makes the first calls, one communicator after another. Throws
+  /// NcclError when the calls of a communicator take longer than the limit; waits inside NCCL while
+  /// it connects cannot be limited.
   void connect(const comm::Communicator& point, const FirstCalls& calls);
   /// Returns the communicators that carry the programs' communication, in the order in which all
   /// ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
-  /// Returns those of them whose ops touch buffers of a space on some rank.
+  /// Returns the communicators whose ops touch buffers of `space` on some rank.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
@@ -102,7 +106,7 @@ class Communicators {
   /// Throws NcclError when one of the communicators has failed in the background.
   void poll() const;
   void close();
-  /// Aborts the calls in progress on all of them; for a session that has failed.
+  /// Aborts the calls in progress on all communicators; for a session that has failed.
   void abort() noexcept;
 
  private:
@@ -117,14 +121,14 @@ class Communicators {
   std::vector<CommunicatorFacts> facts_;
 };
 
-/// Keeps the communicators of the last session for the next one: at 64 ranks and more, making them
-/// takes seconds. They are kept if the next session is on the same ranks and mesh and needs no
-/// others. Otherwise they are aborted: the next session's ranks may be different ones, and only an
-/// abort waits for no other rank.
+/// Keeps the communicators of the last session for the next one, since making them takes seconds at
+/// 64 ranks and more. The next session uses them if it is on the same ranks and mesh and needs no
+/// others. Otherwise they are aborted: the next session may be on other ranks, and only an abort
+/// waits for no other rank.
 class KeptCommunicators {
  public:
-  /// Collective over `point`: returns the kept communicators, or new ones. Throws as their
-  /// constructor does.
+  /// Collective over `point`: returns the kept communicators, or new ones. Throws as the
+  /// constructor of Communicators does.
   [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
                                                     const comm::Communicator& point,
                                                     units::Seconds limit);
@@ -135,19 +139,19 @@ class KeptCommunicators {
 };
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
-/// each communicator that any rank uses for them. Ranks pass it within microseconds of each other,
-/// while after a barrier on the hosts they would differ by the time of the hosts' further work.
-/// Exchanges have no barrier: it would connect ranks that have no link otherwise, and one silent
-/// link would stop others too.
+/// each communicator that any rank uses for these collectives. Ranks leave it within microseconds
+/// of each other, while after a barrier on the hosts they would differ by the time of the hosts'
+/// further work. There is no barrier for exchanges: it would connect ranks that have no link
+/// otherwise, and one link that hangs would stop the others too.
 class DeviceBarrier {
  public:
   DeviceBarrier() = default;
   DeviceBarrier(const program::ProgramSet& set, const Communicators& communicators);
 
-  /// Enters the barrier on `stream`. The first call for a section makes connections. Throws
+  /// Enters the barrier on `stream`. The first call for a section makes NCCL connect. Throws
   /// NcclError.
   void enter(program::Section section, cudaStream_t stream) const;
-  /// Drops the word that it reduces without freeing it, as kernels may still use it.
+  /// Drops the word that the barrier reduces without freeing it, as kernels may still use it.
   void abandon() noexcept { static_cast<void>(word_.release()); }
 
  private:

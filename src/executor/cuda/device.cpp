@@ -43,7 +43,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Returns the texts of all ranks, on every rank.
+/// Returns the texts of all ranks of the node, on every rank.
 std::vector<std::string> all_gather(const comm::Communicator& node, const std::string& text) {
   std::string lines;
   for (const std::string& line : node.gather(text)) lines += line + '\n';
@@ -53,13 +53,13 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   return result;
 }
 
-/// Sets the environment that NCCL reads at its first use; NCCL_HOSTID is always set, other settings
-/// of the user stay.
+/// Sets variables that NCCL reads at its first use, if GPUs are shared. NCCL_HOSTID is always set;
+/// for the others, the user's values stay.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);
-  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // else ranks of one NVLink fabric are one host again
+  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // else NCCL joins ranks of one NVLink fabric as one host
 }
 
 std::string version_text(int encoded) {  // 13000 = 13.0
@@ -72,8 +72,8 @@ std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
-/// Says why no program can use Transport::symmetric with the running NCCL, whose encoded version is
-/// `nccl`, on this GPU; "" if some program can.
+/// Returns the reason why Transport::symmetric cannot be used with the running NCCL, whose encoded
+/// version is `nccl`, on this GPU; "" if some programs can use it.
 std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   if (!has_puts()) {
     return fmt::format(
@@ -85,7 +85,7 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   return {};
 }
 
-/// Throws base::UsageError on every rank of `world` when `work` throws on one.
+/// Runs `work`; if it throws on a rank of `world`, every rank throws base::UsageError.
 template <class Work>
 void together(const comm::Communicator& world, const Work& work) {
   std::string problem;
@@ -192,7 +192,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   together(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);
     check(cudaSetDevice(chosen.gpu.index));
-    check(cudaFree(nullptr));  // makes the context, and tells if the GPU may be used
+    check(cudaFree(nullptr));  // makes the context; fails if the GPU may not be used
   });
   chosen.is_shared = world.all_max(machine::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
   set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));

@@ -22,8 +22,8 @@ struct Versions {
 };
 [[nodiscard]] Versions versions();
 
-/// Says why this machine cannot play on a GPU: no driver, an old one, an old NCCL, no GPU. "" if it
-/// can.
+/// Returns the reason why this machine cannot play on a GPU: no driver, an old one, an old NCCL, or
+/// no GPU. "" if it can.
 [[nodiscard]] std::string device_problem();
 
 /// Returns the GPUs that the CUDA runtime shows to this process.
@@ -35,9 +35,9 @@ struct ChosenGpu {
   /// True if another rank of the node uses the same GPU (which only --share-gpu allows).
   bool is_shared = false;
 };
-/// Collective over `world`: every rank takes its GPU, or all throw base::UsageError. If GPUs are
-/// shared, it gives each rank an NCCL_HOSTID of its own: NCCL refuses two ranks of one host on one
-/// GPU, and with different hosts it joins them through sockets.
+/// Collective over `world`: every rank takes its GPU, or all throw base::UsageError. If ranks share
+/// a GPU, each rank gets an NCCL_HOSTID of its own: NCCL refuses two ranks of one host on one GPU,
+/// but joins ranks of different hosts through sockets.
 [[nodiscard]] ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
                                  config::ShareGpu share);
 
@@ -49,7 +49,7 @@ struct ChosenGpu {
 namespace isoscale::executor {
 
 /// Makes the executor with cuBLASLt and NCCL on this rank's GPU. Collective over `world`; throws
-/// base::UsageError on all ranks when one finds no GPU for itself.
+/// base::UsageError on all ranks if one finds no GPU for itself.
 [[nodiscard]] std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
                                                            const comm::Communicator& world);
 

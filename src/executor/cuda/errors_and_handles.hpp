@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// check(), which every call of a CUDA library goes through and which throws the library's own
+/// check(), through which every call of a CUDA library goes and which throws with the library's own
 /// message, and owners of the objects that the libraries create.
 namespace isoscale::executor::cuda {
 
@@ -28,22 +28,21 @@ class NcclError : public base::Error {
  public:
   using Error::Error;
 };
-/// NCCL refuses a request; this is no failure of a machine.
+/// NCCL refuses a request; nothing is wrong with the machine.
 class NcclRefusal : public NcclError {
  public:
   using NcclError::NcclError;
 };
 [[nodiscard]] bool is_refusal(ncclResult_t result);
 
-/// Throws unless the call succeeded. It also clears the error, unless the device cannot recover
-/// from it.
+/// Throws unless the call succeeded, and clears the error if the device can recover from it.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 void check(cublasStatus_t status, std::source_location where = std::source_location::current());
 /// Counts ncclInProgress as success: the call continues in the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
-/// Logs a failure to release something. CUDA cannot release anything any more when the process
-/// ends; NCCL may continue in the background.
+/// Logs that something could not be released. It is no failure if CUDA is already shut down because
+/// the process ends, or if NCCL continues in the background.
 void log_release(const char* what, cudaError_t status) noexcept;
 void log_release(const char* what, cublasStatus_t status) noexcept;
 void log_release(const char* what, ncclResult_t result) noexcept;
@@ -74,7 +73,7 @@ using MatmulPreference =
 enum class Priority : std::uint8_t { normal, high };
 [[nodiscard]] Stream make_stream(Priority priority);
 
-/// With timing on, an event stores the time when it happened; without it, it costs less.
+/// With timing, an event stores the time when it happened; without timing it costs less.
 enum class Timing : std::uint8_t { off, on };
 [[nodiscard]] Event make_event(Timing timing);
 

@@ -29,10 +29,10 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Sets, for the lifetime of this object, the environment variables that tell NCCL which algorithm
-/// and protocol to use. NCCL reads them when a communicator is made and, for its messages, when it
-/// is used. The destructor restores the user's values. It changes the environment of the process,
-/// so only the host's single thread may use it.
+/// Sets, for its lifetime, the environment variables that tell NCCL which algorithm and protocol to
+/// use; the destructor restores the user's values. NCCL reads the variables when a communicator is
+/// made and, for its messages, when it is used. They belong to the whole process, so no other
+/// thread may read or write the environment at the same time.
 class CollectiveChoice {
  public:
   /// Throws Unsupported if the options name an unknown algorithm or protocol, or one that NCCL
@@ -60,8 +60,8 @@ void require_protocol(const SessionOptions& options,
   }
 }
 
-/// Throws Unsupported for a collective that the algorithm does not do. Barriers are left out, since
-/// they only order the ranks, by any algorithm.
+/// Throws Unsupported for a collective that the algorithm does not support. Barriers are left out,
+/// since any algorithm can order ranks.
 void require_collectives(const program::ProgramSet& set,
                          const workloads::CollectiveAlgorithm& algorithm) {
   for (const program::RankProgram& program : set.programs) {
@@ -116,8 +116,8 @@ void CollectiveChoice::set(const char* variable, const std::string& value) {
   ::setenv(variable, value.c_str(), 1);
 }
 
-/// Runs `work`; if it throws on a rank, all ranks throw: Unsupported if no rank threw anything
-/// else, otherwise Error.
+/// Runs `work`. If it throws on any rank, all ranks throw: Error, or Unsupported if no rank threw
+/// anything else.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
@@ -136,8 +136,8 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, that is no
-/// failure: it throws Unsupported.
+/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
+/// Unsupported, since that is no failure of the point.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -152,8 +152,7 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-/// True if some op of a program is advice, which needs a GPU and a system that move pages on their
-/// own.
+/// True if a program gives advice, which needs a GPU and a system that move pages on their own.
 bool gives_advice(const program::RankProgram& program) {
   return std::ranges::any_of(program.sections(), [](const program::Program* section) {
     return std::ranges::any_of(section->ops, [](const program::Op& op) {
@@ -169,8 +168,8 @@ bool moves_pages() {
   return value != 0;
 }
 
-/// Returns the size of the arenas. The symmetric arena is as large as on the rank that needs most,
-/// and has room for the channels of puts.
+/// Returns the size of all arenas. The symmetric arena is as large as that of the rank that needs
+/// most, and has room for the channels of puts.
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -180,7 +179,7 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops that mark their start; false if there are none.
+/// Chooses the ops that mark their start, in all sections; returns false if there are none.
 bool mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return false;
@@ -219,7 +218,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  KeptCommunicators kept_;  // outlives every session
+  KeptCommunicators kept_;  // declared first, since it must outlive every session
   int said_ = 0;
 };
 
@@ -227,18 +226,20 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
   agreed(point, [&] {
-    require_no_faults(options, "cuda");  // faults are of single ranks
+    require_no_faults(options, "cuda");  // faults may be set on some ranks only
     require_transports(set, description_);
   });
   const program::RankProgram& program = set.of(point.rank());
-  // The order of these declarations matters: memory must outlive the communicators that use it.
+  // The order of the following declarations matters: memory must outlive the communicators that use
+  // it.
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
   Registrations registrations;
   std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
   agreed(point, [&] { choice.emplace(options, set); });
-  // Communicators are not kept if NCCL was told what to use when it made them, nor if GPUs are
-  // shared, where an idle rank would hold memory of a GPU that others measure on.
+  // Communicators are not kept if the options chose an algorithm or protocol, which a communicator
+  // would keep, nor if GPUs are shared, where an idle rank would hold memory of a GPU that others
+  // measure on.
   const bool keeps = !chooses(options) && !chosen_.is_shared;
   const units::Nanoseconds before = comm::now();
   agreed(point, [&] {
@@ -276,12 +277,12 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   say_what_was_chosen_anew(point);
 
   SessionFacts facts;
-  // The ranks agree on this too: if one cannot go on, all drop their communicators in the same way.
+  // Ranks must agree here too: if one cannot go on, all drop their communicators in the same way.
   PreparedProgram prepared;
   agreed(point, [&] {
     prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
   });
-  // All memory is still zero and stays so: sums and extremes of zeros are zeros.
+  // Memory is still all zeros and stays so: the first calls compute sums and extremes of zeros.
   agreed(point, [&] {
     as_chosen(options, [&] {
       try {
@@ -289,7 +290,8 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
       } catch (const NcclRefusal&) {
         throw;
       } catch (const base::Error&) {
-        // Peers may wait inside NCCL for calls that this rank will not make: its abort tells them.
+        // Peers may wait inside NCCL for calls that this rank will not make; aborting ends their
+        // wait.
         registrations.abandon();
         communicators->abort();
         throw;

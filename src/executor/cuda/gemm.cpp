@@ -17,8 +17,8 @@ using program::DType;
 
 bool is_fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
 
-/// Returns the operand for a row-major matrix of rows x columns: a column-major matrix with
-/// `columns` rows.
+/// Returns the operand for a row-major matrix of rows x columns: a column-major matrix of columns x
+/// rows.
 Operand operand(const Resolver& resolver, const program::Matrix& matrix, std::uint64_t rows,
                 std::uint64_t columns, std::uint64_t batch, const char* role) {
   require_on_device(resolver, matrix.slice, role);
@@ -44,7 +44,8 @@ float* descale(const Resolver& resolver, program::BufferId buffer) {
   return reinterpret_cast<float*>(resolver.address(one));
 }
 
-/// Throws base::Error for types that are not in cuBLASLt's table of supported types.
+/// Throws base::Error if cuBLASLt's table of supported types does not have the types of the
+/// problem.
 void require_types(const GemmProblem& problem) {
   const DType a = problem.second.type, b = problem.first.type, d = problem.d.type;
   const auto refuse = [&](const char* why) {
@@ -127,7 +128,7 @@ std::uint64_t Operand::extent(std::uint64_t batch) const {
 bool GemmProblem::is_fp8() const { return cuda::is_fp8(first.type) || cuda::is_fp8(second.type); }
 
 std::string GemmProblem::key(const std::string& library) const {
-  // The text uses the program's terms: row-major, so A is `second`.
+  // The text has the program's terms: there matrices are row-major, so A is `second`.
   const char* const addends[] = {"", " + C in place", " + C"};
   const std::uint64_t leading_c = addend == Addend::none ? 0 : c.leading;
   const std::uint64_t batch_c = addend == Addend::none ? 0 : c.batch_stride;

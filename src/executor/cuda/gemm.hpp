@@ -15,8 +15,8 @@
 /// Matrix multiplications as cuBLASLt sees them.
 namespace isoscale::executor::cuda {
 
-/// One operand of a GEMM as cuBLASLt sees it: column-major, so a row-major matrix appears as its
-/// transpose. Strides in elements.
+/// An operand of a GEMM as cuBLASLt sees it: column-major, so that a row-major matrix appears as
+/// its transpose. Strides are in elements.
 struct Operand {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;  ///< of the stored matrix, column-major
@@ -26,12 +26,12 @@ struct Operand {
 
   /// Returns the largest power of two up to 256 that divides the address.
   [[nodiscard]] std::uint32_t alignment() const;
-  /// Returns the number of elements from the first to one past the last of `batch` matrices.
+  /// Returns the number of elements from the first to the last of `batch` matrices.
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
-/// The matrix C in D = alpha * A * B + beta * C: it is not read, or it is D, or it is another
-/// matrix.
+/// The matrix C in D = alpha * A * B + beta * C. none: it is not read; in_place: it is D; distinct:
+/// it is another matrix.
 enum class Addend : std::uint8_t { none, in_place, distinct };
 
 /// A GEMM as cuBLASLt computes it. A program's row-major D = op(A) * op(B) is column-major D^T =
@@ -47,12 +47,13 @@ struct GemmProblem {
   float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
 
   [[nodiscard]] bool is_fp8() const;
-  /// Returns everything that the choice of an algorithm depends on, as text: equal texts mean the
+  /// Returns as text everything that the choice of an algorithm depends on: equal texts mean the
   /// same problem. `library` names GPU and cuBLASLt.
   [[nodiscard]] std::string key(const std::string& library) const;
 };
 
-/// Throws base::Error if cuBLASLt has no such GEMM, or an operand is not in GPU memory.
+/// Returns the problem of a GEMM. Throws base::Error if cuBLASLt has no such GEMM, or an operand is
+/// not in GPU memory.
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
 [[nodiscard]] cudaDataType_t cuda_type(program::DType type);
@@ -60,8 +61,8 @@ struct GemmProblem {
 /// Returns the type of alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
 
-/// cuBLASLt's descriptions of one problem. They do not include the addresses of the operands, nor
-/// their scales.
+/// cuBLASLt's descriptions of one problem, without the addresses of the operands and of their
+/// scales.
 class GemmPlan {
  public:
   explicit GemmPlan(const GemmProblem& problem);
@@ -77,8 +78,8 @@ class GemmPlan {
   MatrixLayout first_, second_, c_, d_;
 };
 
-/// Throws base::Error, which names the shape, if the library cannot multiply it with an algorithm,
-/// for example with one that was given and comes from another library.
+/// Throws base::Error, which names the shape, if the library cannot multiply it with the algorithm,
+/// for example because the algorithm was given by the user and comes from another version.
 void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
                        const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
 

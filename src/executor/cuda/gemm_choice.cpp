@@ -29,16 +29,16 @@ namespace {
 constexpr std::size_t words = sizeof(cublasLtMatmulAlgo_t::data) / sizeof(std::uint64_t);
 constexpr std::size_t word_digits = 16;
 
-/// cuBLAS itself takes as much workspace on Hopper.
+/// The workspace that cuBLAS itself uses on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
-// These are seconds of work. An idle GPU runs at a low clock and needs a while to raise it; a busy
-// one lowers it again when it reaches its power limit.
+// The following are seconds of work. An idle GPU runs at a low clock and needs a while to raise it;
+// a busy one lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
 constexpr double batch_seconds = 1e-3;  // of calls between two events
-constexpr double turn_seconds = 7e-3;   // of one algorithm before the next one's turn
+constexpr double turn_seconds = 7e-3;   // one algorithm's turn in a round
 constexpr double final_seconds = 50e-3;
-constexpr double least_batch = 1e-5;  // least count of a batch, so that empty ones end too
+constexpr double least_batch = 1e-5;  // a batch counts as at least this, so that loops end
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
 constexpr int most_calls = 1000;  // in a batch
@@ -56,7 +56,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   check(cublasLtMatmulPreferenceCreate(&raw));
   const MatmulPreference preference{raw};
   set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-  // The partial sums of a split k are added in f32, not in the type of the result, which may be
+  // Partial sums of a split k must be added in f32, not in the type of the result, which may be
   // narrow.
   set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -76,8 +76,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   return found;
 }
 
-/// Fills an operand with numbers of all digits: zeros, and numbers of few digits, would draw less
-/// power and run faster.
+/// Fills an operand with numbers that have random bits in all digits: zeros, and numbers of few
+/// digits, would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
   launch(FillCall{.type = operand.type,
@@ -110,15 +110,15 @@ class Stopwatch {
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
 };
 
-/// An algorithm that runs, and the time of one call.
+/// An algorithm that is timed.
 struct Candidate {
   GemmCall call;
-  double once = 0;    ///< seconds, from the last measurement
-  double time = 0;    ///< seconds: the smallest of the medians of its turns
-  double worked = 0;  ///< seconds
+  double once = 0;    ///< seconds of one call, from the last measurement
+  double time = 0;    ///< seconds of one call: the least of the medians of its turns
+  double worked = 0;  ///< seconds that it has run
 };
 
-/// Loads the algorithm's kernel; false if it cannot run after all.
+/// Loads the algorithm's kernel by calling it; returns false if it cannot run after all.
 bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
   try {
     static_cast<void>(stopwatch.time(candidate.call, 1));
@@ -130,7 +130,7 @@ bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
   }
 }
 
-/// Plays batches for `seconds`; returns the median over batches of the time of one call.
+/// Runs batches for `seconds`; returns the median over batches of the time of one call.
 double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   const int calls =
       std::clamp(static_cast<int>(batch_seconds / std::max(candidate.once, 1e-9)), 1, most_calls);
@@ -147,8 +147,8 @@ double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   return *middle;
 }
 
-/// Runs the candidates in turn, in at least `least_rounds` rounds and until each has worked for
-/// `seconds`; sorts the fastest first.
+/// Runs the candidates in turn, at least `least_rounds` times and until each has worked for
+/// `seconds`; sorts them with the fastest first.
 void race(std::span<Candidate> field, int least_rounds, double seconds,
           const Stopwatch& stopwatch) {
   for (Candidate& one : field) {
@@ -162,8 +162,8 @@ void race(std::span<Candidate> field, int least_rounds, double seconds,
   std::ranges::stable_sort(field, {}, &Candidate::time);
 }
 
-/// Sets the scales of fp8 operands, which have not been written yet, to 1: with zeros the result
-/// would be zeros, which draw less power.
+/// Sets the scales of fp8 operands, which have not been written yet, to 1: scales of 0 would give
+/// zeros, which draw less power.
 void set_scales(const GemmProblem& problem, cudaStream_t stream) {
   const float one = 1;
   for (float* const scale : {problem.descale_first, problem.descale_second}) {
@@ -174,8 +174,8 @@ void set_scales(const GemmProblem& problem, cudaStream_t stream) {
 
 /// Returns the fastest of the algorithms that the library's heuristic offers for a problem with at
 /// most most_workspace bytes of workspace. They are timed on the problem's own operands, which are
-/// first overwritten with random values, with scales of 1. All are timed in turn, in rounds, once
-/// the GPU has worked long enough for its clock to settle, and the best of them again for longer.
+/// overwritten with random values, with scales of 1. After a warm-up that lets the GPU's clock
+/// settle, all are timed in turn, in rounds; the best of them are then timed again for longer.
 /// Throws base::Error if no algorithm runs.
 GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& problem,
                              const std::string& shape) {
@@ -225,8 +225,8 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Returns the problems of `point` that are undecided on some rank, each with the lowest rank that
-/// has it.
+/// Returns the problems that some rank of `point` has not decided yet, each with the lowest such
+/// rank.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;

@@ -21,33 +21,34 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] std::string to_text(const cublasLtMatmulAlgo_t& algorithm);
 [[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
 
-/// Names the units, inputs and sums of an algorithm, as cuBLASLt reports them: "tensor cores, tf32
-/// inputs, f32 sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it does
-/// not report them.
+/// Returns the arithmetic of an algorithm as cuBLASLt reports it: "tensor cores, tf32 inputs, f32
+/// sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it reports nothing.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Converts choices to lines of text, for other ranks, and back. Throws base::Error.
+/// Converts choices to lines of text, for other ranks, and back. Throws base::Error if the text is
+/// invalid.
 [[nodiscard]] std::string to_lines(std::span<const GemmChoice> choices);
 [[nodiscard]] std::vector<GemmChoice> choices_of(std::string_view lines);
 
-/// The algorithm for each problem. All sessions of an executor share one object, so that each shape
-/// is decided once.
+/// The algorithms chosen for problems. All sessions of an executor share one object, so that each
+/// problem is decided once.
 class GemmChoices {
  public:
-  /// The choices in `known` are used for the problems that they name; `library` names GPU and
+  /// The choices in `known` are used for the problems that they name. `library` names GPU and
   /// cuBLASLt.
   GemmChoices(std::string library, std::span<const GemmChoice> known);
 
-  /// Collective over `point`: decides for every problem of its ranks that has no algorithm yet. One
-  /// rank decides each problem by timing the algorithms of the library's heuristic on the problem's
-  /// own operands (filled with random values), and tells the others. Throws AgreedError if a rank
-  /// has a problem that no algorithm solves.
+  /// Collective over `point`: chooses an algorithm for every problem of its ranks that has none
+  /// yet. For each problem, one rank times the algorithms of the library's heuristic on the
+  /// problem's own operands (filled with random values) and tells the others. Throws AgreedError if
+  /// a rank has a problem that no algorithm solves.
   void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
-  /// Returns the choice for a problem that was decided.
+  /// Returns the choice for a problem that was given to decide().
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }
-  /// Returns the number of shapes that were timed although algorithms were given.
+  /// Returns the number of problems that were timed because the given algorithms did not cover
+  /// them.
   [[nodiscard]] int chosen_anew() const { return chosen_anew_; }
 
  private:

@@ -32,8 +32,8 @@ constexpr std::size_t page = 4096;
             : ""));
 }
 
-/// Allocates memory with a function that has the signature `allocate(void**, bytes)` of the CUDA
-/// runtime.
+/// Allocates memory by calling `function`, which has the signature (void**, bytes) of CUDA's own;
+/// throws base::Error if there is not enough.
 template <class Allocate>
 void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
   if (bytes.value() == 0) return nullptr;
@@ -49,8 +49,8 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
 
 constexpr std::uint64_t window_alignment = 4096;  // of windows, and so of their sizes
 
-/// Returns the bytes of the symmetric arena that programs use: the largest need of any rank, on all
-/// ranks.
+/// Returns the size of the symmetric arena for the buffers of programs, which is the largest need
+/// of any rank; the same on all ranks.
 std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
   std::uint64_t bytes = 0;
   for (const program::RankProgram& program : set.programs) {
@@ -126,7 +126,7 @@ Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
   if (const std::size_t size = of(program::Space::pageable).value(); size > 0) {
     pageable_.reset(std::aligned_alloc(page, (size + page - 1) / page * page));
     if (!pageable_) refuse(units::Bytes{size}, "host");
-    std::memset(pageable_.get(), 0, size);  // maps the pages now, not while steps are timed
+    std::memset(pageable_.get(), 0, size);  // maps the pages now, not in timed steps
   }
 }
 
@@ -170,7 +170,7 @@ Memory::Memory(const program::ProgramSet& set, int rank, Registration registrati
 
 Registrations::Registrations(const program::ProgramSet& set, const Communicators& communicators,
                              const Arenas& arenas, Registration registration)
-    : Registrations() {  // complete from here on: the destructor undoes what follows if it throws
+    : Registrations() {  // if what follows throws, the destructor undoes it
   try {
     add_windows(communicators.touching(set, program::Space::symmetric), arenas.symmetric());
     if (registration == Registration::local) {
@@ -202,7 +202,7 @@ void Registrations::add_windows(const std::vector<ncclComm_t>& communicators, co
   for (const ncclComm_t communicator : communicators) {
     NcclWindow window = nullptr;
     check(add_window(communicator, area.memory, area.bytes, window));
-    // NCCL 2.27 returns no window if this machine lacks what windows need.
+    // NCCL 2.27 returns a null window if this machine lacks something that windows need.
     if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
     windows_.push_back({.communicator = communicator, .window = window});
   }
@@ -223,7 +223,7 @@ NcclWindow Registrations::window(ncclComm_t communicator) const {
 }
 
 void Registrations::close() {
-  // Each entry leaves the list first, so that one that fails is not tried again.
+  // Each entry leaves the list first, so that it is not tried again if undoing it fails.
   while (!windows_.empty()) {
     const Window last = windows_.back();
     windows_.pop_back();

@@ -22,7 +22,7 @@
 namespace isoscale::executor::cuda {
 
 /// Returns zeroed device memory. Throws base::Error, with the need and the free memory, if there is
-/// not enough.
+/// too little.
 [[nodiscard]] DeviceMemory allocate_device(units::Bytes bytes);
 
 /// A piece of memory and its size.
@@ -31,12 +31,12 @@ struct Area {
   std::size_t bytes = 0;
 };
 
-/// The arenas of one rank's program, one per space. The symmetric arena comes from NCCL, so that it
-/// can make windows on it; so does the device arena if it is to be registered.
+/// The arenas of one rank's program, one per space. NCCL allocates the symmetric arena, as windows
+/// require, and the device arena if it is to be registered.
 class Arenas {
  public:
-  /// Throws base::Error, with the need and the free memory, if there is not enough, and Unsupported
-  /// for memory that this NCCL does not give.
+  /// Throws base::Error, with the need and the free memory, if there is too little, and Unsupported
+  /// for memory that this NCCL cannot allocate.
   Arenas(const std::array<std::uint64_t, program::space_count>& bytes, Registration registration);
 
   [[nodiscard]] Area symmetric() const { return symmetric_area_; }
@@ -62,14 +62,14 @@ class Arenas {
   [[nodiscard]] static NcclMemory allocate_nccl(units::Bytes bytes);
 
   DeviceMemory device_, managed_;
-  NcclMemory registered_, symmetric_;  ///< the first replaces device_
+  NcclMemory registered_, symmetric_;  ///< registered_ replaces device_
   Area symmetric_area_, device_area_;
   PinnedMemory pinned_;
   base::Handle<FreeTraits> pageable_;
 };
 
-/// The storage of one rank's program, and the addresses of its slices. `behind` bytes are added to
-/// the symmetric arena for the executor's own use, at the same offset on all ranks.
+/// The storage of one rank's program, and the addresses of its slices. The symmetric arena is
+/// extended by `behind` bytes for the executor's own use, at the same offset on all ranks.
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});
@@ -80,18 +80,17 @@ struct Memory {
   program::RankProgram table;  ///< buffers and arena sizes, which `resolver` reads
   Arenas arenas;
   Resolver resolver;
-  std::size_t symmetric_end;  ///< bytes of programs in the symmetric arena; same on all ranks
+  std::size_t symmetric_end;  ///< end of programs' buffers in its arena; same on all ranks
 };
 
-/// True if kernels reach the slice at full speed.
+/// True if kernels reach the slice at full speed: in device, managed or symmetric memory.
 [[nodiscard]] inline bool is_on_device(const Resolver& resolver, const program::Slice& slice) {
   const program::Space space = resolver.space(slice);
   return space == program::Space::device || space == program::Space::managed ||
          space == program::Space::symmetric;
 }
 
-/// Throws base::Error, which names the operand by its role, unless kernels reach the slice at full
-/// speed.
+/// Throws base::Error, which names the operand by `role`, unless is_on_device().
 inline void require_on_device(const Resolver& resolver, const program::Slice& slice,
                               std::string_view role) {
   if (is_on_device(resolver, slice)) return;
@@ -99,7 +98,7 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
                                 program::name(resolver.space(slice))));
 }
 
-/// Returns the address of a slice; throws as require_on_device does.
+/// Returns the address of a slice; throws like require_on_device().
 inline std::byte* on_device(const Resolver& resolver, const program::Slice& slice,
                             std::string_view role) {
   require_on_device(resolver, slice, role);
@@ -112,14 +111,14 @@ inline std::byte* on_device(const Resolver& resolver, const program::Matrix& mat
   return resolver.address(matrix, rows, columns, 1);
 }
 
-/// The memory of a session that is registered with NCCL: windows on the symmetric arena for each
-/// communicator whose ops touch it and, if asked for, the device arena for every communicator. The
-/// registrations must be undone before the communicators are closed and before the memory is freed.
+/// The memory of a session that is registered with NCCL: windows on the symmetric arena, for each
+/// communicator whose ops touch it, and on request the device arena, for every communicator.
+/// Registrations must be undone before the communicators are closed and before the memory is freed.
 class Registrations {
  public:
   Registrations() = default;
-  /// Collective over the ranks of the communicators, which are processed in the same order on all
-  /// ranks. Throws Unsupported if NCCL, or this machine, cannot register memory.
+  /// Collective over the ranks of each communicator; all ranks register in the same order. Throws
+  /// Unsupported if NCCL, or this machine, cannot register memory.
   Registrations(const program::ProgramSet& set, const Communicators& communicators,
                 const Arenas& arenas, Registration registration);
   ~Registrations();
@@ -128,12 +127,12 @@ class Registrations {
   Registrations(Registrations&& other) noexcept;
   Registrations& operator=(Registrations&& other) noexcept;
 
-  /// Returns the window of a communicator on the symmetric arena; null if it has none.
+  /// Returns a communicator's window on the symmetric arena; null if it has none.
   [[nodiscard]] NcclWindow window(ncclComm_t communicator) const;
 
   /// Undoes the registrations. Throws NcclError.
   void close();
-  /// Drops all registrations: the communicators are aborted.
+  /// Forgets all registrations without undoing them, for communicators that are aborted.
   void abandon() noexcept;
 
  private:

@@ -31,7 +31,8 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
   throw NcclError(text);
 }
 
-/// Polls the calls in progress on `communicator` until they are done.
+/// Polls `communicator` until its calls in the background are done; throws NcclError after `limit`
+/// (0: never).
 void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds limit) {
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit);
   while (true) {
@@ -51,7 +52,7 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
 
 using program::CollectiveKind;
 
-/// A collective made of messages, some of which a rank sends to itself.
+/// A collective that is made of messages; a rank also sends messages to itself.
 class Messages {
  public:
   Messages(const CollectiveCall& call, cudaStream_t stream) : call_(call), stream_(stream) {}
@@ -141,11 +142,11 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   set_name(config, result.name());
-  // NCCL writes the child here when it is made, in the background, even after a failure: the memory
-  // must not be freed then.
+  // NCCL writes the new communicator to `place` in the background, even after a failure, so this
+  // memory must then not be freed.
   auto place = std::make_unique<ncclComm_t>(nullptr);
   try {
-    // The call is settled on the parent, since the child does not exist before that.
+    // The call is settled on the parent: the new communicator does not exist before that.
     settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
   } catch (...) {
     static_cast<void>(place.release());
@@ -198,7 +199,7 @@ std::optional<units::Seconds> NcclGroup::end_estimated() {
 }
 
 void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
-  // Destroying may wait for peers that will never answer; aborting does not.
+  // This aborts instead of destroying, which may wait for peers that never answer.
   log_release("a communicator", ncclCommAbort(communicator));
 }
 

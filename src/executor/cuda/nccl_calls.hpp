@@ -20,18 +20,19 @@
 /// One communicator of NCCL, and the calls that are made on it.
 namespace isoscale::executor::cuda {
 
-/// One NCCL communicator; move-only. It is made without blocking and with a bound on time, so that
+/// One NCCL communicator; move-only. It is made without blocking and with a limit on time, so that
 /// a peer that never comes causes an error and not a hang.
 ///
-/// The communicators that carry the program's communication are blocking ones, made by a split of
-/// the world's communicator, which is not: since NCCL 2.24 each call on a non-blocking communicator
-/// starts a thread of its own, which would be measured as a launch gap that no trainer has.
+/// The communicators that carry a program's communication are blocking ones: since NCCL 2.24 each
+/// call on a non-blocking communicator starts a thread of its own, which would be measured as a
+/// launch gap that no trainer has. They are split from the communicator of all ranks, which is not
+/// blocking.
 class NcclCommunicator {
  public:
   NcclCommunicator() = default;
-  /// Collective over `point`: makes a communicator of the same ranks. Throws NcclError.
+  /// Collective over `point`: makes a communicator of its ranks. Throws NcclError.
   static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
-  /// Collective over this communicator: joins the ranks of one colour, ordered by key.
+  /// Collective over this communicator: makes one for the ranks of each colour, ordered by key.
   [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
                                        units::Seconds limit) const;
 
@@ -41,9 +42,9 @@ class NcclCommunicator {
 
   /// Throws NcclError, with the name of the communicator, if it has failed in the background.
   void poll() const;
-  /// Waits until a call that may continue in the background has settled. Throws NcclError.
+  /// Waits until a call that may continue in the background has finished. Throws NcclError.
   void settle(ncclResult_t result, units::Seconds limit) const;
-  /// Closes the communicator in order; its streams must have drained.
+  /// Closes the communicator; its streams must have drained.
   void close();
   /// Aborts the calls in progress; for a session that has failed.
   void abort() noexcept;
@@ -57,7 +58,7 @@ class NcclCommunicator {
 
   explicit NcclCommunicator(std::string name);
 
-  std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to it
+  std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to the name
   base::Handle<AbortTraits> handle_;
   int size_ = 0;
 };
@@ -66,20 +67,19 @@ class NcclCommunicator {
 class NcclGroup {
  public:
   NcclGroup();
-  ~NcclGroup();  ///< ends a group that an exception left open
+  ~NcclGroup();  ///< ends the group if an exception left it open
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end();
-  /// Ends the group without starting it and returns the time that NCCL expects it to take; nullopt
-  /// if NCCL does not tell.
+  /// Ends the group without starting its calls and returns the time that NCCL expects them to take;
+  /// nullopt if NCCL does not tell.
   [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:
   enum class State : std::uint8_t { open, ended } state_ = State::open;
 };
 
-/// A collective with everything looked up. Collectives that NCCL has no call for are groups of
-/// messages.
+/// A collective with everything looked up. Where NCCL has no such call, it is a group of messages.
 struct CollectiveCall {
   program::CollectiveKind kind = program::CollectiveKind::barrier;
   CollectiveData data;
@@ -93,7 +93,7 @@ struct CollectiveCall {
 void launch(const CollectiveCall& call, cudaStream_t stream);
 /// True if NCCL has no call for the collective.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
-/// Throws base::Error if NCCL cannot do in place what MPI can.
+/// Throws base::Error if the collective is in place in a way that MPI allows and NCCL does not.
 void require_possible(const CollectiveCall& call);
 
 struct Message {
@@ -105,7 +105,7 @@ struct Message {
   ncclComm_t communicator = nullptr;
 };
 
-/// Messages of one group call: they start together and end together.
+/// The messages of one group call, which start together and end together.
 struct ExchangeCall {
   std::vector<Message> messages;
 };

@@ -51,7 +51,7 @@ Range SectionRanges::op(std::size_t index) {
   if (ops_.empty()) return Range{nullptr};
   const OpRange& at = ops_[index];
   if (current_ != at.phase) {
-    phase_.reset();  // closes the last range before the next one opens
+    phase_.reset();  // closes the previous range before the next one opens
     phase_.emplace(std::string{program::name(at.phase)}.c_str());
     current_ = at.phase;
   }
@@ -66,7 +66,7 @@ cudaEvent_t EventPool::at(std::size_t index) {
 StreamPlayer::StreamPlayer(const program::RankProgram& program, Marking marking) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
-    // Stream 0 computes; communication on it has no other stream's work to overtake.
+    // Stream 0 has normal priority: it computes, and its communication has nothing to overtake.
     const bool is_urgent = stream > 0 && communicates(program, stream);
     streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
   }
@@ -112,7 +112,8 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
 }
 
 ExecutableGraph StreamPlayer::capture(const PreparedSection& section, Tracing tracing) {
-  // Only this thread is captured: the libraries' own threads may make calls that a capture forbids.
+  // The capture is limited to this thread: the libraries' own threads may make calls that a capture
+  // forbids.
   check(cudaStreamBeginCapture(main(), cudaStreamCaptureModeThreadLocal));
   cudaGraph_t raw = nullptr;
   try {

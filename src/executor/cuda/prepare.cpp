@@ -72,7 +72,7 @@ class Preparer {
     advanced_.clear();
     PreparedSection result;
     std::set<program::StreamId> used;
-    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops, in order
+    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops so far
     for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
       const program::Op& op = section.ops[i];
       used.insert(op.stream);
@@ -114,7 +114,7 @@ class Preparer {
   }
 
  private:
-  /// True if the op uses pageable memory, whose copies CUDA may do in part while they are issued.
+  /// True if the op uses pageable memory: CUDA may copy a part of it while the copy is issued.
   [[nodiscard]] bool touches_pageable(const program::Op& op) const {
     bool found = false;
     program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
@@ -186,7 +186,7 @@ class Preparer {
   std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
   std::map<std::string, const GemmChoice*> in_use_;
   std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
-  std::size_t measured_ = 0;             // measuring casts so far
+  std::size_t measured_ = 0;             // number of casts so far that find a largest value
   std::size_t indexed_ = 0;              // indices of the Rows ops so far
 };
 
@@ -226,7 +226,7 @@ PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& pr
 
 namespace {
 
-/// Chooses the calls that connect from the calls of a program.
+/// Collects the first calls from the calls of a program; see FirstCalls.
 class FirstCallFinder {
  public:
   void add(const CollectiveCall& call) {
@@ -237,8 +237,8 @@ class FirstCallFinder {
     if (is_new) {
       result_.collectives.push_back(call);
     } else if (!is_uneven && call.data.count > result_.collectives[found->second].data.count) {
-      // Uneven calls are not compared by size: each rank knows only its own part, so ranks would
-      // choose different ones.
+      // The sizes of uneven calls are not compared: each rank knows only its own, so ranks would
+      // choose different calls.
       result_.collectives[found->second] = call;
     }
   }

@@ -20,10 +20,10 @@ inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 struct PreparedOp {
   Call call;
   program::StreamId stream = 0;
-  std::uint32_t done = no_event;  ///< recorded when it is done; ops on other streams wait for it
+  std::uint32_t done = no_event;  ///< event after the op, for which ops on other streams wait
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< the stream marks its start
+  bool is_marked = false;  ///< its start is marked in the stream
 };
 
 /// The NVTX range in which an op is issued.
@@ -35,22 +35,22 @@ struct OpRange {
 /// A section, ready to be issued in program order.
 struct PreparedSection {
   std::vector<PreparedOp> ops;
-  std::vector<std::uint32_t> waits;        ///< numbers of events
+  std::vector<std::uint32_t> waits;        ///< numbers of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::uint32_t event_count = 0;
-  std::vector<OpRange> ranges;  ///< shown to profilers, by op; empty: none
+  std::vector<OpRange> ranges;  ///< by op, for profilers; empty: none
   bool can_be_captured = true;  ///< false with advice or copies of pageable memory
   bool has_marks = false;
 };
 
-/// Memory that calls need beside the program's buffers.
+/// The memory that calls need in addition to the program's buffers.
 struct Scratch {
   std::vector<DeviceMemory> workspaces;  ///< of GEMMs and fills of host memory, by
                                          ///< stream: two ops of a stream never overlap
   std::vector<units::Bytes> workspace_bytes;
-  DeviceMemory largest;  ///< of measuring casts, one word each
-  DeviceMemory barrier;  ///< the word that barriers reduce
-  DeviceMemory indices;  ///< of the Rows ops of all sections, one after the other
+  DeviceMemory largest;  ///< one word for each cast that finds a largest value
+  DeviceMemory barrier;  ///< the word that the barrier collective reduces
+  DeviceMemory indices;  ///< tables of the Rows ops of all sections, one after the other
   units::Bytes bytes;    ///< all of it
 
   /// Drops all memory without freeing it: kernels may still use it, and freeing would wait for
@@ -58,8 +58,8 @@ struct Scratch {
   void abandon() noexcept;
 };
 
-/// Returns the GEMMs of a program, for the choice of algorithms. Throws base::Error that names the
-/// op.
+/// Returns the GEMMs of a program, for the choice of algorithms. Throws base::Error, which names
+/// the op, for a GEMM that cuBLASLt cannot do.
 [[nodiscard]] std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                                      const program::RankProgram& program);
 
@@ -74,14 +74,14 @@ struct PreparedProgram {
     return sections.at(static_cast<std::size_t>(which));
   }
 };
-/// Looks up everything that the ops of a program need. Throws base::Error, which names the op, if
-/// the device cannot play it. `choices` must have a choice for every GEMM.
+/// Prepares all sections of a program. Throws base::Error, which names the op, if the device cannot
+/// play it. `choices` must have a choice for every GEMM.
 [[nodiscard]] PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
-/// Returns the calls that connect. They correspond on both ends of each message, and on all ranks
-/// of each collective, since the ops do.
+/// Returns the first calls on each communicator. All ranks of a communicator make corresponding
+/// ones, since their ops correspond.
 [[nodiscard]] FirstCalls first_calls(const PreparedProgram& program);
 
 }  // namespace isoscale::executor::cuda

@@ -19,7 +19,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Throws base::Error if there is no kernel for the call; the message names `types`.
+/// Throws base::Error, which names the op and `types`, if there is no kernel for the call.
 template <class KernelCall>
 void require_kernel(const KernelCall& call, const char* op,
                     std::initializer_list<program::DType> types) {
@@ -76,9 +76,10 @@ Call prepare_op(const Resolver& resolver, const program::Collective& op, ncclCom
 
 Call prepare_op(const Resolver& resolver, const program::Exchange& op,
                 const Communicators& communicators) {
-  // A group starts one kernel per communicator, in an order that all ranks must share, or they
-  // could wait for each other around a ring. NCCL uses its own order or that of the calls. The
-  // messages of two ranks on one communicator are matched by their order.
+  // The messages are ordered by link. A group starts one kernel per communicator, in NCCL's own
+  // order or in that of the calls; the order must be the same on all ranks, or ranks could wait for
+  // each other around a ring. The messages of two ranks on one communicator are matched by their
+  // order.
   ExchangeCall call;
   for (const program::Transfer& transfer :
        transfers_by_link(resolver.mesh(), resolver.rank(), op)) {
@@ -96,8 +97,8 @@ Call prepare_op(const Resolver& resolver, const program::Exchange& op,
   return call;
 }
 
-/// A copy of many pieces is one kernel if it reaches both sides: the driver would need a call for
-/// each matrix, or even for each row.
+/// A copy of many pieces is done by one kernel if the kernel reaches both sides: CUDA would need a
+/// call for each matrix, or even for each row.
 Call prepare_op(const Resolver& resolver, const program::Copy& op) {
   const StridedCopy copy = strided_copy(resolver, op);
   const bool is_kernel = copy.rows * copy.batch > 1 && is_on_device(resolver, op.src.slice) &&
@@ -209,7 +210,7 @@ Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powe
 
 Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
   require_sum(resolver, op);
-  // Pinned memory is allowed: it is slow to reach, but checksums are not timed.
+  // Pinned memory is allowed, although kernels reach it slowly, since checksums are not timed.
   if (resolver.space(op.src.slice) != program::Space::pinned) {
     require_on_device(resolver, op.src.slice, "what is summed up");
   }

@@ -10,11 +10,11 @@
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/resolver.hpp"
 
-/// One function per kind of op, except GEMMs; all throw base::Error if the device cannot play the
-/// op.
+/// Prepares the calls of ops, with one function per kind except GEMM; all throw base::Error if the
+/// device cannot play the op.
 namespace isoscale::executor::cuda {
 
-/// `barrier` is a byte of device memory that barriers reduce.
+/// `barrier` is a byte of device memory that a barrier reduces.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               ncclComm_t communicator, void* barrier);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Exchange& op,
@@ -24,9 +24,9 @@ namespace isoscale::executor::cuda {
 /// `largest` is a word of device memory that only this op uses.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op,
                               unsigned int* largest);
-/// `staging` is device memory of host_fill_bytes.
+/// `staging` is device memory of host_fill_bytes() bytes.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging);
-/// Returns the size of the device memory that a fill of host memory uses; 0 for other fills.
+/// Returns the size of the staging memory of a fill of host memory; 0 for other fills.
 [[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
@@ -34,7 +34,7 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Advise& op);
 
 // The operands of norms, activations and softmax must have one type, for which there are kernels,
-// and lie in memory that kernels reach.
+// and must lie in memory that kernels reach.
 
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Norm& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::NormGradient& op);
@@ -45,11 +45,11 @@ namespace isoscale::executor::cuda {
 
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Select& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Spread& op);
-/// `from` is the op's table in device memory.
+/// `from` is a copy of the op's table in device memory.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op,
                               const std::uint32_t* from);
 
-/// Copies words to new device memory.
+/// Returns new device memory with a copy of the words.
 [[nodiscard]] DeviceMemory upload(const std::vector<std::uint32_t>& words);
 
 }  // namespace isoscale::executor::cuda

@@ -19,11 +19,12 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr int looks_between_polls = 256;  // a query takes well under a microsecond
+constexpr int looks_between_polls = 256;  // a query of an event takes well under a microsecond
 
 std::uint32_t passes_of(const Play& what) { return what.trace == Trace::on ? 1 : what.times; }
 
-/// Returns by stream the first marked op after the one that has begun, or the end of the section.
+/// Returns for each stream the first marked op after the one that has begun; the number of ops if
+/// there is none.
 std::vector<std::uint32_t> next_marked(const PreparedSection& section,
                                        const std::vector<std::uint32_t>& begun) {
   const auto end = static_cast<std::uint32_t>(section.ops.size());
@@ -41,10 +42,10 @@ std::vector<std::uint32_t> next_marked(const PreparedSection& section,
 CudaSession::CudaSession(SessionParts parts) : parts_(std::move(parts)) {}
 
 CudaSession::~CudaSession() {
-  // Communicators wait until the last graph that uses them is gone.
+  // The graphs go first: communicators cannot be closed while a graph uses them.
   graphs_.clear();
   if (failed_) {
-    // Kernels may wait for peers for ever: the objects that they use must outlive this one.
+    // Kernels may wait for peers for ever, so the objects that they use must outlive this one.
     if (gate_) gate_->abandon();
     parts_.puts.stop();
     parts_.registrations.abandon();
@@ -88,9 +89,9 @@ PlayTime CudaSession::play(const Play& what) {
 PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
-  // The first play of a step is issued without graph and gate: libraries load kernels and make
-  // connections in it, which a capture may forbid, and which may wait for a stream that is held
-  // back.
+  // The first play of a section is issued without graph and gate: in it, libraries load kernels and
+  // make connections, which a capture may forbid, and which may wait for a stream that the gate
+  // holds back.
   const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == config::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;
@@ -107,12 +108,13 @@ PlayTime CudaSession::play_checked(const Play& what) {
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
   if (gate != nullptr) gate->close(stream);
-  // The barrier is behind the gate: hosts arrive one after the other, but GPUs leave it together.
+  // The barrier is behind the gate, since GPUs leave it together while hosts issue it one after the
+  // other.
   if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;
   if (is_traced) {
-    // The stream is free, so the event happened between these two clock readings.
+    // The stream is free, so the event happened between `before` and the next clock reading.
     wait_for(begin_.get(), units::Seconds{});
     anchor = before + (comm::now() - before) / 2;
   }
@@ -169,7 +171,7 @@ void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
         throw TimedOut(fmt::format("a play did not end within {}", units::format(timeout)));
       }
     }
-    // The thread does not sleep: a rank that wakes late would make its peers wait in their next
+    // The thread does not sleep: if it woke late, peers would wait for this rank in their next
     // step.
     std::this_thread::yield();
   }
@@ -189,7 +191,7 @@ std::optional<Whereabouts> CudaSession::whereabouts() const {
   const auto before = static_cast<std::uint32_t>(result.plays);
   const std::uint32_t passes = marks.last_pass() - before;  // modulo 2^32
   result.begun = marks.begun();
-  // Before the first pass of this play begins, the marks are those of an earlier play.
+  // If the first pass of this play has not begun, the marks are those of an earlier play.
   constexpr std::uint32_t negative = std::uint32_t{1} << 31U;
   if (passes == 0 || passes >= negative) {
     std::ranges::fill(result.begun, Whereabouts::no_op);
@@ -209,7 +211,7 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
     if (std::holds_alternative<PutCall>(op.call)) return std::nullopt;
     const auto* const call = std::get_if<CollectiveCall>(&op.call);
     if (call == nullptr) continue;
-    // NCCL's estimates do not cover messages.
+    // NCCL estimates no messages.
     if (is_made_of_messages(call->kind)) return std::nullopt;
     NcclGroup group;
     launch(*call, parts_.player.main());
@@ -235,7 +237,8 @@ void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {
 
 void CudaSession::write(const program::Slice& slice, std::span<const std::byte> from) {
   check(cudaMemcpy(address(slice, from.size()), from.data(), from.size(), cudaMemcpyDefault));
-  // A copy from pageable memory may return before it is done, and our streams do not wait for it.
+  // A copy from pageable memory may return before it is done, and the session's streams do not wait
+  // for it.
   check(cudaDeviceSynchronize());
 }
 

@@ -24,14 +24,14 @@
 #include "program/program.hpp"
 #include "timeline/timeline.hpp"
 
-/// The session of one rank: its streams, how sections are issued on them, and its plays.
+/// The session of one rank on a GPU: its streams, how sections are issued on them, and its plays.
 namespace isoscale::executor::cuda {
 
-/// An NVTX range, which a profiler shows for the thread that issues work. It lasts as long as this
-/// object. Ranges of a thread nest.
+/// An NVTX range, which a profiler shows for the thread that issues work, for as long as this
+/// object exists. Ranges of a thread may nest.
 class Range {
  public:
-  /// A null name makes no range. The profiler copies the name.
+  /// Begins a range, or none if the name is null. The profiler copies the name.
   explicit Range(const char* name);
   ~Range();
   Range(const Range&) = delete;
@@ -41,17 +41,17 @@ class Range {
   bool is_open_;
 };
 
-/// Returns the ranges of a section's ops.
+/// Returns the NVTX ranges of a section's ops.
 [[nodiscard]] std::vector<OpRange> ranges_of(const program::Program& section);
 
-/// The ranges of a section while it is issued: one for each op, inside one for each run of ops of
-/// the same phase.
+/// The NVTX ranges of a section while it is issued: one for each op, within one for consecutive ops
+/// of the same phase.
 class SectionRanges {
  public:
   /// Makes no ranges if `ops` is empty. `ops` must outlive this object.
   explicit SectionRanges(std::span<const OpRange> ops) : ops_(ops) {}
 
-  /// Returns the range to hold while op number `index` is issued; ops come in order.
+  /// Begins the range of op number `index`, which lasts while the op is issued; ops come in order.
   [[nodiscard]] Range op(std::size_t index);
 
  private:
@@ -60,7 +60,7 @@ class SectionRanges {
   std::optional<Range> phase_;
 };
 
-/// The way in which events are recorded: plainly, or as nodes of the graph that is being captured.
+/// How events are recorded: plainly, or as nodes of the graph that is being captured.
 enum class EventMode : std::uint8_t { plain, captured };
 
 /// Events that are made at first use and used again in every play.
@@ -77,15 +77,17 @@ class EventPool {
 /// The streams of one rank; one thread issues a section on them in program order.
 class StreamPlayer {
  public:
-  /// Makes one stream per stream of the program; those that communicate have a high priority.
+  /// Tells if ops are marked in streams when they begin.
   enum class Marking : std::uint8_t { off, on };
+  /// Makes one stream for each stream of the program; those that communicate get a high priority,
+  /// except stream 0.
   StreamPlayer(const program::RankProgram& program, Marking marking);
 
-  /// Issues a section between a start and an end on stream 0: all streams start after the first and
-  /// have drained before the second. If traced, each op is between two events; the first is
-  /// recorded once the stream's waits are over. The gate, if there is one, is told of each launched
-  /// op.
+  /// Tells if each op is recorded between two events.
   enum class Tracing : std::uint8_t { off, on };
+  /// Issues a section between a start and an end on stream 0: all streams begin after the start and
+  /// have drained before the end. If traced, each op is between two events, the first of which is
+  /// recorded once the stream's waits are over. `gate`, if given, counts the launched ops.
   void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.
@@ -94,8 +96,8 @@ class StreamPlayer {
   [[nodiscard]] cudaStream_t main() const { return streams_.front().get(); }
   [[nodiscard]] Marks& marks() { return marks_; }
   [[nodiscard]] const Marks& marks() const { return marks_; }
-  /// Reads when the ops of the last traced play began and ended, relative to event `origin`, which
-  /// happened at `at`. The play must have ended.
+  /// Reads the times at which the ops of the last traced play began and ended. The play must have
+  /// ended; the event `origin` happened at the time `at`.
   void read_spans(std::size_t op_count, cudaEvent_t origin, units::Nanoseconds at,
                   std::vector<timeline::Span>& spans);
 
@@ -104,7 +106,7 @@ class StreamPlayer {
 
   std::vector<Stream> streams_;
   Marks marks_;
-  EventPool done_{Timing::off};                      ///< other streams wait for these
+  EventPool done_{Timing::off};                      ///< for ops that other streams wait for
   EventPool joins_{Timing::off};                     ///< begin and end of every stream
   EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops
 };
@@ -113,7 +115,7 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  KeptCommunicators* keeper = nullptr;  ///< takes them when the session ends; null: none does
+  KeptCommunicators* keeper = nullptr;  ///< gets the communicators in the end; null: closed
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
@@ -131,43 +133,45 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
-  /// Measures the time between two events of the GPU. The first happens when play() is called,
-  /// since the streams are free. If launches are hidden, it happens when the first ops have been
-  /// launched behind it and all ranks that the section has collectives with have reached it.
   using Session::play;
+  /// Measures the time between two events on the GPU. The first happens when play() is called,
+  /// since the streams are free. If launches are hidden, it happens after the first ops have been
+  /// launched behind it in the stream and all ranks with which the section has collectives have
+  /// reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  /// Uses ncclGroupSimulateEnd, each op as a group of its own.
+  /// Asks NCCL by ncclGroupSimulateEnd, with each op in a group of its own.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
-  /// Reads the streams' marks.
+  /// Reads the progress from the marks of the streams.
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
-  /// Issues all passes: each replays `graph` or, if that is null, issues op by op.
+  /// Issues all passes: each replays `graph`, or issues the section op by op if `graph` is null.
   void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
-  /// Returns the captured graph of a section, which is made at its first use.
+  /// Returns the captured graph of a section, captured when it is first needed.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
   /// Waits until `event` has happened, and polls the communicators meanwhile. Throws NcclError or
-  /// CudaError if it never will, and TimedOut if it has not after `timeout` (0 = for ever).
+  /// CudaError on a failure, and TimedOut if the event has not happened after `timeout` (0 = no
+  /// limit).
   void wait_for(cudaEvent_t event, units::Seconds timeout) const;
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// The captured graphs of steps, which are made at the second play or later.
+  /// The captured graphs of steps. The first play of a step is not captured.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when a play first needs it
   std::set<program::Section> played_;
   std::uint32_t steps_ = 0;  ///< plays of the step so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
-  // These tell other threads where the session is.
+  // Other threads read these to see the session's progress.
   std::atomic<program::Section> section_{program::Section::step};
   std::atomic<std::uint64_t> passes_{0};  ///< before the current play
   std::atomic<bool> playing_{false};

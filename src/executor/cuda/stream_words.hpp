@@ -17,31 +17,31 @@
 #include "units/quantity.hpp"
 
 /// Words of pinned host memory that streams write or wait for: gates, which hold a stream back, and
-/// marks, which record the progress of streams.
+/// marks, which show the progress of streams.
 namespace isoscale::executor::cuda {
 
-// These two calls of the driver have no counterpart in the runtime. They return the driver's code:
-// 0 for success, and not supported (801) if this driver does not have the call.
+// These two calls of the driver are missing in the CUDA runtime. They return the driver's code: 0
+// for success, 801 (not supported) if this driver does not have the call.
 
-/// Writes `value` to `to` when all earlier work on the stream is done. It does not order other
-/// memory.
+/// Writes `value` to `to` once all earlier work on the stream is done. Earlier writes to other
+/// memory need not be visible then.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
-/// Makes the stream wait until `at` holds `value` or has passed it, modulo 2^32.
+/// Makes the stream wait until the word `at` is `value` or greater, modulo 2^32.
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
 /// Holds a stream back until the host has launched the first ops behind it, so that the timed part
-/// does not contain waits for launches: the stream waits for a word of pinned host memory.
+/// contains no waits for launches. The stream waits for a word of pinned host memory.
 ///
 /// A launch may itself wait for the stream, if the queue of launches is full or code has to be
-/// loaded. Therefore a thread of the gate opens it after a while, and was_late() tells that it did.
+/// loaded. A thread of the gate therefore opens it after a while; was_late() then returns true.
 class Gate {
  public:
   static constexpr std::uint32_t most_ops = 64;  ///< far fewer than fit into a queue of launches
   static constexpr std::chrono::milliseconds patience{100};
 
-  /// `main` must be free. If the driver cannot make a stream wait, the gate does nothing and warns
-  /// once.
+  /// `main` must be free. If the driver cannot make a stream wait, the gate does nothing, after one
+  /// warning in the process.
   explicit Gate(cudaStream_t main);
   ~Gate();  ///< opens it
   Gate(const Gate&) = delete;
@@ -49,10 +49,10 @@ class Gate {
 
   /// Makes `stream` wait here until the gate is opened.
   void close(cudaStream_t stream);
-  /// Counts an op that was launched behind the gate; op number most_ops opens it.
+  /// Counts an op launched behind the gate; the one that makes most_ops opens it.
   void launched();
   void open() noexcept;
-  /// True if the gate opened by itself since it was closed. It must be open when this is called.
+  /// True if the gate's thread opened it after the last close(). The gate must be open.
   [[nodiscard]] bool was_late() const;
 
   /// Opens the gate and drops the word without freeing it, as a stream may still wait for it.
@@ -68,7 +68,7 @@ class Gate {
   std::uint32_t times_ = 0;  ///< number of closings; the word's value when open
   std::uint32_t launched_ = 0;
   State state_ = State::open;
-  bool is_watched_ = false;  ///< the thread checks again by the deadline
+  bool is_watched_ = false;  ///< the thread will check again at the deadline
   std::chrono::steady_clock::time_point deadline_;
   mutable std::mutex mutex_;  ///< guards times_, state_, is_watched_ and deadline_
   std::condition_variable_any changed_;
@@ -78,31 +78,31 @@ class Gate {
 // Marks: streams write to host memory which op they begin, so that another thread can tell at which
 // op a GPU hangs.
 
-/// Chooses the ops of a section that mark their start, if a mark costs `cost` of their stream's
-/// time. They are so far apart that all marks take at most 0.5% of the shortest time that the
-/// section can take on any GPU. The first op of every stream is marked if that is affordable; if it
-/// is not, no op is marked and the result is empty.
+/// Chooses the ops of a section that mark their start; `cost` is the time that a mark takes on its
+/// stream. Marks are so far apart that together they take at most 0.5% of the shortest time in
+/// which any GPU can do the section. The first op of every stream is marked. If even this takes too
+/// long, no op is marked and the result is empty.
 [[nodiscard]] std::vector<bool> choose_marks(const program::Outline& section, units::Seconds cost);
 
-/// The words that the streams of one rank write. Any thread may read them.
+/// Words in host memory that the streams of one rank write. Any thread may read them.
 class Marks {
  public:
   Marks() = default;  ///< writes nothing
-  /// Makes marks for this many streams; `main` is one of them and must be free. If the driver
-  /// cannot write words in streams, this writes nothing and warns once.
+  /// Makes the words for this many streams; `main` is one of them and must be free. If the driver
+  /// cannot write words in streams, nothing is ever written, after one warning in the process.
   Marks(std::size_t streams, cudaStream_t main);
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// Marks on `main` that a pass over a section begins; `number` counts the passes.
+  /// Marks on `main` that pass number `number` over a section begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
   /// Marks on `main`, before `streams` begin, that none of their ops has begun.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;
 
-  /// Returns the low bits of the number of the pass that began last.
+  /// Returns the lowest 32 bits of the number of the pass that began last.
   [[nodiscard]] std::uint32_t last_pass() const;
-  /// Returns by stream the op that began last, or Whereabouts::no_op.
+  /// Returns for each stream the op that began last, or Whereabouts::no_op.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
 
   /// Drops the words without freeing them, as streams may still write them.
@@ -112,7 +112,7 @@ class Marks {
   void write(std::size_t word, std::uint32_t value, cudaStream_t stream) const;
 
   PinnedMemory memory_;
-  std::uint32_t* words_ = nullptr;  ///< the pass, then an op + 1 for each stream
+  std::uint32_t* words_ = nullptr;  ///< the pass, then for each stream 1 + its last op
   std::size_t streams_ = 0;
 };
 

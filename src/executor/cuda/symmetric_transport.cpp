@@ -20,7 +20,7 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// Calls visit(op, collective) for the collectives of a program that must use symmetric kernels.
+/// Calls visit(op, collective) for each collective of a program with Transport::symmetric.
 template <class Visit>
 void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -32,9 +32,9 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
   }
 }
 
-/// Throws Unsupported if NCCL 2.28 has no symmetric kernel for the collective. By the names of its
-/// kernels, it has all_gather of any type, and sums in all_reduce and reduce_scatter of types of at
-/// most 32 bits.
+/// Throws Unsupported if NCCL 2.28 has no symmetric kernel for the collective. The names of its
+/// kernels show that it has all_gather of any type, and sums in all_reduce and reduce_scatter of
+/// the types f32, f16, bf16 and fp8.
 void require_kernel(const Collective& collective, program::DType type) {
   const bool moves = collective.kind == CollectiveKind::all_gather;
   const bool sums = (collective.kind == CollectiveKind::all_reduce ||
@@ -49,8 +49,8 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(type)));
 }
 
-/// Returns the addresses that a symmetric kernel reaches on its peers, which must be the same on
-/// all ranks.
+/// Returns the places in the symmetric arena that symmetric kernels of a rank reach on its peers,
+/// which must be the same on all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric(program, [&](const program::Op& /*op*/, const Collective& collective) {
@@ -66,10 +66,10 @@ std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::Ax
   return addresses;
 }
 
-/// Throws Unsupported unless every rank of a group has its buffers at the same addresses as the
-/// group's first rank, since the peers use their own addresses.
+/// Throws Unsupported unless all ranks of a group have the buffers that peers reach at the same
+/// places, since a kernel reaches a peer's buffer at its own rank's place.
 void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
-  std::map<int, std::uint32_t> first;                      // program, by group
+  std::map<int, std::uint32_t> first;                      // program of the first rank, by group
   std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // different programs in one group
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
@@ -86,18 +86,18 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   }
 }
 
-/// A GPU has room for this many waiting blocks beside other work.
+/// A GPU has room for this many blocks that wait, in addition to other work.
 constexpr std::uint32_t most_sends = 64;
-/// The largest number of blocks that store at the same time, over all messages of an exchange.
+/// The largest number of blocks that write at the same time, over all messages of an exchange.
 constexpr std::uint32_t most_blocks = 64;
-/// A message gets one block per this many bytes; for fewer, another block would not pay.
+/// A message gets one block for this many bytes; with fewer bytes another block would not pay.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 
 bool is_put(const program::Exchange& exchange) {
   return exchange.transport == program::Transport::symmetric;
 }
 
-/// Calls visit(op, exchange) for the exchanges of a program that are puts, setup first.
+/// Calls visit(op, exchange) for each exchange of a program with Transport::symmetric, setup first.
 template <class Visit>
 void for_each_put(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
@@ -114,10 +114,10 @@ int widest_group(const mesh::Shape& mesh) {
   return widest;
 }
 
-/// One direction of a channel: link, peer in its group, and direction.
+/// One direction of the messages between two ranks: link, peer in its group, direction.
 using Lane = std::tuple<std::size_t, int, program::Direction>;
 
-/// Turns the transfers of one rank's exchanges into messages.
+/// Converts the transfers of one rank's exchanges to messages for kernels.
 class Planner {
  public:
   Planner(const program::ProgramSet& set, const Communicators& communicators,
@@ -157,9 +157,9 @@ class Planner {
     done += sent.size() + 1;
   }
 
-  std::vector<PutMessage> messages{};  ///< of all calls, one after the other
+  std::vector<PutMessage> messages{};  ///< those of all calls, one after the other
   std::vector<std::pair<const program::Exchange*, PutCall>> calls{};
-  std::size_t done = 0;  ///< words of all calls
+  std::size_t done = 0;  ///< number of words in PutCall::done of all calls
 
  private:
   [[noreturn]] static void refuse(std::size_t count, const char* which, std::uint32_t most) {
@@ -189,8 +189,8 @@ class Planner {
             .peer_channel = channel(link, me)};
   }
 
-  /// Returns the offset in the window of the channel with rank `other` of a link's group; it is the
-  /// same on all ranks.
+  /// Returns the offset in the window of the channel for messages with rank `other` of a link's
+  /// group; it is the same on all ranks.
   [[nodiscard]] std::uint64_t channel(std::size_t link, int other) const {
     return memory_.symmetric_end +
            (link * group_room_ + static_cast<std::size_t>(other)) * sizeof(PutChannel);
@@ -208,7 +208,7 @@ class Planner {
   }
 
   /// Throws Unsupported if the messages of a lane are on several streams: only their order
-  /// identifies them, and only a single stream defines that order.
+  /// identifies them, and several streams have no common order.
   void require_one_stream(const Lane& lane, program::StreamId stream) {
     const auto [known, is_new] = streams_.try_emplace(lane, stream);
     if (is_new || known->second == stream) return;
@@ -242,7 +242,7 @@ class Planner {
 
 void require_windows(const program::ProgramSet& set, const Communicators& communicators) {
   bool all = true;
-  // The loop does not end early, since the call is collective: ranks of other communicators take
+  // The loop must not end early: the call is collective, and ranks of further communicators take
   // part in it.
   for (const ncclComm_t communicator : communicators.touching(set, program::Space::symmetric)) {
     bool maps = false;

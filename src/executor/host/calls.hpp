@@ -17,7 +17,7 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// The calls that prepared ops consist of, including those to MPI; compute_calls.hpp has the
+/// The calls that prepared ops consist of; this file has those to MPI, compute_calls.hpp the
 /// others.
 namespace isoscale::executor::host {
 
@@ -50,8 +50,8 @@ struct MpiCall {
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective: a copy for what MPI cannot do in place, then the calls, then messages for what is
-/// larger than an MPI call can be.
+/// A collective. Data that MPI cannot handle in place is copied before or after the calls; what is
+/// too large for an MPI call is sent as messages.
 struct CollectiveCall {
   std::optional<CopyCall> before;
   std::vector<MpiCall> calls;
@@ -63,39 +63,40 @@ void run(const CollectiveCall& call, Player& player);
 /// An op that has no effect on the host.
 struct NoCall {};
 
-/// The kind of work that is slowed: compute keeps its core busy, communication leaves the core to
-/// others, and a delay, which replaces its op's work, sleeps.
+/// How an op is slowed. compute: its core is kept busy; communication: the core is left to others;
+/// delay: the thread sleeps instead of doing the op's work.
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
-/// The shortest time that the similar ops of a lane took so far.
+/// The shortest time so far of the similar communication ops of a lane.
 struct LeastTime {
   units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-  std::uint64_t plays = 0;  ///< number of plays that `time` is the least of
+  std::uint64_t plays = 0;  ///< number of times of which `time` is the least
 };
-/// One entry per group of similar communication ops; the calls of the lane point to the entries, so
-/// they must not move.
+/// One entry for each group of similar communication ops. Calls point to the entries, so they must
+/// not move.
 using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
 
-/// The slowing of one op; only the thread of its lane uses it.
+/// How one op is slowed; only the thread of its lane uses this object.
 class Slowing {
  public:
-  /// Makes compute last `factor` times as long, plus a share that is drawn anew in each play:
-  /// exponentially distributed, `jitter` on average, from `origin`, a number that no other op has.
+  /// Makes compute take `factor` times as long, plus a random share of its time that is drawn anew
+  /// in each play: exponentially distributed, `jitter` on average. `origin` is the start of the
+  /// random numbers; no other op may have the same.
   [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
-  /// Makes communication longer by factor - 1 times the shortest time of similar ops so far: any
-  /// time beyond that was a wait for a partner, which a slow link does not lengthen. If it did, two
+  /// Makes communication longer by factor - 1 times the shortest time of similar ops so far. Any
+  /// time beyond that was a wait for a partner, which a slow link does not lengthen; if it did, two
   /// ranks would answer each other's delays with longer ones, without end. The first of similar ops
-  /// is not lengthened: how much of it was a wait until its partners had started is not known yet.
+  /// is not lengthened: it is not known yet how much of it was a wait for partners to start.
   /// `least` must outlive this object.
   [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
 
-  /// Makes other, shorter work last `time`; `factor` and `jitter` lengthen that as they do for
+  /// Replaces work by a delay of `time`, which `factor` and `jitter` lengthen as they lengthen
   /// compute.
   [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
                                      std::uint64_t origin);
 
   [[nodiscard]] SlowedKind kind() const { return kind_; }
-  /// Returns the time by which an op that took `took` is lengthened.
+  /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 
  private:
@@ -107,8 +108,8 @@ class Slowing {
   double factor_, jitter_;
   std::uint64_t origin_;
   std::uint64_t drawn_ = 0;
-  LeastTime* least_ = nullptr;  ///< of communication
-  units::Nanoseconds time_{};   ///< of a delay
+  LeastTime* least_ = nullptr;  ///< communication only
+  units::Nanoseconds time_{};   ///< delay only
 };
 
 struct SlowedCall;
@@ -121,14 +122,13 @@ using Call =
                  SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall,
                  NoCall, std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
-/// An op that is lengthened on purpose. It is a call of its own, so that ops that are not slowed
-/// need no check.
+/// An op that is lengthened on purpose. This is a call of its own, so that other ops need no check.
 struct SlowedCall {
   Call call;
   Slowing slowing;
 };
 
-/// An op that never ends, or throws, in its third play.
+/// An op that in its third play never ends, or throws.
 struct StuckCall {
   Call call;
   program::Stuck how = program::Stuck::no;

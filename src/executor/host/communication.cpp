@@ -10,7 +10,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Does the same as comm::check, and reports what was wrong with the message itself.
+/// Like comm::check, but for a call on several messages: throws with the error of the message that
+/// failed.
 void check_all(int code, const std::vector<MPI_Status>& statuses) {
   if (code == MPI_ERR_IN_STATUS) {
     for (const MPI_Status& status : statuses) {
@@ -20,8 +21,8 @@ void check_all(int code, const std::vector<MPI_Status>& statuses) {
   comm::check(code);
 }
 
-/// Throws TimedOut if an exchange takes too long. It reads the clock only now and then, so a quick
-/// exchange never does.
+/// Throws TimedOut if an exchange takes too long. The clock is read only every 64th time, so a
+/// quick exchange never reads it.
 class Patience {
  public:
   Patience(const ExchangeCall& call, const Player& player) : call_(call), player_(player) {}
@@ -138,8 +139,8 @@ void run(const ExchangeCall& call, Player& player) {
     comm::check(MPI_Isend(m.data, m.count, m.type, m.peer, m.tag, m.communicator, request++));
   }
   Patience patience{call, player};
-  // MPI_Waitall is not used: with threads, that of Open MPI 4.1 does not return when a message
-  // fails.
+  // MPI_Waitall is not used: with several threads, that of Open MPI 4.1 does not return when a
+  // message fails.
   climb(player.waiting, *player.stopped, [&] {
     int done = 0;
     check_all(

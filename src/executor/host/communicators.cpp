@@ -35,7 +35,8 @@ float combine(float a, float b) {
   }
 }
 
-/// MPI calls this function: `into` becomes into + from (or another reduction), element by element.
+/// The function of a reduction that MPI calls: `into` becomes into + from (or their minimum or
+/// maximum), element by element.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);
@@ -47,14 +48,14 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-/// Adds bytes, signed or not, modulo 256.
+/// Adds bytes modulo 256, signed or not.
 void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
   auto* const b = static_cast<std::uint8_t*>(into);
   for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
 }
 
-/// Takes the lesser or greater of unsigned bytes.
+/// Sets each unsigned byte to the lesser or the greater of the two.
 template <Reduction reduction>
 void choose_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
@@ -134,8 +135,8 @@ MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  // f16 and bf16 are also reduced where nothing is computed in them: gradients may be communicated
-  // so.
+  // f16 and bf16 can be reduced even if the host refuses to compute in them: gradients may be
+  // communicated in them.
   if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
     return own.operation(reduction, type);
   }

@@ -20,19 +20,19 @@ namespace isoscale::executor::host {
 /// The communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes one split per need, in the same order on all ranks.
+  /// Collective over `point`: makes the communicator of each need, in the same order on all ranks.
   Communicators(CommunicationNeeds needs, const mesh::Shape& mesh, const comm::Communicator& point);
 
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the tag of message number `sequence` among those of this link in a play. Links of one
-  /// axis that may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags
-  /// are at most 32767, the least upper bound that MPI guarantees: they repeat after thousands of
-  /// messages, whose order MPI keeps.
+  /// Returns the tag of message number `sequence` of a link in a play. Links along one axis that
+  /// may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are at
+  /// most 32767, the most that MPI guarantees to allow; they repeat after thousands of messages,
+  /// whose order MPI keeps.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
-  /// Drops all communicators without freeing them: peers may be stuck in them.
+  /// Drops all communicators without freeing them, since peers may be stuck in them.
   void abandon() noexcept;
 
  private:
@@ -48,23 +48,24 @@ struct OperationTraits {
 };
 
 /// Reductions that MPI lacks or does wrongly. f16 and bf16 are sent as 16-bit integers and added in
-/// f32, with each sum rounded to the type, as NCCL does. Sums of 8-bit integers wrap, as MPI's and
-/// NCCL's should: Open MPI 4.1 saturates them in vector instructions, and wraps the remaining
-/// elements at the end. MPICH 4.0 takes the minimum and maximum of unsigned bytes as if they were
-/// signed.
+/// f32, with each sum rounded to the type, as NCCL does. 8-bit integers are added here, since sums
+/// must wrap as in NCCL: Open MPI 4.1 saturates them in vector instructions and wraps only the
+/// remaining elements. Minimum and maximum of unsigned bytes are here, since MPICH 4.0 compares
+/// them as if they were signed.
 class OwnReductions {
  public:
-  /// Returns the operation, which is made at its first use and lives as long as this object.
+  /// Returns the operation, which is made when first needed and exists as long as this object.
   [[nodiscard]] MPI_Op operation(program::Reduction reduction, program::DType type);
 
  private:
   std::map<std::pair<program::Reduction, program::DType>, base::Handle<OperationTraits>> made_;
 };
 
-/// Returns MPI's type for stored elements; types that MPI does not have are sent as integers of
-/// their size.
+/// Returns MPI's type for elements that are only moved; types that MPI does not have are sent as
+/// integers of the same size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
-/// Throws base::Error for types that neither MPI nor `own` can reduce.
+/// Returns the operation of a reduction. Throws base::Error for types that neither MPI nor `own`
+/// can reduce.
 [[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
                                    OwnReductions& own);
 

@@ -30,7 +30,8 @@ void multiply(const GemmCall& g, const double* a, const double* b, double* d) {
               g.row_stride_a, b, g.row_stride_b, g.beta, d, g.row_stride_d);
 }
 
-/// OpenBLAS 0.3.21 has no batched GEMM; the other libraries also loop over the batch on a CPU.
+/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and on a CPU those
+/// of other libraries do the same.
 template <class T>
 void multiply_batch(const GemmCall& g) {
   const auto* a = reinterpret_cast<const T*>(g.a);
@@ -45,7 +46,7 @@ void multiply_batch(const GemmCall& g) {
 }
 
 // Long rows are bound by memory, so these loops read and write each element once. Integers are
-// added in their unsigned type, in which sums wrap.
+// added as unsigned ones, whose sums wrap.
 
 template <class T>
 void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
@@ -68,8 +69,8 @@ void add_onto_both(T* dst, std::size_t count, T scale) {
   for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
-/// dst may be either operand, or both; there is a loop for each case, so that each can be
-/// vectorised.
+/// dst may be either operand, or both; each case has a loop of its own, so that the compiler can
+/// vectorise it.
 template <class T>
 void add(const AddCall& call) {
   const auto* a = reinterpret_cast<const T*>(call.a);
@@ -92,7 +93,7 @@ void add(const AddCall& call) {
   }
 }
 
-/// Writes `value_of(global index)` into each element of the shard.
+/// Writes value_of(global index) to each element of the shard.
 template <class T, class ValueOf>
 void fill_shard(const FillCall& call, const ValueOf& value_of) {
   auto* dst = reinterpret_cast<T*>(call.dst);
@@ -127,8 +128,8 @@ void fill(const FillCall& call) {
   });
 }
 
-/// Rounds values once; f32 holds them exactly before that. There are at most 255 integers, so each
-/// is encoded only once.
+/// Writes random values in a narrow type, each rounded once: f32 holds them exactly before that.
+/// There are at most 255 values, so each is encoded only once.
 template <class Code>
 void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
   const auto code = [&](double value) { return static_cast<Code>(program::encode(format, value)); };
@@ -154,12 +155,12 @@ void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
       call, [&](std::uint64_t index) { return code_of(program::fill_integer(call.grid, index)); });
 }
 
-/// Writes an updated w, which was computed in State, to memory: w itself, and the rounded weight
-/// beside a master copy.
+/// The destination of an updated w, which was computed in State: w itself and, if w is a master
+/// copy, the rounded weight.
 template <class State, class Weight>
 struct Target {
   State* __restrict__ w;
-  Weight* __restrict__ rounded;  ///< null when w is the weight
+  Weight* __restrict__ rounded;  ///< null if w is the weight
 
   void store(std::size_t i, State value) const {
     w[i] = value;
@@ -249,7 +250,7 @@ struct Sum {
   std::uint64_t sum = 0, not_finite = 0;
 };
 
-/// Returns the checksum; `Word` is an unsigned integer of the size of an element.
+/// Returns the checksum of a matrix; `Word` is an unsigned integer of the size of an element.
 template <class Word>
 Sum sum_of(const StoredMatrix& src) {
   const std::uint64_t mask = program::exponent_mask(src.type);
@@ -292,7 +293,7 @@ void flip(const ChecksumCall& call) {
   const std::uint64_t at =
       row / src.rows * src.batch_stride + row % src.rows * src.row_stride + element % src.columns;
   const std::size_t size = program::element_size(src.type);
-  std::uint64_t bits = 0;  // the low bytes come first on all supported machines
+  std::uint64_t bits = 0;  // all supported machines are little-endian
   std::memcpy(&bits, src.data + at * size, size);
   bits ^= mask;
   std::memcpy(src.data + at * size, &bits, size);
@@ -337,7 +338,7 @@ void run(const AddCall& call) {
     case DType::bf16:
     case DType::e4m3:
     case DType::e5m2:
-      return;  // emulated or refused
+      return;  // other kinds are emulated or refused
   }
 }
 

@@ -13,7 +13,7 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// Ops that compute or copy, with everything looked up: run() calls BLAS or a loop.
+/// Calls that compute or copy, with everything looked up: run() calls BLAS or a loop.
 namespace isoscale::executor::host {
 
 /// Element types that the host computes in.
@@ -33,7 +33,7 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<CopyCall> c_to_d;  ///< BLAS has no C apart from D
+  std::optional<CopyCall> c_to_d;  ///< BLAS has no C that is not D
 };
 void run(const GemmCall& call);
 
@@ -48,7 +48,7 @@ struct AddCall {
 };
 void run(const AddCall& call);
 
-/// A call for program::Cast, for all floating types. Either destination may be absent.
+/// A call for program::Cast between any floating types. Either destination may be absent.
 struct CastCall {
   StoredMatrix src, dst, transposed;
   program::CastScale scaling = program::CastScale::fixed;
@@ -57,7 +57,7 @@ struct CastCall {
 };
 void run(const CastCall& call);
 
-/// A call for program::Fill, for all types.
+/// A call for program::Fill, for elements of any type.
 struct FillCall {
   program::DType type = program::DType::f32;
   std::byte* dst = nullptr;
@@ -70,7 +70,7 @@ struct FillCall {
 };
 void run(const FillCall& call);
 
-/// An Adam update advances its powers if it is the first of a play that uses them.
+/// Tells if an Adam update advances its powers: the first update of a play that uses them does.
 enum class Powers : std::uint8_t { advance, keep };
 
 struct UpdateCall {
@@ -86,9 +86,9 @@ struct UpdateCall {
 };
 void run(const UpdateCall& call);
 
-// Types that BLAS and the loops above do not support are widened, computed in f32 or f64, and
-// rounded back once: this is the reference for executors that support the types. Each call widens
-// its operands again.
+// Emulation of types that BLAS and the loops above do not support: elements are widened, computed
+// in f32 or f64, and rounded back once. This is the reference for executors that support the types.
+// Each call widens its operands again.
 
 struct EmulatedGemmCall {
   program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
@@ -111,13 +111,13 @@ struct EmulatedUpdateCall {
 };
 void run(const EmulatedUpdateCall& call);
 
-// Norms, activations and softmax compute f64 and f32 directly; elements of other types are widened
-// to f32 row by row and rounded once, which prepare() refuses unless it was asked to emulate. The
-// data of a missing matrix is null.
+// Norms, activations and softmax compute f64 and f32 directly. Elements of other types, which
+// prepare() refuses unless it was asked to emulate them, are widened to f32 row by row and rounded
+// once. The data of a missing matrix is null.
 
 struct NormCall {
   StoredMatrix x, addend, sum, y;
-  std::byte* inverse = nullptr;  ///< f64 beside f64, else f32
+  std::byte* inverse = nullptr;  ///< f64 if the rows are f64, else f32
   double epsilon = 0;
 };
 void run(const NormCall& call);
@@ -150,8 +150,8 @@ struct SoftmaxGradientCall {
 };
 void run(const SoftmaxGradientCall& call);
 
-// Select, Spread and Rows compute f64 and f32 directly; other types are widened to f32 and rounded
-// once.
+// Select, Spread and Rows compute f64 and f32 directly; elements of other types are widened to f32
+// and rounded once.
 
 struct SelectCall {
   program::DType type = program::DType::f32;
@@ -178,12 +178,12 @@ struct RowsCall {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
   std::size_t src_row = 0, dst_row = 0;
-  std::vector<std::uint32_t> from{};  ///< `each` per row of dst
+  std::vector<std::uint32_t> from{};  ///< row numbers: `each` per row of dst
 };
 void run(const RowsCall& call);
 
-/// Clears D of a GEMM that is replaced by a delay and would not add to D. Later ops must not read
-/// what storage held before, which need not be a number. Strides in bytes.
+/// Sets D of a GEMM to 0. Used if a delay replaces a GEMM that would not add to D: later ops must
+/// not read what storage held before, which need not be a number. Strides in bytes.
 struct ClearCall {
   std::byte* d = nullptr;
   std::size_t rows = 0, row_bytes = 0, batch = 1;
@@ -191,8 +191,8 @@ struct ClearCall {
 };
 void run(const ClearCall& call);
 
-/// A call for program::Checksum. Two 64-bit words are written to `sum`; see
-/// program/fill_and_checksum.hpp. `flip` is null or has two words as well.
+/// A call for program::Checksum. It writes two 64-bit words to `sum`; see
+/// program/fill_and_checksum.hpp. `flip` is null, or points to two such words.
 struct ChecksumCall {
   StoredMatrix src;
   std::byte* sum = nullptr;

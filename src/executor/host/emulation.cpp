@@ -51,7 +51,7 @@ std::byte* bytes(std::vector<T>& values) {
   return reinterpret_cast<std::byte*>(values.data());
 }
 
-/// Returns max|value|, or infinity if some element is not finite.
+/// Returns the largest magnitude, or infinity if some element is not finite.
 double largest_magnitude(const std::vector<double>& values) {
   double largest = 0;
   for (const double value : values) {
@@ -61,7 +61,7 @@ double largest_magnitude(const std::vector<double>& values) {
   return largest;
 }
 
-/// Returns the transpose of `values`, which are rows x columns.
+/// Returns the transpose of a matrix of rows x columns.
 std::vector<double> transpose(const std::vector<double>& values, std::size_t rows,
                               std::size_t columns) {
   std::vector<double> result(values.size());
@@ -76,8 +76,8 @@ void round_to_mode(std::vector<float>& values, program::ComputeMode mode) {
   for (float& value : values) value = program::round_to_tf32(value);
 }
 
-/// Does a cast that neither measures nor transposes, in small parts: buckets of gradients are
-/// large.
+/// Does a cast with a fixed scale and no transposed copy in small parts, without a copy of the
+/// whole matrix: buckets of gradients are large.
 void cast_rows(const CastCall& call) {
   constexpr std::size_t part = 1024;
   std::array<double, part> values{};
@@ -132,7 +132,7 @@ template void widen_row(DType, const std::byte*, double*, std::size_t);
 template void narrow_row(const float*, DType, std::byte*, std::size_t);
 template void narrow_row(const double*, DType, std::byte*, std::size_t);
 
-/// The values are scaled in f64, then rounded once.
+/// Values are scaled in f64, then rounded once.
 void run(const CastCall& call) {
   const bool is_plain =
       call.transposed.data == nullptr && call.scaling == program::CastScale::fixed;

@@ -7,14 +7,14 @@
 
 #include "program/buffer.hpp"
 
-/// Widens elements of any floating type to a type that a CPU computes in, and rounds them back;
-/// emulation.cpp also has the ops that compute this way.
+/// Converts elements of any floating type to a type that a CPU computes in, and back; emulation.cpp
+/// also has the ops that compute this way.
 namespace isoscale::executor::host {
 
-/// `Wide` is float, to which f64 elements are rounded, or double.
+/// Converts a row to Wide: double, or float, to which f64 elements are rounded.
 template <class Wide>
 void widen_row(program::DType type, const std::byte* from, Wide* to, std::size_t count);
-/// Rounds once, to nearest even; fp8 saturates.
+/// Rounds a row to `type` once, to nearest even; fp8 saturates.
 template <class Wide>
 void narrow_row(const Wide* from, program::DType type, std::byte* to, std::size_t count);
 
@@ -23,7 +23,7 @@ extern template void widen_row(program::DType, const std::byte*, double*, std::s
 extern template void narrow_row(const float*, program::DType, std::byte*, std::size_t);
 extern template void narrow_row(const double*, program::DType, std::byte*, std::size_t);
 
-/// A stored matrix, or `batch` of them; strides in elements. Data is null for a missing matrix.
+/// A stored matrix, or `batch` of them; strides in elements. Data is null if there is none.
 struct StoredMatrix {
   program::DType type = program::DType::f32;
   std::byte* data = nullptr;
@@ -31,7 +31,7 @@ struct StoredMatrix {
   std::size_t row_stride = 0, batch_stride = 0;
 };
 
-/// Returns all elements, with rows and matrices stored without gaps.
+/// Returns all elements converted to Wide, with rows and matrices stored without gaps.
 template <class Wide>
 [[nodiscard]] std::vector<Wide> widen(const StoredMatrix& matrix) {
   std::vector<Wide> result(matrix.batch * matrix.rows * matrix.columns);

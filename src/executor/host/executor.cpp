@@ -30,14 +30,14 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// The parts that a session is made from, beside the program.
+/// The parts that a session is made from, except for the program.
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
   std::array<Storage, program::max_streams> staging;  ///< see staging_bytes
   SessionFacts facts;
   PrepareOptions options;
-  Waiting waiting = Waiting::blocking;  ///< of the calling thread
+  Waiting waiting = Waiting::blocking;  ///< how the calling thread waits
 };
 
 class HostSession final : public Session {
@@ -62,16 +62,16 @@ class HostSession final : public Session {
   void play_section(const PreparedSection& section, std::uint32_t times, Spans spans);
 
   SessionParts parts_;
-  program::RankProgram table_;  ///< buffers and arena sizes; its sections are left empty
+  program::RankProgram table_;  ///< buffers and arena sizes; its sections are empty
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;                                                  ///< of inline play
-  std::atomic<bool> interrupted_{false};                           ///< of inline play
-  std::atomic<program::Section> section_{program::Section::step};  ///< played last
+  Player player_;                         ///< used if one thread plays all lanes
+  std::atomic<bool> interrupted_{false};  ///< used if one thread plays all lanes
+  std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
-  std::unique_ptr<StreamThreads> threads_;  ///< absent for inline play
+  std::unique_ptr<StreamThreads> threads_;  ///< absent if one thread plays all lanes
   bool failed_ = false;
 };
 
@@ -108,7 +108,7 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
 HostSession::~HostSession() {
   threads_.reset();
   if (!failed_) return;
-  // Messages may still be in flight: their storage and communicators must outlive this object.
+  // Messages may still be in flight, so their storage and communicators must outlive this object.
   parts_.communicators.abandon();
   for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
   for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
@@ -201,7 +201,8 @@ units::Bytes storage_need(const program::RankProgram& program,
       units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})});
 }
 
-/// Collective: all ranks of a node refuse together, before any of them has touched its memory.
+/// Collective over `point`: throws base::Error on all ranks of a node if together they need more
+/// memory than is free there, before any of them has touched its memory.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
   const auto available = machine::memory_available(machine::read_file);
@@ -268,7 +269,8 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const SessionOptions& options) {
   require_usual_communication(options, "host");
   require_transports(set, description_);
-  // Collective calls come first: if a rank throws after them, no other rank waits for it.
+  // Collective calls come before anything that may throw on one rank only, so that no other rank
+  // waits for it.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -308,11 +310,12 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
   return std::make_unique<HostSession>(set, point.rank(), std::move(parts));
 }
 
-/// Collective: returns how all ranks wait. A thread that has a core of its own waits best inside
-/// MPI. So does the only thread of a rank, since MPI itself yields the core when it knows that
-/// ranks share it. All ranks must wait alike: if one member begins a non-blocking collective and
-/// another blocks in the same one, MPI sees two different collectives. Delays are meant for ranks
-/// that share cores without MPI knowing it; their threads sleep to leave the cores to each other.
+/// Collective: returns how all ranks wait, which must be the same for all: if one member begins a
+/// non-blocking collective and another blocks in the same one, MPI sees two different collectives.
+/// Waiting inside MPI is best for a thread with a core of its own. It is also best for the only
+/// thread of a rank, since MPI itself yields the core if it knows that ranks share it. Delays
+/// instead of multiplications are meant for ranks that share cores without MPI knowing it: their
+/// threads sleep to leave the cores to each other.
 Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults& faults,
                                      const comm::Communicator& point) const {
   const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);
@@ -322,7 +325,7 @@ Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults&
   return static_cast<Waiting>(point.all_max(static_cast<int>(best)));
 }
 
-/// Returns why streams are folded into one; "" if they run on threads.
+/// Returns the reason why streams are folded into one; "" if each has a thread.
 std::string HostExecutor::reason_to_fold(std::size_t streams) const {
   if (streams <= 1) return {};
   if (options_.streams == HostStreams::folded) return "asked for";

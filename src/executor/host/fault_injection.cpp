@@ -35,8 +35,8 @@ ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& 
           .batch_stride = op.d.batch_stride * element_size};
 }
 
-/// Returns a call for a GEMM that multiplies nothing. If the GEMM would add to D in place, D stays
-/// as it is; otherwise D is cleared.
+/// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
+/// stays as it is; otherwise D is set to 0.
 Call without_product(const Call& call, const program::Gemm& op) {
   if (const auto* const plain = std::get_if<GemmCall>(&call)) {
     if (op.beta != 0 && !plain->c_to_d) return NoCall{};
@@ -96,12 +96,12 @@ units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
 
 void pass_time(SlowedKind kind, units::Nanoseconds until) {
   if (kind == SlowedKind::delay) {
-    // The kernel may end sleeps late to wake several threads at once, by 50 us unless told
-    // otherwise.
+    // By default the kernel may end a sleep up to 50 us late, to wake several threads at once.
     static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
     constexpr std::int64_t second = 1'000'000'000;
     const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
-    // now() reads this clock. If a signal ends the sleep early, the loop below waits for the rest.
+    // This clock is that of now(). If a signal ends the sleep early, the loop below waits for the
+    // rest.
     static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
   }
   while (comm::now() < until) {
@@ -130,7 +130,8 @@ Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std
       SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
 }
 
-/// Returns the largest factor of the slow links that the op uses; 1 if it uses none.
+/// Returns the largest factor of the slow links over which the op communicates; 1 if there are
+/// none.
 double OpSlower::link_factor(const program::Op& op) const {
   double factor = 1;
   const std::vector<int> others = program::partners(op, mesh_, rank_);
@@ -142,8 +143,8 @@ double OpSlower::link_factor(const program::Op& op) const {
   return factor;
 }
 
-/// Returns the least time that ops of one lane share if they do the same with the same partners: an
-/// op that did not have to wait for its partners shows the time that all of them need.
+/// Returns the LeastTime of ops that do the same as `op`, with the same partners, in the same lane:
+/// the one that waited least for its partners shows the time that all of them need.
 LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
@@ -168,7 +169,7 @@ bool may_play(StuckCall& call) {
     throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
   }
   while (true) {
-    const volatile bool always = true;  // computes, without a check for an interrupt
+    const volatile bool always = true;  // loops without a check for an interrupt
     if (!always) return true;
   }
 }

@@ -16,17 +16,17 @@
 /// Faults on the host: ops that are lengthened on purpose, or never end.
 namespace isoscale::executor::host {
 
-/// Decides for the ops of one section if and how faults slow them.
+/// Decides if and how faults slow the ops of one section.
 class OpSlower {
  public:
-  /// `faults` are those of `rank`. All references must outlive this object; `least_times` must
+  /// `faults` are those of `rank`. All references must outlive this object; `least_times` must also
   /// outlive the calls.
   OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank,
            LeastTimes& least_times)
       : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
 
-  /// Returns the call of op number `index`, which is played in `lane`; unchanged if no fault slows
-  /// it.
+  /// Returns a call that plays op number `index` in `lane` slowed down, or `call` itself if no
+  /// fault slows it.
   [[nodiscard]] Call slowed(Call call, const program::Op& op, std::uint32_t index,
                             std::size_t lane);
 
@@ -38,15 +38,16 @@ class OpSlower {
   const mesh::Shape& mesh_;
   int rank_;
   LeastTimes& least_times_;
-  /// The key is what ops with comparable times have in common; the value is an index into
+  /// For each key, which says what ops with comparable times have in common, an index into
   /// least_times_.
   std::map<std::vector<std::uint64_t>, std::size_t> alike_;
 };
 
-/// Returns at the time `until`.
+/// Waits until the time `until`, by computing, yielding the core or sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// True if the op is to be played; does not return in the play in which it is stuck.
+/// Returns true if the op is to be played. In the play in which it is stuck, it throws or never
+/// returns.
 [[nodiscard]] bool may_play(StuckCall& call);
 
 }  // namespace isoscale::executor::host

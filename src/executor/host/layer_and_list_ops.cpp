@@ -20,8 +20,8 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// The rows of a matrix as T, all matrices of a batch one after the other. They are used in place
-/// if they are stored as T; otherwise each is converted in a buffer for one row.
+/// Gives the rows of all matrices of a batch, one after the other, as elements of type T. Rows that
+/// are stored as T are used in place; others are converted in a buffer for one row.
 template <class T>
 class RowsAs {
  public:
@@ -36,7 +36,7 @@ class RowsAs {
     widen_row(matrix_.type, address(row), row_.data(), matrix_.columns);
     return row_.data();
   }
-  /// Returns the row, or null if there is no matrix.
+  /// Returns a row; null if there is no matrix.
   [[nodiscard]] const T* read_if_exists(std::size_t row) { return exists() ? read(row) : nullptr; }
   [[nodiscard]] T* begin_write(std::size_t row) { return is_native_ ? typed(row) : row_.data(); }
   void end_write(std::size_t row) {
@@ -56,8 +56,8 @@ class RowsAs {
   std::vector<T> row_;
 };
 
-/// Returns the sum of term(i), in as many partial sums as fill the pipelines of a core; with rows
-/// of thousands of f32 that also keeps rounding errors small.
+/// Returns the sum of term(i) for i < count. It keeps as many partial sums as fill the pipelines of
+/// a core, which also keeps rounding errors small for rows of thousands of f32.
 template <class T, class Term>
 T sum_of(std::size_t count, const Term& term) {
   std::array<T, 8> parts{};
@@ -72,7 +72,7 @@ T sum_of(std::size_t count, const Term& term) {
   return parts[0];
 }
 
-/// Calls `use` with a number of the type that the host computes elements in.
+/// Calls `use` with a value of the type in which the host computes elements of `type`.
 template <class Use>
 void computed_as(DType type, const Use& use) {
   type == DType::f64 ? use(double{}) : use(float{});
@@ -90,7 +90,7 @@ void norm(const NormCall& call) {
       T* const to = sum.begin_write(row);
       for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] + more[i];
       sum.end_write(row);
-      s = sum.read(row);  // as stored: this is what the gradient will read
+      s = sum.read(row);  // rounded as stored: the gradient will read it so
     }
     const T mean =
         sum_of<T>(columns, [s](std::size_t i) { return s[i] * s[i]; }) / static_cast<T>(columns);
@@ -123,7 +123,7 @@ void norm_gradient(const NormGradientCall& call) {
   }
 }
 
-/// Returns the distribution function of the normal distribution: gelu(x) = x * distribution(x).
+/// Returns P(Z <= x) of the standard normal distribution: gelu(x) = x * distribution(x).
 template <class T>
 T distribution(T x) {
   return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
@@ -166,7 +166,7 @@ void activation_gradient(const ActivationGradientCall& call) {
         dxs[i] = from * (distribution(at) + at * density(at));
         continue;
       }
-      const T gate = logistic(at), other = ups[i];  // read before dx or dup overwrite them
+      const T gate = logistic(at), other = ups[i];  // before dx or dup overwrite them
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;
     }
@@ -205,14 +205,14 @@ void softmax_gradient(const SoftmaxGradientCall& call) {
 
 bool is_empty(const StoredMatrix& matrix) { return matrix.columns == 0; }
 
-/// Returns a number that sorts like the magnitude, with NaN above all.
+/// Returns a number that sorts like the magnitude of the value, with NaN above all.
 template <class T>
 auto magnitude(T value) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   return std::bit_cast<Bits>(std::abs(value));
 }
 
-/// Returns the places of the `keep` greatest of a block, in order of place.
+/// Returns the places of the `keep` elements of largest magnitude in a block, in ascending order.
 template <class T>
 std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep) {
   std::vector<std::size_t> order(block.size());
@@ -245,7 +245,7 @@ void select(const SelectCall& call) {
     for (std::size_t i = 0; i < taken.size(); ++i) {
       kept[i] = block[taken[i]];
       places[i] = static_cast<std::int32_t>(begin + taken[i]);
-      std::memset(src + taken[i] * size, 0, size);  // the code of 0 in every type
+      std::memset(src + taken[i] * size, 0, size);  // all bits 0: the value 0 in every type
     }
     narrow_row(kept.data(), call.type, values, call.keep);
     values += call.keep * size;
@@ -266,7 +266,7 @@ void spread(const SpreadCall& call) {
       const std::size_t first = (part * blocks + b) * call.keep;
       widen_row(call.type, call.values + first * size, list.data(), call.keep);
       for (std::size_t i = 0; i < call.keep; ++i) {
-        // A place of -1 lies in no block.
+        // A place of -1 is in no block.
         const std::int64_t at = call.places[first + i] - static_cast<std::int64_t>(begin);
         if (at < 0 || at >= static_cast<std::int64_t>(sum.size())) continue;
         sum[static_cast<std::size_t>(at)] += list[i];
@@ -276,7 +276,7 @@ void spread(const SpreadCall& call) {
   }
 }
 
-/// Moves rows that are neither summed nor scaled without converting them.
+/// Copies rows that are neither summed nor scaled, without converting them.
 void move_rows(const RowsCall& call) {
   const std::size_t size = program::element_size(call.type);
   std::byte* dst = call.dst;

@@ -54,8 +54,8 @@ void play_call(const Call& call, Player& player) {
   std::visit(Visitor{player}, call);
 }
 
-/// Plays an op with a clock reading of its own at each end: if an op's start were the end of the
-/// one before, it would include the time that the thread loses between the two.
+/// Plays an op and reads the clock before and after it: if an op's start were taken from the end of
+/// the one before, it would include the time that the thread loses between the two.
 void play_traced(const PreparedOp& op, Player& player, Spans spans) {
   const units::Nanoseconds start = comm::now();
   play_call(op.call, player);
@@ -122,7 +122,7 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
   epoch_.notify_all();
   play_lane_safely(0);
-  // It waits even after a failure: no thread may use the section any more when this returns.
+  // Waits even after a failure: no thread may use the section any more when this returns.
   const std::atomic<bool> never{false};
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, never,
@@ -147,8 +147,8 @@ void StreamThreads::serve(std::size_t lane) {
   }
 }
 
-/// Waits for the next play; returns false if there are no more. Plays follow each other at once, so
-/// the thread polls for a while before it goes to sleep.
+/// Waits for the next play; returns false if there are no more. The thread polls for a while before
+/// it sleeps, since plays follow each other at once.
 bool StreamThreads::wait_for_play(std::uint32_t epoch) {
   constexpr std::chrono::milliseconds patience{1};
   const auto tired = std::chrono::steady_clock::now() + patience;
@@ -167,7 +167,7 @@ void StreamThreads::play_lane_safely(std::size_t lane) {
   try {
     play_lane(lane);
   } catch (const Stopped&) {
-    // The lane that stopped the others reports the error.
+    // The error is reported by the lane that stopped the others.
   } catch (...) {
     workers_[lane].failure = std::current_exception();
     stopped_.store(true, std::memory_order_release);

@@ -22,15 +22,14 @@
 /// Threads that play the lanes of a section, and the ways in which they wait.
 namespace isoscale::executor::host {
 
-/// The way in which a thread waits for its messages. blocking: at once and inside MPI's blocking
-/// collectives, which is quickest if the thread has a core of its own. ladder: by polling less and
-/// less often, which lets other threads of the core run. asleep: by sleeping, with few
-/// polls, which takes almost nothing of a core that more ranks share than it could serve otherwise.
+/// How a thread waits for its messages. blocking: inside MPI's blocking calls, which is quickest if
+/// the thread has a core of its own. ladder: by polling less and less often, which lets other
+/// threads of the core run. asleep: by sleeping between few polls, for many ranks on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// Returns how long to sleep between two polls after a wait of `waited`. With asleep, the sleep is
-/// a share of the wait, so that measured times are late only by a small part and many ranks on a
-/// core leave it to those that have work.
+/// Returns how long to sleep between two polls when `waited` has passed since the wait began. With
+/// asleep, it is a share of that time: waits end late only by a small part, and ranks that wait
+/// leave the core to those that have work.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -39,9 +38,10 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
   return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
 }
 
-/// Returns once done() is true. It first polls a few times at once, then yields the core between
-/// polls. On the ladder, it sleeps between polls after about a millisecond: short sleeps from the
-/// start would cost more than most waits last. Throws Stopped once `stopped` is set.
+/// Waits until done() is true. It first polls a few times at once, then yields the core between
+/// polls. With ladder, it sleeps between polls after about a millisecond: short sleeps from the
+/// start would cost more than most waits last. With asleep, it sleeps between polls from the start.
+/// Throws Stopped once `stopped` is set.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -69,7 +69,7 @@ void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) 
 /// The state of one thread that plays ops.
 struct Player {
   Waiting waiting = Waiting::blocking;
-  const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
+  const std::atomic<bool>* stopped = nullptr;            ///< true once another thread has failed
   std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last; other threads read it
   units::Nanoseconds patience{};                         ///< for one exchange; 0 = no limit
   std::vector<MPI_Request> requests;                     ///< of the current exchange
@@ -78,49 +78,49 @@ struct Player {
 
 struct PreparedSection;
 
-/// The spans that a play records; empty if it is not traced. Each op writes the span at its index.
+/// The spans that a traced play records, each op at its index; empty if the play is not traced.
 using Spans = std::span<timeline::Span>;
 
-/// Plays a section of one lane on the calling thread, in program order.
+/// Plays a section whose ops are all in one lane on the calling thread, in program order.
 void play_inline(const PreparedSection& section, Player& player, Spans spans);
 
 /// Plays sections with one thread per lane: lane 0 on the calling thread, the others on threads
-/// that live as long as this object. All threads see what the caller wrote before play(), and the
-/// caller sees after it what they wrote.
+/// that exist as long as this object. All threads see what the caller wrote before play(); after
+/// play(), the caller sees what they wrote.
 class StreamThreads {
  public:
-  /// `waiting` is how lane 0 waits for messages; the other lanes wait by the ladder.
+  /// Lane 0 waits for messages as `waiting` says, the other lanes as Waiting::ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
   /// Plays the section and returns when all lanes have drained. If a lane fails, the others stop as
-  /// soon as they wait for something outside MPI's blocking calls; then the error of the first lane
-  /// that failed is thrown here.
+  /// soon as they wait outside MPI's blocking calls; then the error of the lane that failed first
+  /// is thrown.
   void play(const PreparedSection& section, Spans spans);
 
-  /// Sets how long later plays wait for one exchange; 0 = for ever.
+  /// Limits how long later plays wait for one exchange; 0 = no limit.
   void set_patience(units::Nanoseconds patience) {
     for (Worker& worker : workers_) worker.player.patience = patience;
   }
 
-  /// Returns by lane the op that began last. Any thread may call it.
+  /// Returns for each lane the op that began last. Any thread may call this.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
-  /// Ends the current play, which throws Stopped, as soon as its lanes wait for something outside
-  /// MPI's blocking calls. Any thread may call it.
+  /// Ends the current play, which throws Stopped, as soon as its lanes wait outside MPI's blocking
+  /// calls. Any thread may call this.
   void interrupt() noexcept { stopped_.store(true, std::memory_order_release); }
 
  private:
-  /// The number of finished ops of a lane. It has its cache lines to itself, since other threads
-  /// read it all the time.
+  /// The number of finished ops of a lane. It has cache lines of its own, since other threads poll
+  /// it.
   struct alignas(128) Progress {
     std::atomic<std::uint32_t> done{0};
   };
   struct alignas(128) Worker {
     Player player;
-    std::exception_ptr failure;              ///< of the last play
-    std::atomic<std::uint32_t> finished{0};  ///< epoch of the last play that it finished
+    std::exception_ptr failure;              ///< error of the last play
+    std::atomic<std::uint32_t> finished{0};  ///< number of the last play that it finished
     std::thread thread;
   };
 
@@ -132,13 +132,13 @@ class StreamThreads {
   void wait_for(std::span<const program::Wait> waits);
   void rethrow_failure();
 
-  Waiting between_lanes_;           ///< how threads wait for each other
+  Waiting between_lanes_;           ///< how lanes wait for each other
   std::vector<Progress> progress_;  ///< by lane
-  std::vector<Worker> workers_;     ///< by lane; that of lane 0 has no thread
+  std::vector<Worker> workers_;     ///< by lane; lane 0 has no thread of its own
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 
-  // The current play: written before `epoch_` is raised, read after the new epoch was seen.
+  // The current play: written before `epoch_` is increased, read after its new value was seen.
   const PreparedSection* section_ = nullptr;
   Spans spans_;
   std::atomic<std::uint32_t> epoch_{0};

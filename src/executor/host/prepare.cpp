@@ -17,8 +17,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Numbers the messages of each link in program order; the rank at the link's other end finds the
-/// same numbers.
+/// Numbers the messages of each link in program order, which gives the same numbers on both of its
+/// ranks.
 class LinkSequence {
  public:
   std::uint64_t next(mesh::Axis axis, std::int32_t sender_offset, program::Direction direction) {
@@ -48,7 +48,7 @@ class SectionPreparer {
     return emulates(op) ? prepare_emulated(resolver_, payload) : prepare_op(resolver_, payload);
   }
 
-  // These move and write types that the host does not compute with.
+  // These write or move elements of types that the host does not compute with, too.
   Call call(const program::Op& /*op*/, const program::Copy& payload) {
     return prepare_op(resolver_, payload);
   }
@@ -60,8 +60,8 @@ class SectionPreparer {
     return prepare_op(resolver_, payload);
   }
 
-  /// Does nothing but check that the slice lies within its buffer, since the host has one kind of
-  /// memory.
+  /// Only checks that the slice lies within its buffer: the host has one kind of memory, so there
+  /// is nothing to advise.
   Call call(const program::Op& /*op*/, const program::Advise& payload) {
     static_cast<void>(resolver_.address(payload.slice));
     return NoCall{};
@@ -110,11 +110,11 @@ class SectionPreparer {
   PrepareOptions options_;
   OwnReductions& reductions_;
   LinkSequence sequence_;
-  std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
+  std::set<const std::byte*> advanced_;  ///< powers that earlier updates of the section advance
 };
 
-/// Returns the GEMM in which a rank gets stuck: the first in the section's second half, or the last
-/// one.
+/// Returns the GEMM in which a rank gets stuck: the first in the second half of the section, or the
+/// last of all if there is none.
 std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t i = 0; i < section.ops.size(); ++i) {

@@ -16,8 +16,8 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// True if MPICH 4.0 would take MPI_IN_PLACE for an address, as it does when the root of a
-/// reduction is not rank 0.
+/// True if MPI is MPICH 4.0, which takes MPI_IN_PLACE for an address when the root of a reduction
+/// is not rank 0.
 bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
   return kind == CollectiveKind::reduce && root != 0 &&
          comm::Environment::library_version().starts_with("MPICH Version: 4.0");
@@ -29,7 +29,7 @@ bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape
   return first.buffer == second.buffer && first.begin < second.end && second.begin < first.end;
 }
 
-/// Returns the number of elements that one collective copies aside.
+/// Returns the number of elements that a collective copies to staging memory.
 std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
   if (op.send.buffer != op.receive.buffer) return 0;
   switch (op.kind) {
@@ -46,8 +46,8 @@ std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_
   }
 }
 
-/// Makes the calls of one collective. Only numbers that all members share decide if a call is too
-/// large for MPI, since all must make the same calls.
+/// Makes the MPI calls of one collective. All members must make the same calls, so only numbers
+/// that are the same on all members decide if a call is too large for MPI.
 class CollectivePreparer {
  public:
   CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
@@ -98,8 +98,7 @@ class CollectivePreparer {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
-  /// Returns the stream's staging memory, which is large enough for the stream's largest
-  /// collective.
+  /// Returns the staging memory of the stream, which must have room for `count` elements.
   [[nodiscard]] std::byte* staging(std::uint64_t count) const {
     if (count * data_.element > staging_.size()) {
       throw std::logic_error("a collective copies more aside than staging_bytes says");
@@ -107,7 +106,8 @@ class CollectivePreparer {
     return staging_.data();
   }
 
-  /// Adds one call per `limit_` elements; a null address stays null.
+  /// Adds calls of at most `limit_` elements for `count` elements; an address that is null stays
+  /// null.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
     if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
       std::byte* const aside = staging(count);
@@ -148,7 +148,7 @@ class CollectivePreparer {
     const std::uint64_t part = data_.count;
     base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     if (part * data_.members > limit_) {
-      // MPI's counts are int, so a large one is done as one reduction per part.
+      // MPI's counts are int, so a large reduce_scatter is done as one reduction per part.
       base_.kind = CollectiveKind::reduce;
       for (std::uint64_t root = 0; root < data_.members; ++root) {
         base_.root = static_cast<int>(root);
@@ -163,7 +163,8 @@ class CollectivePreparer {
     const bool overlaps = data_.receive + part * data_.element > data_.send &&
                           data_.receive < data_.send + part * data_.members * data_.element;
     if (overlaps) {
-      // MPI would leave the result at the front of the send buffer, and overwrite that buffer.
+      // In place, MPI would leave the result at the front of the send buffer and overwrite the rest
+      // of it.
       std::byte* const aside = staging(part);
       base_.receive = aside;
       result_.after = plain_copy(aside, data_.receive, part);
@@ -238,7 +239,7 @@ class CollectivePreparer {
   }
 
   /// Sends uneven parts as messages: no member knows if another's parts are too large for MPI's
-  /// counts, and MPI sends messages inside too.
+  /// counts, and inside MPI they are messages too.
   void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;
@@ -248,8 +249,8 @@ class CollectivePreparer {
     }
     std::byte* to = data_.receive;
     for (std::uint64_t other = 0; other < data_.members; ++other) {
-      // The part for this rank itself is a message too, since the data may have been copied to
-      // staging.
+      // This rank's part for itself is a message too, since the data may have been copied to
+      // staging memory.
       if (send_counts[other] > 0) add_send(other, from, send_counts[other]);
       if (receive_counts[other] > 0) add_receive(other, to, receive_counts[other]);
       from += send_counts[other] * data_.element;

@@ -15,8 +15,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Returns a stride for BLAS, which takes int and a row stride of at least a row even if there is
-/// only one row.
+/// Returns a stride for BLAS. BLAS takes int, and demands a row stride of at least a row even if
+/// there is only one row.
 int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
   const std::uint64_t stride =
       rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
@@ -59,7 +59,7 @@ StoredMatrix stored(const Resolver& resolver, const program::Matrix& matrix, std
           .batch_stride = matrix.batch_stride};
 }
 
-/// Returns the address of a scale; null if there is no buffer.
+/// Returns the address of the scale in a buffer; null if there is no buffer.
 float* scale_address(const Resolver& resolver, program::BufferId buffer) {
   if (buffer == program::no_buffer) return nullptr;
   const program::Slice slice = program::scalar(buffer);
@@ -67,7 +67,7 @@ float* scale_address(const Resolver& resolver, program::BufferId buffer) {
   return reinterpret_cast<float*>(resolver.address(slice));
 }
 
-/// Returns the type that a slice is computed in; narrow types are computed in f32.
+/// Returns the type in which a slice is computed when types are emulated: f32 for narrow types.
 Element wide_element(const Resolver& resolver, const program::Slice& slice, const char* role) {
   if (program::narrow_format(resolver.dtype(slice))) return Element::f32;
   return resolver.element(slice, role);

@@ -7,7 +7,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// The matrices of one op, which all have the same extents; data is null where there is no buffer.
+/// The matrices of one op, which all have the same extents; data is null where the op has no
+/// buffer.
 class Stored {
  public:
   template <class Op>

@@ -13,22 +13,24 @@
 #include "executor/host/prepare.hpp"
 #include "program/op.hpp"
 
-/// One function per kind of op; all throw base::Error if the host cannot play the op.
+/// Prepares the calls of ops, with one function per kind; all throw base::Error if the host cannot
+/// play the op.
 namespace isoscale::executor::host {
 
-/// `stream` is the stream that the op was written for, folded or not: it selects the communicator.
-/// `staging` is that stream's, see staging_bytes; `own` makes the reductions that MPI does not
-/// have.
+/// `stream` is the stream of the op in the program, folded or not: it selects the communicator.
+/// `staging` is the memory of staging_bytes() for that stream; `own` makes the reductions that MPI
+/// does not have.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
                               std::uint64_t elements_per_call, std::span<std::byte> staging,
                               OwnReductions& own);
 
-/// Appends `count` elements as messages of at most `elements_per_call`; 0 elements are one message.
+/// Appends messages of at most `elements_per_call` elements, `count` in total; one message if
+/// `count` is 0.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
                      std::size_t element_size, std::uint64_t elements_per_call);
 
-// These compute in f64 and f32; those that compute nothing take any type.
+// Ops that compute must be in f64 or f32; those that only move elements may have any type.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Gemm& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
@@ -47,9 +49,9 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Spread& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op);
 
-/// True if an op needs types or rounding that the functions above refuse.
+/// True if an op needs types or rounding that the functions above do not support.
 [[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
-// These take every floating type, and throw the same errors as the functions above.
+// These support every floating type, and throw the same errors as the functions above.
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);

@@ -20,7 +20,7 @@
 namespace isoscale::executor::host {
 
 std::string kernel_warning(std::string_view core, Vectors vectors) {
-  // These are OpenBLAS's names of its kernels for x86 without AVX2.
+  // These are OpenBLAS's names for its x86 kernels without AVX2.
   static constexpr std::array<std::string_view, 14> old{
       "Prescott", "Core2",  "Penryn",    "Dunnington", "Nehalem",   "Sandybridge", "Atom",
       "Opteron",  "Athlon", "Barcelona", "Bobcat",     "Bulldozer", "Piledriver",  "Steamroller"};
@@ -36,8 +36,8 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
   const int ranks = std::max(1, ranks_on_node);
   const int share = std::max(1, on_node / ranks);
   const int cores = allowed > share ? allowed / ranks : allowed;
-  // A quota may be larger than any machine, so it is converted to int only after the minimum is
-  // taken.
+  // A quota may be larger than any machine, so it is limited to `cores` before it is converted to
+  // int.
   const double granted = quota ? std::floor(*quota / ranks) : cores;
   return std::max(1, static_cast<int>(std::min<double>(cores, granted)));
 }
@@ -45,7 +45,8 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
 int cores_of_this_rank(int ranks_on_node) {
   const int on_node = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
-  // The call fails on machines with more CPUs than the mask holds; those have enough cores.
+  // The call fails on machines with more CPUs than the mask holds; then all of the node's are
+  // taken.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
   return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
 }
@@ -72,7 +73,7 @@ Storage allocate(units::Bytes bytes) {
       mmap(nullptr, bytes.value(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) refuse(bytes, errno);
   Storage storage{{.address = static_cast<std::byte*>(address), .bytes = bytes.value()}};
-  // This asks for large pages. It is only a hint, so its failure is ignored.
+  // Asks for large pages. This is only a hint, so a failure is ignored.
   madvise(address, bytes.value(), MADV_HUGEPAGE);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   for (std::size_t i = 0; i < bytes.value(); i += page) {

@@ -14,9 +14,10 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// The functions that are not in the BLAS standard have one source per library, selected by CMake.
+// These functions are not in the BLAS standard; each library has a source for them, selected by
+// CMake.
 
-/// Sets the number of threads that a BLAS call of this process uses; returns the number in force, 0
+/// Sets the number of threads that a BLAS call of this process uses. Returns the number in force; 0
 /// if the library does not tell.
 int set_blas_threads(int threads);
 
@@ -24,22 +25,23 @@ int set_blas_threads(int threads);
 
 /// The vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
-/// Returns a warning for the user if OpenBLAS multiplies with the kernels for `core` ("Prescott")
-/// on a CPU that has `vectors`: a CPU that is too new for the library gets the oldest kernels. ""
+/// Returns a warning for the user if OpenBLAS multiplies with old kernels (`core`, for example
+/// "Prescott") on a CPU that has `vectors`, as it does on a CPU that is newer than the library. ""
 /// if there is nothing to warn of.
 [[nodiscard]] std::string kernel_warning(std::string_view core, Vectors vectors);
-/// Returns the warning for this process; "" if the library does not tell its kernels.
+/// Returns the warning for this process; "" if there is none, or if the library does not name its
+/// kernels.
 [[nodiscard]] std::string blas_warning();
 
-/// Returns the number of logical CPUs for this rank: those that it may run on, unless they are more
-/// than its share of the node's, for then the rank is not bound and shares them with the node's
-/// other ranks. It is also limited to its part of `quota`, the CPUs' worth of time that a control
-/// group leaves the node's ranks. It is at least 1 for ranks that share, and then 1 means "at most
-/// 1".
+/// Returns the number of logical CPUs for this rank. It is the number that the rank may run on; if
+/// that is more than its share of the node's CPUs, the rank is not bound and shares them with the
+/// node's other ranks. It is also limited to the rank's share of `quota`, the CPUs' worth of time
+/// that a control group leaves to the node's ranks. The result is at least 1, even if the rank has
+/// less than one CPU.
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
-/// Does the same for the calling thread, from its affinity mask and control groups.
+/// Returns cores_of_rank() for the calling thread, from its affinity mask and control groups.
 [[nodiscard]] int cores_of_this_rank(int ranks_on_node);
 
 struct Mapping {
@@ -57,9 +59,9 @@ struct MappingTraits {
 /// Page-aligned zeroed memory, owned.
 using Storage = base::Handle<MappingTraits>;
 
-/// Maps `bytes` and touches every page on the calling thread, so that they lie on its NUMA node and
-/// no play includes the page faults. Empty for 0 bytes. Throws base::Error, which names the need
-/// and the free memory.
+/// Maps `bytes` of memory and touches every page on the calling thread, so that pages lie on its
+/// NUMA node and no play has page faults. Empty for 0 bytes. Throws base::Error with the need and
+/// the free memory if there is too little.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host

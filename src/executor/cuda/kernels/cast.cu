@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned tile = 64;  // elements per side
 
-/// Finds the largest magnitude of a matrix as the bits of an f32: for numbers that are not
-/// negative, the bits sort like the numbers, with NaN above all.
+/// Finds the largest magnitude of a matrix, as the bits of an f32: those of positive numbers sort
+/// like the numbers, with NaN above all.
 template <class From>
 __global__ void find_largest(Extents extents, In<From> src, unsigned int* largest) {
   unsigned int mine = 0;
@@ -47,8 +47,8 @@ struct Scaling {
   float* descale;
 };
 
-/// Returns the scale of a cast: the given one, or one computed from the result of find_largest,
-/// which is then written to descale.
+/// Returns the scale of a cast: the given one, or one computed from the result of find_largest, in
+/// which case its inverse is written to descale.
 __device__ double scale_of_cast(const Scaling& scaling) {
   if (scaling.kind == program::CastScale::fixed) return scaling.given;
   const float found = scale_of(*scaling.largest, scaling.target);
@@ -58,8 +58,8 @@ __device__ double scale_of_cast(const Scaling& scaling) {
   return found;
 }
 
-/// The type that a cast computes in: f32 unless one side is f64. Scales by a power of two are exact
-/// in either.
+/// The type that a cast computes in: f32, or f64 if one side is f64. Scales that are powers of two
+/// are exact in both.
 template <class From, class To>
 using Between =
     std::conditional_t<std::is_same_v<From, double> || std::is_same_v<To, double>, double, float>;
@@ -81,7 +81,7 @@ __global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling s
       src, dst);
 }
 
-/// Calls op(place, element of each row ...) for the columns among `column` ... column + pack - 1
+/// Calls op(column, element of each row ...) for the columns from `column` to `column` + pack - 1
 /// that exist; as one pack if `whole` allows it.
 template <unsigned pack, class Op, class... O>
 __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
@@ -95,14 +95,14 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
   }
 }
 
-/// Casts and transposes one tile per block, through shared memory, so that both sides are read and
-/// written along their rows, in words where `extents` and `transposed_extents` have packs. `dst`
-/// may be missing.
+/// Casts and transposes one tile per block through shared memory, so that both matrices are
+/// accessed along their rows, in whole words where `extents` and `transposed_extents` have packs.
+/// `dst` may be missing.
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
   constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
-  // One bank more per row puts the elements of a column into different banks.
+  // One more bank per row puts the elements of a column into different banks.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
   __shared__ To values[tile][tile + gap];
   const double scale = scale_of_cast(scaling);

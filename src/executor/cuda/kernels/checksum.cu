@@ -10,8 +10,8 @@ namespace {
 
 using Word64 = unsigned long long;  // the type of atomicAdd
 
-/// Sums integers, so the result does not depend on the order in which warps add. `Word` is an
-/// unsigned integer of the size of an element.
+/// Adds the checksum of src to `sum`. The terms are integers, so the result does not depend on the
+/// order in which warps add. `Word` is an unsigned integer of the size of an element.
 template <class Word>
 __global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
                          Word64* sum) {

@@ -24,7 +24,7 @@ void start_in(const StridedCopy& pieces, cudaStream_t stream) {
                            pieces.dst_batch / size});
 }
 
-/// The part of a call that the kernel needs, passed by value.
+/// The extents and strides of a shard, which the kernel takes by value.
 struct Shape {
   std::uint64_t extents[3], local[3], global[3];
   std::uint64_t first;
@@ -83,7 +83,7 @@ bool with_addable(program::DType type, const Use& use) {
 cudaError_t start(const CopyCall& call, cudaStream_t stream) {
   const StridedCopy& pieces = call.pieces;
   if (pieces.row_bytes * pieces.rows * pieces.batch == 0) return cudaSuccess;
-  // The kernel copies in the largest unit that divides all begins and strides.
+  // The kernel copies in the largest unit that divides all addresses, lengths and strides.
   const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(pieces.src) |
                              reinterpret_cast<std::uintptr_t>(pieces.dst) | pieces.row_bytes |
                              pieces.src_row | pieces.dst_row | pieces.src_batch | pieces.dst_batch;

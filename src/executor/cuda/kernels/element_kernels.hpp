@@ -13,13 +13,13 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// Ops that process memory element by element, by one kernel (or two) each; some of them are in
+/// Ops that process memory element by element, with one kernel (or two) each; some of them are in
 /// cast.cu, checksum.cu and update.cu. All pointers must be reachable from the device; strides are
-/// in elements. A start returns at once, with the error of a failure to launch.
+/// in elements. start() returns at once, with an error if the launch failed.
 namespace isoscale::executor::cuda {
 
-/// Fills the elements of a shard with the same function of (key, global index) as on the host, bit
-/// by bit. For all types.
+/// Fills the elements of a shard, of any type, with the same function of (key, global index) as the
+/// host, bit by bit.
 struct FillCall {
   program::DType type = program::DType::f32;
   void* dst = nullptr;
@@ -32,8 +32,7 @@ struct FillCall {
 };
 [[nodiscard]] cudaError_t start(const FillCall& call, cudaStream_t stream);
 
-/// A call for program::Add, computed in f32 for narrow types. Types f64, f32, f16, bf16 and
-/// integers.
+/// A call for program::Add in f64, f32, f16, bf16 and integers; narrow types are computed in f32.
 struct AddCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
@@ -44,7 +43,7 @@ struct AddCall {
 };
 [[nodiscard]] cudaError_t start(const AddCall& call, cudaStream_t stream);
 
-/// A call for program::Cast, from f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
+/// A call for program::Cast from f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
 struct CastCall {
   program::DType from = program::DType::f32, to = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
@@ -58,11 +57,11 @@ struct CastCall {
 };
 [[nodiscard]] cudaError_t start(const CastCall& call, cudaStream_t stream);
 
-/// An Adam update advances its powers if it is the first of a play that uses them.
+/// Tells if an Adam update advances its powers: the first update of a play that uses them does.
 enum class Powers : std::uint8_t { advance, keep };
 
-/// A call for program::Update. All types are f64, or the state is f32 with gradient and weight in
-/// f32, f16 or bf16.
+/// A call for program::Update. Either all types are f64, or the state is f32 and gradient and
+/// weight are f32, f16 or bf16.
 struct UpdateCall {
   program::Optimizer optimizer = program::Optimizer::sgd;
   program::DType state = program::DType::f32;  ///< of master (else weight), moments and powers
@@ -83,14 +82,14 @@ struct CopyCall {
 };
 [[nodiscard]] cudaError_t start(const CopyCall& call, cudaStream_t stream);
 
-/// A call for program::Checksum, for all types.
+/// A call for program::Checksum, for elements of any type.
 struct ChecksumCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0, batch = 1;
   void* src = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
   void* sum = nullptr;         ///< two 64-bit words
-  const void* flip = nullptr;  ///< null, or two words as well
+  const void* flip = nullptr;  ///< null, or two 64-bit words
 };
 [[nodiscard]] cudaError_t start(const ChecksumCall& call, cudaStream_t stream);
 

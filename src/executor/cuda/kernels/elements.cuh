@@ -44,7 +44,7 @@ __device__ inline T rounded(Value value) {
   return T(value);
 }
 
-/// These are enough threads for any GPU; each thread loops over the rest.
+/// These numbers of threads fill any GPU; each thread loops over further elements.
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned most_blocks = 132 * 16;
 
@@ -76,8 +76,8 @@ struct Most {
   }
 };
 
-/// Returns the combination of the values of all threads of a warp, in every thread, always combined
-/// in the same order.
+/// Returns, in every thread of a warp, the combination of the values of all its threads, always
+/// combined in the same order.
 template <class Value, class Join>
 __device__ Value over_warp(Value mine, const Join& join) {
   for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
@@ -86,7 +86,7 @@ __device__ Value over_warp(Value mine, const Join& join) {
   return mine;
 }
 
-/// Calls use(Type<T>{}) with the floating type in memory; returns false for other types.
+/// Calls use(Type<T>{}) for a floating type T of 16 bits or more; returns false for other types.
 template <class Use>
 bool with_float(program::DType type, const Use& use) {
   switch (type) {
@@ -103,7 +103,7 @@ bool with_float(program::DType type, const Use& use) {
   }
 }
 
-/// Does the same as with_float, and also accepts fp8.
+/// Like with_float, but accepts fp8 too.
 template <class Use>
 bool with_float_or_fp8(program::DType type, const Use& use) {
   switch (type) {
@@ -132,13 +132,14 @@ bool with_integer(program::DType type, const Use& use) {
   }
 }
 
-/// Does the same for every type that a program can name.
+/// Like with_float, but accepts every type that a program can name.
 template <class Use>
 bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);
 }
 
-/// Returns the result of a launch; cudaErrorNotSupported if the call's types have no kernel.
+/// Returns the error of the last launch; cudaErrorNotSupported if no kernel has the types of the
+/// call.
 inline cudaError_t outcome(bool has_kernel) {
   return has_kernel ? cudaGetLastError() : cudaErrorNotSupported;
 }

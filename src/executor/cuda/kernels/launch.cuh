@@ -4,16 +4,16 @@
 
 #include <cuda_runtime_api.h>
 
-/// Everything that kernels take from the GPU compiler is in this file, so that they are plain C++
-/// otherwise: tests/cuda/kernel_shim has its own version of this file and runs the kernels without
-/// a GPU.
+/// All that kernels use of the GPU compiler is in this file, so that they are plain C++ otherwise:
+/// tests/cuda/kernel_shim has a version of this file that runs the kernels without a GPU.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned warp_threads = 32;
 using Lanes = unsigned;  ///< one bit per thread of a warp
 inline constexpr Lanes all_lanes = ~Lanes{0};
 
-/// Starts a kernel without dynamic shared memory; cudaGetLastError returns a failure.
+/// Starts a kernel without dynamic shared memory; if that fails, cudaGetLastError returns the
+/// error.
 template <class... Parameters, class... Arguments>
 void start_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
                   const Arguments&... arguments) {

@@ -7,7 +7,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Makes two passes over a row, the second from cache.
+/// Reads each row twice, the second time from cache.
 template <class T>
 __global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
                      Compute<T>* inverses, Compute<T> epsilon) {
@@ -70,8 +70,8 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   });
 }
 
-/// Makes three passes over a row, all but the first from cache. Exponentials are computed twice,
-/// which costs less than keeping them in memory.
+/// Reads each row three times, all but the first from cache. Exponentials are computed twice, which
+/// costs less than storing them.
 template <class T>
 __global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
   using Value = Compute<T>;
@@ -111,7 +111,7 @@ using program::ActivationKind;
 constexpr double inverse_sqrt_2 = 0.70710678118654752440,
                  inverse_sqrt_2_pi = 0.39894228040143267794;
 
-/// Returns the distribution function of the normal distribution: gelu(x) = x * distribution(x).
+/// Returns P(Z <= x) of the standard normal distribution: gelu(x) = x * distribution(x).
 template <class Value>
 __device__ Value distribution(Value x) {
   return (1 + erf(x * static_cast<Value>(inverse_sqrt_2))) / 2;

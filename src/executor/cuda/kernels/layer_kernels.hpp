@@ -8,11 +8,12 @@
 
 #include "program/op.hpp"
 
-/// Norms, activations and softmax, one kernel each: f64 is computed in f64; f32, f16 and bf16 in
-/// f32, rounded once when stored. Pointers and strides are as in element_kernels.hpp.
+/// Norms, activations and softmax, with one kernel each: f64 is computed in f64; f32, f16 and bf16
+/// are computed in f32 and rounded once when stored. Pointers and strides are as in
+/// element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
-/// One matrix of a call, or a batch of them; data is null if the call has no such matrix.
+/// A matrix of a call, or a batch of matrices; data is null if the call does not have it.
 struct MatrixAt {
   void* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
@@ -22,7 +23,7 @@ struct NormCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
   MatrixAt x{}, addend{}, sum{}, y{};
-  void* inverse = nullptr;  ///< f64 beside f64, else f32
+  void* inverse = nullptr;  ///< f64 if the rows are f64, else f32
   double epsilon = 0;
 };
 [[nodiscard]] cudaError_t start(const NormCall& call, cudaStream_t stream);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned block_warps = block_threads / warp_threads;
 
-/// Returns the bits of a magnitude, which sort like the magnitudes, with NaN above all.
+/// Returns a magnitude as bits, which sort like the magnitudes, with NaN above all.
 __device__ std::uint32_t magnitude(float value) { return __float_as_uint(value) & 0x7fffffffU; }
 __device__ std::uint64_t magnitude(double value) {
   return static_cast<std::uint64_t>(__double_as_longlong(value)) & 0x7fffffffffffffffULL;
@@ -20,8 +20,7 @@ __device__ std::uint64_t magnitude(double value) {
 template <class T>
 using Key = decltype(magnitude(Compute<T>{}));
 
-/// Returns how many elements of a block of `size` have a key of at least `least`; every thread gets
-/// the same result.
+/// Returns how many of the `size` keys of a block are at least `least`, in every thread.
 template <class K>
 __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
                                     std::uint32_t* counter) {
@@ -37,8 +36,8 @@ __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
   return result;
 }
 
-/// Returns the greatest key that at least `keep` keys reach, found bit by bit; 0 if there are fewer
-/// keys.
+/// Returns the greatest key that at least `keep` of the keys reach, found bit by bit; 0 if there
+/// are fewer keys.
 template <class K>
 __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
                        std::uint32_t* counter) {
@@ -50,7 +49,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// The number of threads with a flag: those before this thread, and all.
+/// The number of threads that raised a flag: those before this thread, and all of them.
 struct Ranked {
   std::uint32_t before, all;
 };
@@ -68,15 +67,15 @@ __device__ Ranked rank_of(bool flag, std::uint32_t* of_warp) {
   return result;
 }
 
-/// The destination of a block's list.
+/// The place where a block's list of selected elements is written.
 template <class T>
 struct List {
   T* values;
   std::int32_t* places;
 };
 
-/// Writes the elements above the threshold, and the first of those equal to it, in order of place,
-/// and sets them to 0 in src.
+/// Writes the elements above the threshold, and the first of those equal to it, to the list in
+/// order of place, and sets them to 0 in src.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -105,7 +104,7 @@ __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std:
   }
 }
 
-/// Each thread block selects from one block of src, with its keys in shared memory.
+/// Each thread block selects from one block of src, whose keys it keeps in shared memory.
 template <class T>
 __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep) {
@@ -129,8 +128,8 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
 }
 
 /// Each thread block computes one block of dst. The places within one list differ, so its entries
-/// are added in parallel; the lists are added one after the other, so the sums do not depend on the
-/// speed of threads.
+/// are added in parallel; the lists are added one after the other, so that sums do not depend on
+/// the order of threads.
 template <class T>
 __global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
@@ -144,7 +143,7 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::uint64_t first = (part * blocks + b) * keep;
       for (std::uint32_t i = threadIdx.x; i < keep; i += blockDim.x) {
-        // A place of -1 lies in no block.
+        // A place of -1 is in no block.
         const std::int64_t at = places[first + i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < size) sums[at] += load(values[first + i]);
       }
@@ -157,7 +156,7 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
   }
 }
 
-/// Sums `pack` columns, the first at `column`.
+/// Computes `pack` columns of a row of dst, from `column` on: the sums of the rows named in `from`.
 template <unsigned pack, class T>
 __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
                          Compute<T> scale, std::uint64_t column) {
@@ -175,7 +174,7 @@ __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::
   held.store(column, 0);
 }
 
-/// Each thread block computes one row: its threads read and write neighbouring elements.
+/// Each thread block computes one row; neighbouring threads access neighbouring elements.
 template <class T>
 __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
                          std::uint32_t each, Compute<T> scale) {

@@ -8,11 +8,12 @@
 
 #include "program/op.hpp"
 
-/// Ops that pick elements or rows, in f64, f32, f16 and bf16; otherwise as in element_kernels.hpp.
+/// Select, Spread and Rows in f64, f32, f16 and bf16. Pointers and strides are as in
+/// element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
-/// The largest number of elements in a block of a Select or a Spread: a thread block keeps them in
-/// shared memory.
+/// The largest number of elements in a block of a Select or Spread: a thread block keeps them all
+/// in shared memory.
 inline constexpr std::uint32_t most_per_list_block = 4096;
 
 /// A call for program::Select.

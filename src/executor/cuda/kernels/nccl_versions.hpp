@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// All differences between versions of NCCL are in this file; no other file asks for the version.
+// This file has all differences between versions of NCCL; no other file asks for the version.
 
 #include <nccl.h>
 
@@ -11,18 +11,18 @@
 #include <nccl_device.h>
 #endif
 
-#if defined(__CUDACC__)  // for kernels: their compiler cannot take the host's includes
+#if defined(__CUDACC__)  // for kernels: nvcc cannot handle the includes below
 
 namespace isoscale::executor::cuda {
 
-/// Returns this GPU's address of `offset` bytes into the window of rank `peer` of its communicator.
+/// Returns the address at which this GPU reaches `offset` bytes into the window of rank `peer`.
 __device__ inline void* peer_address([[maybe_unused]] void* window,
                                      [[maybe_unused]] std::size_t offset,
                                      [[maybe_unused]] int peer) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
   return ncclGetPeerPointer(static_cast<ncclWindow_t>(window), offset, peer);
 #else
-  return nullptr;  // never called: has_puts
+  return nullptr;  // never called: has_puts() is false
 #endif
 }
 
@@ -40,8 +40,8 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include "program/buffer.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 
-// The running NCCL may lack functions that came after 2.18: weak symbols let the plugin load all
-// the same.
+// Functions that came after NCCL 2.18 are weak symbols, so that the plugin can be loaded although
+// the running NCCL may lack them.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 #pragma weak ncclCommDeregister
 #pragma weak ncclCommRegister
@@ -56,16 +56,16 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #pragma weak ncclCommWindowRegister
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a pragma misses overloaded names
+extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a #pragma misses overloaded names
 #endif
 
-/// Calls of the running NCCL whose arguments differ between versions: they are declared here as
-/// 2.28 or 2.29 takes them, whichever headers this is built with.
+/// Calls of the running NCCL whose arguments differ between versions. They are declared here as
+/// NCCL 2.28 or 2.29 takes them, whichever headers this is built with.
 namespace isoscale::executor::cuda::nccl {
 
-/// The beginning of ncclCommProperties_t, with room for the members that later versions append.
+/// The beginning of ncclCommProperties_t, with room for members that later versions append.
 struct Properties {
-  std::size_t size = 40;  ///< of 2.29's
+  std::size_t size = 40;  ///< size of the struct in NCCL 2.29
   unsigned magic = 0xcafebeef, version = NCCL_VERSION(2, 29, 2);
   int rank = 0, ranks = 0, cuda_device = 0, nvml_device = 0;
   bool device_api = false;
@@ -88,18 +88,19 @@ namespace isoscale::executor::cuda {
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
 
-/// Returns the version of the running NCCL, as NCCL encodes it; 0 if it does not tell.
+/// Returns the encoded version of the running NCCL; 0 if it does not tell.
 [[nodiscard]] inline int running_nccl() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
 }
-/// True if a feature that came with `version` is both in the headers that this was built with and
-/// in the running NCCL.
+/// True if both the headers that this was built with and the running NCCL have a feature that came
+/// with `version`.
 [[nodiscard]] inline bool nccl_offers(int version) {
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
 
-/// Throws base::Error for types that this NCCL does not know.
+/// Returns NCCL's name for a type of elements. Throws base::Error for types that this NCCL does not
+/// know.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
   switch (type) {
     case program::DType::f64:
@@ -131,7 +132,8 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
                                 running_nccl() % 10000 / 100, program::name(type)));
 }
 
-/// Aborts between these two calls happen together. Before NCCL 2.22 that is not possible.
+/// All aborts between begin_joint_abort() and end_joint_abort() run together; before NCCL 2.22, one
+/// after the other.
 inline void begin_joint_abort() noexcept {
   if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupStart());
 }
@@ -139,8 +141,8 @@ inline void end_joint_abort() noexcept {
   if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupEnd());
 }
 
-/// Ends an open group without starting it and gives the microseconds that NCCL expects it to take,
-/// which are negative if NCCL does not tell. Requires has_estimates().
+/// Ends an open group without starting its calls. `microseconds` receives the time that NCCL
+/// expects them to take, negative if NCCL does not tell. Requires has_estimates().
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -153,7 +155,7 @@ inline void end_joint_abort() noexcept {
 }
 [[nodiscard]] inline bool has_estimates() { return nccl_offers(NCCL_VERSION(2, 22, 0)); }
 
-// Registered memory needs NCCL 2.19, and windows on it that are alike on all ranks need 2.27.
+// Registering memory needs NCCL 2.19; symmetric windows, which are alike on all ranks, need 2.27.
 [[nodiscard]] inline bool has_registration() { return nccl_offers(NCCL_VERSION(2, 19, 0)); }
 [[nodiscard]] inline bool has_windows() { return nccl_offers(NCCL_VERSION(2, 27, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
@@ -173,13 +175,13 @@ using NcclWindow = void*;
 [[nodiscard]] inline ncclResult_t remove_window(ncclComm_t, NcclWindow) { return ncclSuccess; }
 #endif
 
-/// Consecutive ranks of a communicator whose windows this GPU has mapped, so that it loads from
-/// them and stores to them (NCCL's LSA team). The windows must have been made.
+/// The consecutive ranks of a communicator whose windows this GPU has mapped, so that its kernels
+/// can read and write them (NCCL's LSA team). Windows must have been made before.
 struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
-// Our own kernels on windows, for transport=symmetric, need NCCL 2.28.
+// Kernels of this program on windows, for transport=symmetric, need NCCL 2.28.
 [[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
@@ -193,8 +195,9 @@ struct Mapped {
 }
 #endif
 
-/// Tells if the GPUs of a communicator can map each other's windows. If they cannot, NCCL 2.28
-/// makes windows all the same, but only of the local rank. Collective over the communicator.
+/// `yes` receives true if the GPUs of a communicator can map each other's windows. If they cannot,
+/// NCCL 2.28 makes windows all the same, but maps only the local one. Collective over the
+/// communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
   if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // making a window tells
@@ -204,8 +207,8 @@ struct Mapped {
     yes = properties.device_api;
     return result;
   }
-  // NCCL 2.28 then refuses every kind of device communicator. All zeros request one without
-  // resources; the object that it returns is smaller than this array.
+  // If GPUs cannot map windows, NCCL 2.28 refuses to make a device communicator. All zeros request
+  // one without resources; the object that it returns is smaller than `made`.
   alignas(16) std::array<std::byte, 512> requirements{};
   alignas(16) std::array<std::byte, 4096> made{};
   const ncclResult_t result =
@@ -237,8 +240,8 @@ struct Mapped {
 [[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t, void*) { return ncclSuccess; }
 #endif
 
-/// Returns the value of NCCL_ALGO for the collectives that an algorithm supports, and for no others
-/// if NCCL can distinguish them.
+/// Returns the value of NCCL_ALGO that selects an algorithm for the collectives that support it,
+/// and for no others where NCCL can tell them apart.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {
   if (running_nccl() < NCCL_VERSION(2, 24, 0)) return std::string{algorithm.nccl_name};
@@ -257,7 +260,7 @@ struct Mapped {
   return text;
 }
 
-/// `name` must outlive the communicator.
+/// Gives a communicator a name, which must outlive it.
 inline void set_name([[maybe_unused]] ncclConfig_t& config,
                      [[maybe_unused]] const std::string& name) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 26, 0)

@@ -15,7 +15,7 @@ constexpr unsigned looks_between_stops = 1024;  // host memory is slow to read
 
 using Word = ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>;
 
-/// Waits until `word`, in this GPU's memory, is `value`; returns false if `stop` ends the wait.
+/// Waits until `word`, in this GPU's memory, equals `value`; returns false if `stop` was set first.
 __device__ bool wait_for(std::uint64_t& word, std::uint64_t value, const std::uint32_t* stop) {
   Word shared{word};
   for (unsigned looks = 1; shared.load(::cuda::memory_order_acquire) != value; ++looks) {
@@ -30,7 +30,8 @@ __device__ PutChannel& channel_of_peer(const PutMessage& message) {
       peer_address(message.window, message.peer_channel, message.peer));
 }
 
-/// One block handles all receives: it tells the senders that they may start, and then only waits.
+/// Handles all receives in one block: it tells the senders that they may start, then waits for the
+/// data.
 __device__ void receive_all(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -48,8 +49,8 @@ __device__ void receive_all(const PutCall& call) {
   }
 }
 
-/// Copies the share of one of `parts` blocks, in pieces of 16 bytes if both ends are aligned for
-/// it.
+/// Copies the share of block `part` of `parts` blocks, in words of 16 bytes if both addresses are
+/// aligned for it.
 __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t bytes,
                           std::uint32_t part, std::uint32_t parts) {
   const std::uint64_t first = std::uint64_t{part} * blockDim.x + threadIdx.x;
@@ -73,8 +74,8 @@ __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t by
   for (std::uint64_t b = pieces * sizeof(uint4) + first; b < bytes; b += step) to[b] = from[b];
 }
 
-/// Sends part `part` of a message, once the receiver is ready; the last block to finish tells the
-/// receiver that all data has arrived.
+/// Sends part `part` of a message once the receiver is ready. The block that finishes last tells
+/// the receiver that all data has arrived.
 __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_t part) {
   const PutMessage& message = call.messages[call.receives + index];
   const std::uint64_t number = message.channel->sent + message.number + 1;
@@ -90,7 +91,7 @@ __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_
   __syncthreads();
   if (to == nullptr) return;
   copy_part(message.data, to, message.bytes, part, call.blocks_per_send);
-  __threadfence_system();  // each thread's own stores, before the block counts as done
+  __threadfence_system();  // all stores of this thread come before the block counts as done
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (atomicAdd(&call.done[index], 1) + 1 < call.blocks_per_send) return;
@@ -99,7 +100,8 @@ __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_
   Word{channel_of_peer(message).arrived[slot]}.store(number, ::cuda::memory_order_release);
 }
 
-/// Runs on the block that finishes last, when every block has read the counts.
+/// Adds the messages of this call to the channels' counts, in the last block, when no other block
+/// reads them any more.
 __device__ void count_messages(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives + call.sends; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -108,7 +110,8 @@ __device__ void count_messages(const PutCall& call) {
   }
 }
 
-/// Block 0 receives, so that no sender waits for a block that is not yet scheduled on the GPU.
+/// Block 0, which the GPU schedules first, receives, so that no sender waits for a block that is
+/// not yet scheduled.
 __global__ void __launch_bounds__(threads) put(PutCall call) {
   if (blockIdx.x == 0) {
     receive_all(call);

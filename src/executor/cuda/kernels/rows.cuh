@@ -5,8 +5,8 @@
 #include "executor/cuda/kernels/layer_kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
-/// The common parts of kernels with one block per row. A thread reads and writes only columns of
-/// its own, so that a result may overwrite an operand.
+/// The common parts of kernels with one block per row. Each thread reads and writes only its own
+/// columns, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 template <class T>
@@ -18,7 +18,7 @@ Out<T> out(const MatrixAt& matrix) {
   return {static_cast<T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
 }
 
-/// Starts a kernel with one block per row: one warp for short rows, at most block_threads threads
+/// Starts a kernel with one block per row, from one warp for short rows up to block_threads threads
 /// for long ones.
 template <class... Parameters, class... Arguments>
 void start_rows(void (*kernel)(Extents, Parameters...), Extents extents, cudaStream_t stream,
@@ -34,7 +34,7 @@ void start_rows(void (*kernel)(Extents, Parameters...), Extents extents, cudaStr
   start_kernel(kernel, grid, threads, stream, extents, arguments...);
 }
 
-/// Calls visit(row, matrix) for each row of this block.
+/// Calls visit(row, matrix) for each row that this block computes.
 template <class Visit>
 __device__ void for_each_row(const Extents& extents, const Visit& visit) {
   for (std::uint64_t matrix = blockIdx.y; matrix < extents.batch; matrix += gridDim.y) {
@@ -42,13 +42,13 @@ __device__ void for_each_row(const Extents& extents, const Visit& visit) {
   }
 }
 
-/// Returns the combination of the values of all threads of the block, in every thread: first within
-/// warps, then over the warps, each time in the same order.
+/// Returns, in every thread of the block, the combination of the values of all its threads: first
+/// within warps, then over the warps, always in the same order.
 template <class Value, class Join>
 __device__ Value over_block(Value mine, const Join& join) {
   __shared__ Value of_warp[block_threads / warp_threads];
   mine = over_warp(mine, join);
-  __syncthreads();  // all have read the result of an earlier call
+  __syncthreads();  // all threads have read the previous call's result
   if (lane() == 0) of_warp[threadIdx.x / warp_threads] = mine;
   __syncthreads();
   Value all = of_warp[0];
@@ -56,7 +56,7 @@ __device__ Value over_block(Value mine, const Join& join) {
   return all;
 }
 
-/// Calls op(element of each row ...) for each column of this thread.
+/// Calls op(element of each row ...) for each column that this thread computes.
 template <class Op, class... O>
 __device__ void for_each_column(const Extents& extents, const Op& op, const O&... rows) {
   for_each_in_row(extents.columns, extents.packs, threadIdx.x, blockDim.x, op, rows...);

@@ -6,8 +6,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Updates w, which is the master copy if there is one (the rounded weight is then written too),
-/// else the weight.
+/// Updates w: the master copy if there is one, in which case the rounded weight is written too,
+/// else the weight itself.
 template <class State, class Gradient, class Weight>
 __global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
                     OptionalOut<Weight> weight, State scale, State rate) {
@@ -75,14 +75,15 @@ void start_typed(const UpdateCall& call, cudaStream_t stream) {
                  state(call.moment2), weight, powers, factors);
 }
 
-/// Calls use(state, gradient, weight) with the types of a call; false if no kernel has them.
+/// Calls use(state, gradient, weight) with the types of a call; returns false if no kernel has
+/// them.
 template <class Use>
 bool with_types(const UpdateCall& call, const Use& use) {
   constexpr auto f64 = program::DType::f64;
   if (call.state == f64 && call.gradient_type == f64 && call.weight_type == f64) {
     return use(Type<double>{}, Type<double>{}, Type<double>{});
   }
-  // With an f32 state, gradient and weight may be f32, f16 or bf16.
+  // With a state in f32, gradient and weight may be f32, f16 or bf16.
   if (call.state != program::DType::f32 || call.gradient_type == f64 || call.weight_type == f64) {
     return false;
   }

@@ -11,21 +11,21 @@
 #include "executor/cuda/kernels/elements.cuh"
 
 /// Reads and writes elements at the speed of memory: in words of 16 bytes if all operands are
-/// aligned to that, with several of them in flight at a time, and without a division per element.
-/// All operands of a kernel have the same rows and columns. Each element is read and written by one
-/// thread, which reads it before it writes it: a result may overwrite an operand.
+/// aligned to that, with several words in flight at a time, and without a division per element. All
+/// operands of a kernel have the same rows and columns. Each element is read and then written by
+/// the same thread, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned word_bytes = 16;
-inline constexpr unsigned words_in_flight = 4;      ///< loads of a thread before its first store
-inline constexpr unsigned most_elements_held = 32;  ///< of each operand: more would spill
+inline constexpr unsigned words_in_flight = 4;      ///< words loaded before the first store
+inline constexpr unsigned most_elements_held = 32;  ///< of each operand; more would spill
 
 /// A matrix, or a batch of consecutive ones, as an operand of a kernel.
 template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
   static constexpr bool reads = reads_elements, writes = writes_elements;
-  static constexpr bool can_miss = may_miss;  ///< if it is missing, nothing is written
+  static constexpr bool can_miss = may_miss;  ///< data may be null: then nothing is written
 
   T* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
@@ -50,7 +50,7 @@ using OptionalOut = Operand<T, false, true, true>;
 template <class T>
 using InOut = Operand<T, true, true>;
 
-/// An operand that gives the index of an element in a batch of matrices, in row-major order.
+/// An operand whose elements are their own indices in a batch of matrices, in row-major order.
 struct Places {
   std::uint64_t rows = 0, columns = 0, first = 0;
   [[nodiscard]] __device__ Places row(std::uint64_t row, std::uint64_t matrix) const {
@@ -63,8 +63,8 @@ inline constexpr bool is_operand = false;
 template <class T, bool reads, bool writes, bool can_miss>
 inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
 
-/// Returns the number of elements that a thread takes at once: as many as the narrowest operand has
-/// in a word.
+/// Returns the number of elements in a pack, which a thread processes at once: as many as fit into
+/// a word of the operand with the narrowest elements.
 template <class... O>
 constexpr unsigned pack_of() {
   unsigned narrowest = word_bytes;
@@ -75,7 +75,7 @@ constexpr unsigned pack_of() {
   return word_bytes / narrowest;
 }
 
-/// Returns the number of packs whose loads a thread has in flight together.
+/// Returns the number of packs that a thread loads before it uses the first.
 template <unsigned pack, class... O>
 constexpr unsigned packs_in_flight() {
   unsigned words = 0;
@@ -87,7 +87,7 @@ constexpr unsigned packs_in_flight() {
   return std::max(1U, std::min(words_in_flight / words, most_elements_held / pack));
 }
 
-/// The part of a row of one operand that a thread has in registers: `count` packs.
+/// The `count` packs of a row of an operand that a thread holds in registers.
 template <unsigned pack, unsigned count, class O>
 struct Held {
   O row;
@@ -124,7 +124,7 @@ struct Held {
           auto* const to = reinterpret_cast<uint4*>(row.data + at + p * step);
 #pragma unroll
           for (unsigned w = 0; w < words; ++w) {
-            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // always as a whole word
+            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // always a whole word
           }
         }
       }
@@ -147,7 +147,8 @@ struct Held<pack, count, Places> {
   __device__ void store(std::uint64_t /*at*/, std::uint64_t /*step*/) const {}
 };
 
-/// Calls op(element of each operand ...) for `count` packs of a row, the first at column `at`.
+/// Calls op(element of each operand ...) for `count` packs of a row that are `step` elements apart,
+/// the first at column `at`.
 template <unsigned pack, unsigned count, class Op, class... O>
 __device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
                       Held<pack, count, O>... held) {
@@ -160,8 +161,8 @@ __device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
   (held.store(at, step), ...);
 }
 
-/// Calls op(element of each row ...) for the columns of thread `first` of `step` threads: `packs`
-/// whole packs, then the remaining elements.
+/// Calls op(element of each row ...) for the columns of a row that thread number `first` of `step`
+/// threads processes: first whole packs, of which the row has `packs`, then the remaining elements.
 template <class Op, class... O>
 __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std::uint64_t first,
                                 std::uint64_t step, const Op& op, const O&... rows) {
@@ -178,13 +179,13 @@ __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std:
   }
 }
 
-/// The elements that a grid of threads shares; without gaps, they are one row.
+/// The extents of the operands of a kernel. Elements without gaps between them count as one row.
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
   std::uint64_t packs = 0;  ///< whole packs of a row; 0 if an operand is not aligned
 };
 
-/// Calls op(element of each operand ...) for the elements of this thread.
+/// Calls op(element of each operand ...) for the elements that this thread processes.
 template <class Op, class... O>
 __device__ void for_each_element(const Extents& extents, const Op& op, const O&... operands) {
   const std::uint64_t step = std::uint64_t{gridDim.y} * blockDim.y;
@@ -197,7 +198,7 @@ __device__ void for_each_element(const Extents& extents, const Op& op, const O&.
   }
 }
 
-/// True if `holds` is true for all operands among the arguments.
+/// True if holds(operand) is true for each operand among the arguments.
 template <class Predicate, class... Arguments>
 bool all_operands(const Predicate& holds, const Arguments&... arguments) {
   const auto ask = [&](const auto& argument) {
@@ -207,8 +208,8 @@ bool all_operands(const Predicate& holds, const Arguments&... arguments) {
   return (ask(arguments) && ...);
 }
 
-/// Returns the extents with their number of packs, which is 0 unless the rows of all operands begin
-/// at multiples of a word.
+/// Returns the extents with `packs` set: 0 unless all rows of all operands begin at multiples of a
+/// word.
 template <class... Arguments>
 Extents packed(Extents extents, const Arguments&... arguments) {
   const bool aligned = all_operands(
@@ -223,14 +224,14 @@ Extents packed(Extents extents, const Arguments&... arguments) {
   return extents;
 }
 
-/// Returns the argument; an operand of one row has no row stride.
+/// Returns the argument; if it is an operand, without its row stride, for use as a single row.
 template <class Argument>
 Argument one_row(Argument argument) {
   if constexpr (is_operand<Argument>) argument.row_stride = 0;
   return argument;
 }
 
-/// Starts a kernel that calls for_each_element with the operands among its arguments.
+/// Starts a kernel that calls for_each_element; the operands are among its arguments.
 template <class... Parameters, class... Arguments>
 void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cudaStream_t stream,
                     const Arguments&... arguments) {
@@ -245,7 +246,7 @@ void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cud
   constexpr unsigned pack = pack_of<Arguments...>();
   const std::uint64_t in_flight = extents.packs == 0 ? 1 : packs_in_flight<pack, Arguments...>();
   const std::uint64_t of_row = std::max(extents.packs, extents.columns - extents.packs * pack);
-  // A block processes several short rows side by side.
+  // If rows are short, a block processes several side by side.
   const std::uint64_t across = extents.rows == 1
                                    ? block_threads
                                    : std::min<std::uint64_t>(block_threads, std::bit_ceil(of_row));
