@@ -98,8 +98,7 @@ CompletedCommand completed_command(const CLI::App& command, std::string command_
   for (const CLI::Option* const option : command.get_options()) {
     if (option->get_positional()) {
       std::string argument = option->get_name(true);
-      const std::string placeholder =
-          option->get_option_text();  // "[,A2.h5...] ..." if it is a list
+      const std::string placeholder = option->get_option_text();  // "[,A2.h5...] ..." of a list
       if (placeholder.starts_with("[,")) argument += placeholder.substr(0, placeholder.find(' '));
       result.arguments.push_back(candidates_of(argument, names_for(argument, known)));
       continue;

@@ -19,9 +19,9 @@
 #include "runner/measure/twin_check.hpp"
 #include "runner/microbench/microbench.hpp"
 #include "runner/microbench/rank_speeds.hpp"
+#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/program_needs.hpp"
-#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/run_file.hpp"
 #include "runner/serving/serving.hpp"
@@ -307,9 +307,8 @@ class PointRun {
   workloads::Request request_;  ///< the point's request, with the measured speeds of ranks
   const PointContext& context_;
   RankRole role_;
-  comm::Communicator
-      sub_world_;              ///< the ranks of the point, or of the copy that this rank plays in
-  comm::Communicator active_;  ///< the ranks of the point and of its copies
+  comm::Communicator sub_world_;  ///< ranks of the point, or of this rank's copy of it
+  comm::Communicator active_;     ///< the ranks of the point and of its copies
   program::ProgramSet set_;
   std::optional<program::Section> solo_;  ///< the step without communication
   std::optional<StepCheck> check_;

@@ -23,8 +23,7 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept =
-    2;  // the last steps of a traced block whose spans are kept, at least
+constexpr std::size_t least_kept = 2;  // last steps of a traced block to keep, at least
 
 /// Plays the blocks of the loop on one rank. After each block all ranks have the same elapsed time
 /// and the same step times, those of the slowest rank, so StepLoop gives them the same next block.
@@ -72,8 +71,7 @@ class StepPlayer {
       if (record_.traced.empty()) record_.begin = time.begin;
       record_.end = time.end;
       record_.traced.push_back(is_traced ? 1 : 0);
-      record_.dropped.push_back(
-          i == 0 && !is_warm_up ? 1 : 0);  // all steps of warm-up are left out anyway
+      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up never counts
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
       record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));

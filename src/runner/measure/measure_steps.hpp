@@ -65,9 +65,8 @@ struct Record {
   std::string warm_up_rule;       ///< the rule that ended warm-up
   std::string stopped_because;    ///< "precision" or "max-time"
   results::Looks looks;
-  std::vector<timeline::StepTrace>
-      traces;                     ///< steps whose spans are kept, on this rank's clock; rank unset
-  std::vector<StepSums> op_sums;  ///< of traced steps that count, see most_op_sums
+  std::vector<timeline::StepTrace> traces;  ///< kept steps, this rank's clock, rank unset
+  std::vector<StepSums> op_sums;            ///< of traced steps that count, see most_op_sums
 };
 
 /// in_point: the rank belongs to the point, and its times count. replica: it plays in a copy of the

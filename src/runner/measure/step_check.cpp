@@ -81,8 +81,7 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0,
-              high = sums.size();  // sums before `low` agree; those before `high` do not all agree
+  std::size_t low = 0, high = sums.size();  // the first `low` agree, the first `high` do not
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;
@@ -293,8 +292,7 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_,
-      other_;  ///< until the reference is confirmed, `other_` is a replay that differed
+  std::vector<Sum> reference_, other_;  ///< `other_` differed; neither is confirmed yet
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< when the ops of the step end in UnitTimes
 };

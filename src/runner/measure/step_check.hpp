@@ -67,8 +67,7 @@ class StepCheck {
 
   const program::ProgramSet& set_;
   program::CheckedSection checked_, weights_;
-  std::vector<mesh::AxisSet>
-      shared_axes_;  ///< of collectives that give all members the same result
+  std::vector<mesh::AxisSet> shared_axes_;  ///< of collectives with one result for all members
   std::string problem_;
   int steps_ = 0;
 };

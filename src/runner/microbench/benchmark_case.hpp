@@ -48,9 +48,8 @@ struct CaseRecord {
   /// Seconds on this rank, by stream and traced pass: from the stream's first start to its last
   /// end.
   std::vector<std::vector<double>> stream_times{};
-  std::optional<units::Seconds>
-      estimate{};            ///< time of one pass, as the executor's library estimates it
-  std::string arithmetic{};  ///< the arithmetic that this library multiplies with
+  std::optional<units::Seconds> estimate{};   ///< time of one pass, from the executor's library
+  std::string arithmetic{};                   ///< the arithmetic that this library multiplies with
   std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 

@@ -13,10 +13,9 @@ namespace isoscale::runner {
 
 /// The place of this rank in a point that is being measured.
 struct BenchPlace {
-  const comm::Communicator&
-      sub_world;  ///< the ranks of the point, or of the copy that this rank plays in
-  const comm::Communicator& active;  ///< the ranks of the point and of its copies
-  program::Faults faults{};          ///< to inject on this rank
+  const comm::Communicator& sub_world;  ///< ranks of the point, or of this rank's copy of it
+  const comm::Communicator& active;     ///< the ranks of the point and of its copies
+  program::Faults faults{};             ///< to inject on this rank
   Share share = Share::in_point;
 };
 

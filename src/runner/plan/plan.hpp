@@ -56,10 +56,9 @@ struct PlannedPoint {
   std::optional<units::Bytes> sent_per_step{};  ///< by all ranks, see program::Traffic::sent
   std::vector<AxesTraffic> sent_by_axes{};      ///< the same for each set of axes, ascending
   Load load{};
-  std::string reach{};               ///< mesh::reach_text(), or "?" if nodes are unknown
-  std::vector<std::string> notes{};  ///< further remarks for the plan, a sentence each
-  std::vector<std::string>
-      injections{};  ///< texts of those that affect the point, in the order given
+  std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
+  std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each
+  std::vector<std::string> injections{};  ///< texts of those that affect it, in order
 };
 
 /// False for a point whose work does not depend on a model.

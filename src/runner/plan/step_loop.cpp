@@ -38,9 +38,8 @@ constexpr double block_seconds = 0.05;
 constexpr std::size_t least_block = 2, largest_block = 64;
 constexpr double share_of_pairs = 0.5;
 constexpr double share_of_few = 0.25;
-constexpr int alone_between_pairs = 3;  // untraced blocks between two pairs, after the first pairs
-constexpr std::size_t least_alone =
-    6;  // steps of a block without a partner; dropping one costs little
+constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
+constexpr std::size_t least_alone = 6;   // steps of an unpaired block; dropping one costs little
 constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewer are wanted in all
 constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
 
