@@ -135,18 +135,19 @@ struct Room {
   std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
 
-/// Writes what one rank of one replica plays: a tp x pp mesh that answers a batch of samples,
-/// beside other replicas along dp. Weights, cache and inputs are one buffer table, filled in setup;
-/// prefill and decode write into the builder's current section, any number of times, for any sizes
-/// within the room. After each of them the cache holds what the model would: a decode may follow a
-/// prefill in one section.
+/// Writes the programs of one rank of a replica. A replica is a tp x pp mesh that answers a batch
+/// of samples; there are others along dp. Weights, cache and inputs are buffers that the setup
+/// section fills. prefill() and decode() write into the builder's current section. They may be
+/// called any number of times, for any sizes within the room. After each call the cache holds what
+/// a model's would, so a decode may follow a prefill in the same section.
 ///
-/// Stages work on groups_of(batch, pp) groups of samples at once. Prefill ends when the first stage
-/// has the last group's first tokens; a group's next token begins when the first stage has the one
-/// before. A token is sent as one element for each sample, taken from the last stage's answer; the
-/// first stage continues with the embedding of a token drawn from the seed.
+/// Stages work on groups_of(batch, pp) groups of samples at the same time. Prefill ends when the
+/// first stage has received the first tokens of the last group. The first stage begins a group's
+/// next token when it has received the previous one. A token is sent as one element for each
+/// sample, taken from the last stage's answer. The first stage does not use its value, but
+/// continues with the embedding of a token that is drawn from the seed.
 ///
-/// Only the request's model, mesh, precision, seed, keep and its option vocabulary matter.
+/// Of the request, only model, mesh, precision, seed, keep and the option vocabulary matter.
 class Replica {
  public:
   /// Allocates the buffers, and fills them in the setup section, in which `builder` must be.
