@@ -61,8 +61,8 @@ struct Observed {
   std::optional<std::string> value;
   std::string kind{};  ///< values of one kind are compared
 };
-/// What a finding about a differing value says: the name of the quantity ("driver"), the cost and
-/// the fix.
+/// The texts of a finding about a differing value: the name of the quantity ("driver"), the cost
+/// and the fix.
 struct Difference {
   std::string_view quantity;
   std::string cost, fix;

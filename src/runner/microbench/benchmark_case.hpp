@@ -28,7 +28,7 @@ struct CaseLimits {
   workloads::PlayBounds bounds{};
 };
 
-/// How a case ended on one rank.
+/// The end of a case on one rank.
 enum class CaseEnd : std::uint8_t {
   complete,
   timed_out,      ///< this rank waited in vain for another one
@@ -97,7 +97,7 @@ class Expectations {
   /// value cannot be computed exactly.
   [[nodiscard]] Comparison compare(executor::Session& session,
                                    std::span<const workloads::Expectation> expected);
-  /// The same for the products of matrices that product_fills() has filled.
+  /// Like compare() above, for the products of matrices that product_fills() has filled.
   [[nodiscard]] Comparison compare(executor::Session& session,
                                    std::span<const program::Gemm> products) const;
 

@@ -16,7 +16,7 @@ namespace isoscale::runner {
 
 class Progress;
 
-/// What all points of a run have in common while they are measured.
+/// The environment of a run in which all of its points are measured.
 struct PointContext {
   const config::RunConfig& config;
   const Site& site;

@@ -35,7 +35,7 @@ using program::Role;
 /// The memory that a session needs on one rank, by program::Space.
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
-/// How a program is played, as far as it affects the memory needed.
+/// The way in which a program is played, as far as it affects the memory needed.
 struct PlayedAs {
   std::optional<program::AddedSections> added{};  ///< sections added to the program; absent: none
   std::string_view device{};                      ///< on "host", its staging memory is added

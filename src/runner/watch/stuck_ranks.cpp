@@ -89,7 +89,7 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// How long a poll waits for answers, and how long for the leader's finding.
+/// The time that a poll waits for answers, and the time until the leader's finding must have come.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};
 

@@ -76,8 +76,9 @@ class HeldSignals {
 /// under way.
 class Supervisor {
  public:
-  /// How often the supervisor checks the other ranks and whether this rank stands still. It is not
-  /// often, since the supervisor may share a core with the measurement; signals are taken at once.
+  /// The interval at which the supervisor checks the other ranks and whether this rank stands
+  /// still. It is long, since the supervisor may share a core with the measurement; signals are
+  /// taken at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
   struct Setting {
