@@ -69,7 +69,7 @@ Workload convolutions() {
 
 constexpr std::string_view default_experts = "8";
 
-/// Returns the option table of the stack, changed so that the model has experts by default.
+/// Returns the option table of the stack, changed so that there are experts by default.
 std::span<const OptionSpec> options_with_experts() {
   static const std::vector<OptionSpec> table = [] {
     const std::span<const OptionSpec> all = stack::option_table();

@@ -97,7 +97,8 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 /// model ... by name).
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
 
-/// The same, with the caller's table of workloads. The first argument is the program's name.
+/// Like parse_command_line(), with the caller's table of workloads. The first argument is the
+/// program's name.
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
                                       std::span<const workloads::Workload> known);
 

@@ -138,7 +138,7 @@ struct CheckCommand {
 /// key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
-/// The same, with the caller's table of workloads.
+/// Like from_toml() above, with the caller's table of workloads.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin,
                                   std::span<const workloads::Workload> known);
 

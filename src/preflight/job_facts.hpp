@@ -141,8 +141,8 @@ struct JobFacts {
 
 /// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
-/// Reads facts. Unknown fields are refused, so that a recorded set cannot misspell one. Throws
-/// base::Error that says what is wrong.
+/// Reads facts from JSON. Throws base::Error that says what is wrong, also for unknown fields, so
+/// that a misspelled field cannot be overlooked.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
 /// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the

@@ -198,8 +198,8 @@ class PointRun {
     if (!vote.ok) fail(data, vote.why);
     return vote.ok;
   }
-  /// The same for a verdict on which the ranks of each copy already agree. The reason for the
-  /// failure is the rank's own verdict if that is bad, else the verdict of a copy.
+  /// Like agreed() above, for a verdict on which the ranks of each copy already agree. The reason
+  /// for the failure is the rank's own verdict if that is bad, else the verdict of a copy.
   [[nodiscard]] bool agreed(PointData& data, const Verdict& verdict) {
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
     if (!vote.ok) fail(data, verdict.ok ? "a copy of the point: " + vote.why : verdict.detail);

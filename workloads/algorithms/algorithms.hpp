@@ -22,7 +22,7 @@ namespace isoscale::workloads::algorithms {
 enum class Registered : std::uint8_t { none, local, symmetric };
 [[nodiscard]] std::string_view name(Registered registered);
 
-/// What one session chooses, and what it measures: `measured` are options of the collectives
+/// The choice of one session, and what it measures: `measured` are options of the collectives
 /// benchmark.
 struct Choice {
   std::string algorithm{}, protocol{};  ///< "" = the library's own choice

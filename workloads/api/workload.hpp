@@ -39,8 +39,8 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// When a case's restore section is played. once: before all of its plays. every_play: before each
-/// of them, because a play overwrites its own input.
+/// The time when a case's restore section is played. once: before all of its plays. every_play:
+/// before each of them, because a play overwrites its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
 /// yes: the spans of a traced pass, cut in order into equal parts, are those of its calls.
@@ -54,9 +54,9 @@ enum class Repeat : std::uint8_t { allowed, never };
 /// played, as a user would play it; it is not for single calls.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// What a device demands of the plays of a micro-benchmark, so that times are not dominated by the
-/// resolution of its clock or by launches on the host. The defaults are for the host, which demands
-/// nothing.
+/// The demands of a device on the plays of a micro-benchmark, so that times are not dominated by
+/// the resolution of its clock or by launches on the host. The defaults are for the host, which
+/// demands nothing.
 struct PlayBounds {
   /// A play is long enough if it reaches one of these two; a Case may demand more.
   units::Seconds least_time{0};
@@ -216,8 +216,8 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-/// What a point of a workload plays. steps: steps with equal work. rows: the cases of a
-/// micro-benchmark, with result rows. requests: requests that arrive while it plays.
+/// The content of a workload's points. steps: steps with equal work. rows: the cases of a
+/// micro-benchmark, with result rows. requests: requests that arrive while the point plays.
 enum class Kind : std::uint8_t { steps, rows, requests };
 
 /// Says whether a workload uses the sizes of Request::model. For a micro-benchmark,

@@ -68,7 +68,7 @@ struct CollectiveCase {
   }
 };
 
-/// What all cases have in common: the group in which ranks communicate.
+/// The group in which ranks communicate; it is the same for all cases.
 struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis
   std::string axis_name;             ///< as given: "world", "tp"

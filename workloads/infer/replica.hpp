@@ -61,7 +61,7 @@ class Cache {
                                      std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
                                        std::uint64_t sample, std::uint64_t samples) const;
-  /// Where a pass stores its own keys and values in the cache, as batch x rows x columns.
+  /// The place in the cache where a pass stores its own keys and values, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
   };
@@ -178,7 +178,7 @@ class Replica {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
   };
-  /// Where an answer's elements are among those of all samples and tokens.
+  /// The place of an answer's elements among those of all samples and tokens.
   struct Step {
     const char* name = "";
     std::uint64_t batch = 1, token = 0, tokens = 1;

@@ -36,8 +36,8 @@ struct Timed {
   Round pairs{};  ///< pairs that play at the same time; empty for all_to_all
 };
 
-/// What one rank does in a timed section: it rests, or it exchanges data with the rank whose number
-/// is `hop` higher (modulo the number of ranks).
+/// The part of one rank in a timed section: it rests, or it exchanges data with the rank whose
+/// number is `hop` higher (modulo the number of ranks).
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;

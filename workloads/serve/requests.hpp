@@ -13,8 +13,8 @@ namespace isoscale::workloads::serve {
 // Requests: their arrival times and answer lengths are drawn before anything is played. A policy
 // assigns them to replicas, and a ledger checks that each is answered exactly once.
 
-/// How requests arrive. poisson: one by one, independently. bursty: several at the same moment;
-/// bursts are independent of each other.
+/// The arrival process. poisson: requests arrive one by one, independently. bursty: several arrive
+/// at the same moment; bursts are independent of each other.
 enum class Process : std::uint8_t { poisson, bursty };
 
 struct Arrivals {
@@ -39,9 +39,9 @@ enum class Lengths : std::uint8_t { fixed, uniform };
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 
-/// How a replica is chosen. round_robin: one after another. shortest_queue: the one with the fewest
-/// unanswered requests. least_loaded: the one with the least unanswered work. Of several equal
-/// ones, the next in turn.
+/// The rule that chooses a replica. round_robin: one after another. shortest_queue: the one with
+/// the fewest unanswered requests. least_loaded: the one with the least unanswered work. Of several
+/// equal ones, the next in turn.
 enum class Policy : std::uint8_t { round_robin, least_loaded, shortest_queue };
 
 /// Returns the policy of this name. Throws base::Error if there is none.

@@ -55,8 +55,8 @@ struct RouteStats {
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
-/// How the experts of a rank multiply. exact: one GEMM for each expert, with the rows that it has.
-/// padded: one batched GEMM, with as many rows for each expert as the capacity allows.
+/// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
+/// that it has. padded: one batched GEMM, with as many rows for each expert as the capacity allows.
 enum class ExpertBatch : std::uint8_t { exact, padded };
 
 /// The paths of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
@@ -114,7 +114,7 @@ class ExpertWriter {
                                            const Later& later);
 
  private:
-  /// What forward keeps for backward; buffers are no_buffer if no row was received.
+  /// The data that forward keeps for backward. Buffers are no_buffer if no row was received.
   struct State {
     Dispatch dispatch;
     program::BufferId input = program::no_buffer;  ///< [rows of the experts, h]

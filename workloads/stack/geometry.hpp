@@ -109,7 +109,7 @@ struct Types {
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
-/// The same, with the accumulation of fp8 products from the option fp8_accumulate.
+/// Like types_of() above, with the accumulation of fp8 products from the option fp8_accumulate.
 [[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
 /// Returns the option fp8_accumulate, for an option table.
 [[nodiscard]] OptionSpec fp8_accumulate_option();

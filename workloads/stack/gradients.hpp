@@ -57,7 +57,8 @@ class BucketReduction {
   program::BufferId unsent_ = program::no_buffer;  ///< only with compression
 };
 
-/// Where the weight gradient of a microbatch is written: slice = product + beta * slice.
+/// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
+/// slice.
 struct GradientTarget {
   program::Slice slice{};
   double beta = 0;

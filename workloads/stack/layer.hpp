@@ -28,7 +28,7 @@ struct LayerState {
   program::BufferId up;                              ///< the input of the activation
 };
 
-/// What a forward pass keeps for backward. Everything else is released after its last use.
+/// The data that a forward pass keeps for backward. Everything else is released after its last use.
 struct Saved {
   bool states;         ///< QKV, inputs and inverses of norms, inputs of activations, cast operands
   bool linear_inputs;  ///< inputs of linear layers, as their GEMMs read them
@@ -37,7 +37,7 @@ struct Saved {
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Whether the input gradient is computed before or after the weight gradient of QKV. first: an
+/// The place of the input gradient, before or after the weight gradient of QKV. first: an
 /// all-reduce of it can be hidden. last: for the first layer of a stage, whose message to the
 /// previous stage then leaves when backward ends, and not one GEMM earlier.
 enum class InputGradient : std::uint8_t { first, last };
@@ -67,7 +67,7 @@ class LayerWriter {
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
   static constexpr int vocabulary_layer = Weights::vocabulary;
 
-  /// Whether the gradient that is passed to backward() is released after its last use.
+  /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
   /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases what forward kept, except X.
   [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
@@ -124,7 +124,7 @@ class LayerWriter {
   /// gradient that did not pass the norm.
   void norm_gradient(program::BufferId gradient, program::BufferId x, program::BufferId inverse,
                      program::BufferId bypass);
-  /// Both work in place on their last argument.
+  /// These functions work in place on their last argument.
   void softmax(program::BufferId scores);
   void softmax_gradient(program::BufferId probabilities, program::BufferId gradient);
   /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].

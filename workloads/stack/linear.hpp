@@ -12,7 +12,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// Whether the GEMMs of a linear layer read their operands as they are stored, or cast to fp8.
+/// The form in which the GEMMs of a linear layer read their operands: as they are stored, or cast
+/// to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
 /// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
@@ -30,7 +31,7 @@ struct Linear {
   Operands operands = Operands::stored;
 };
 
-/// Whether forward keeps the copy of a linear layer's input that backward reads.
+/// Says whether forward keeps the copy of a linear layer's input that backward reads.
 enum class InputCopy : std::uint8_t { kept, dropped };
 
 /// The addend of a product: beta * c.
@@ -76,7 +77,7 @@ class LinearWriter {
   void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
                        const Operand& dy);
 
-  // These functions write the same products for only some rows. They are for layers whose operands
+  // These functions write the products above for only some rows. They are for layers whose operands
   // are read as they are stored.
   void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
                     const program::Matrix& y, const Addend& addend);

@@ -16,7 +16,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// Which states are kept in host memory until they are needed.
+/// The states that are kept in host memory until they are needed.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 
 /// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
@@ -121,7 +121,7 @@ class Parameters {
   /// If there is no such buffer, the slice has no_buffer, and its offset identifies the parameter.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// The same for an expert of this rank; `tensor` is up or down.
+  /// These functions return the slice of an expert of this rank; `tensor` is up or down.
   [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
@@ -168,7 +168,7 @@ class Parameters {
   /// must have room for all buckets, or at least for the largest.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
                   program::BufferId scratch) const;
-  /// The same, with scratch memory that is allocated for it.
+  /// Like the function above, with scratch memory that is allocated here.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
   void gather_observed(program::Builder& builder, program::BufferId from,
                        program::BufferId to) const;

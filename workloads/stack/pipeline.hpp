@@ -45,7 +45,8 @@ struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// One schedule.
+/// One schedule: its name, and functions that give its actions, its idle time and its microbatches
+/// in flight.
 struct ScheduleRow {
   Schedule schedule;
   std::string_view name;  ///< value of the option

@@ -89,8 +89,8 @@ program::RankProgram with_transport(const Request& request, const ProgramWriter&
   program::RankProgram program = write({});
   const OptionReader options{option_table(), request.options};
   if (!options.is("transport", "symmetric")) return program;
-  // Whether a buffer is in symmetric memory is decided when it is allocated, but the ops that send
-  // it are known only when the program is complete. So the program is written twice.
+  // The memory of a buffer is chosen when it is allocated, but the ops that send it are known only
+  // when the program is complete. So the program is written twice.
   const std::vector<BufferId> touched = set_symmetric(program);
   if (touched.empty()) return program;
   program = write(touched);

@@ -23,7 +23,8 @@ namespace isoscale::workloads::stack {
 /// larger than `columns`.
 [[nodiscard]] program::Shard sample_shard(const Geometry& geometry, int microbatch,
                                           std::uint64_t columns, std::uint64_t whole);
-/// The same for some positions of this rank's part of the sequence, which all ranks of tp have.
+/// Like sample_shard(), for some positions of this rank's part of the sequence, which all ranks of
+/// tp have.
 [[nodiscard]] program::Shard position_shard(const Geometry& geometry, int microbatch,
                                             std::uint64_t columns, std::uint64_t whole,
                                             const Positions& positions);

@@ -38,8 +38,8 @@ class Convolution {
   enum class Adjoint : std::uint8_t { no, yes };
   void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
                 program::BufferId out, Adjoint adjoint) const;
-  /// Where products are added up: the first product is added to `first_addend`, each later one to
-  /// `result`.
+  /// The matrices of a sum of products: the first product is added to `first_addend`, each later
+  /// one to `result`.
   struct Sum {
     program::Matrix first_addend, result;
   };

@@ -27,8 +27,8 @@ using program::Role;
 using program::Slice;
 using program::Transfer;
 
-/// When the halo columns beside a tile's own rows may change. early: at once. late: only after the
-/// ops that read the tile between begin() and end().
+/// The time when the halo columns beside a tile's own rows may change. early: at once. late: only
+/// after the ops that read the tile between begin() and end().
 enum class Columns : std::uint8_t { early, late };
 
 /// Fills the halo of a tile with the pixels around the tile. First, rows are sent directly to their

@@ -76,7 +76,7 @@ struct Difference {
 [[nodiscard]] Verdict verify_twin(const workloads::Workload& workload,
                                   const workloads::Request& request, executor::Executor& executor,
                                   const comm::Communicator& point);
-/// The same with given programs, so that tests can inject an error into them.
+/// Like verify_twin(), with given programs, so that tests can inject an error into them.
 [[nodiscard]] Verdict verify_programs(const program::ProgramSet& set,
                                       const workloads::Workload& workload,
                                       const workloads::Request& twin, executor::Executor& executor,

@@ -109,8 +109,8 @@ struct Effort {
   /// The loop may last this many times max_time as long as there is no interval; at least 1.
   double overtime = longest_overtime;
   int trace_steps = 4;  ///< traced steps to keep; 0 = no step is traced
-  /// Statistics of step times on which decisions depend. All are pure; the last two may be empty,
-  /// see StopRule and WarmUp.
+  /// The statistics of step times on which decisions depend. All are pure functions; the last two
+  /// may be empty, see StopRule and WarmUp.
   HalfWidth half_width;
   NominalConfidence nominal_confidence{};
   LastChange last_change{};
