@@ -108,7 +108,7 @@ Results judge_uncorrected(const JobFacts& job) {
                                       .how = std::string{on_cuda}});
 }
 
-/// Returns a text about failed row remapping or retired pages of a GPU; "" if all is well.
+/// Returns what is wrong with the remapped rows or retired pages of a GPU; "" if all is well.
 std::string memory_trouble(const CheckedGpu& gpu) {
   // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
   // the GPU.

@@ -25,7 +25,8 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 
 constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for all batch sizes
 
-/// Reads a number above 0. Throws base::UsageError, which lists `others` as valid, for other texts.
+/// Reads a number above 0. Throws base::UsageError for any other text; its message ends with
+/// `others`.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -160,8 +160,8 @@ class Parameters {
   }
   void allocate(program::Builder& builder, const Types& types);
   void fill(program::Builder& builder, std::uint64_t seed) const;
-  /// Draws the elements `of` into the buffer `into`, whose first element is element `base` of the
-  /// flat buffers.
+  /// Draws the parameters in the range `of`, and clears its padding, in the buffer `into`, whose
+  /// first element is element `base` of the flat buffers.
   void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
             std::uint64_t base, Range of) const;
   /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`

@@ -26,7 +26,7 @@ struct Verdict {
   std::string detail;  ///< what was compared and the result, or the error and its place
   /// The largest Difference::relative of all ranks; absent if no twin was compared.
   std::optional<double> difference{};
-  /// Why the executor cannot play the programs, the same on all ranks; "" if it can.
+  /// The reason why the executor cannot play the programs, the same on all ranks; "" if it can.
   std::string unsupported{};
   /// The algorithms that the twin's GEMMs were played with.
   std::vector<executor::GemmChoice> gemm_choices{};
