@@ -64,7 +64,7 @@ class RankPoll {
     Hang hang{};      ///< right on the leader only
     int leader = -1;  ///< -1 if no leader was heard
     std::string sentence{};
-    bool calm = false;     ///< every rank answered, and some rank moves
+    bool calm = false;     ///< all answered, none failed; some move or all are idle
     bool goes_on = false;  ///< all answered, and all can give up their work
   };
   /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
