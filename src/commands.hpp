@@ -17,35 +17,37 @@
 #include "config/command_line.hpp"
 #include "config/run_config.hpp"
 
-/// The subcommands, and how they write to standard output.
+/// The functions of the subcommands, and how they write to standard output.
 namespace isoscale {
 
-/// `isoscale run`. Throws base::Error. A build without MPI has another definition of this and of
-/// check_command(), which only refuses.
+/// `isoscale run`: plans and measures. Throws base::Error. A build without MPI has other
+/// definitions of this function and of check_command(), which only throw.
 [[nodiscard]] base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv);
-/// `isoscale check`. Throws base::Error.
+/// `isoscale check`: prints the results of preflight. Throws base::Error.
 [[nodiscard]] base::ExitCode check_command(const config::CheckCommand& command, int argc,
                                            char** argv);
 
-/// `isoscale report`: reads run files, each launch once, and prints what they say.
+/// `isoscale report`: reads run files, each launch once, and prints their results.
 [[nodiscard]] base::ExitCode report_command(const config::ReportCommand& command);
 
-/// `isoscale compare`: the sides' curves, what they differ by and why, and the gate's verdict.
+/// `isoscale compare`: prints the curves of all sides, their differences and what explains them,
+/// and the gate's verdict.
 [[nodiscard]] base::ExitCode compare_command(const config::CompareCommand& command);
 
-/// `isoscale predict`: the curve at rank counts that nobody measured, from a run or a data sheet.
+/// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
 [[nodiscard]] base::ExitCode predict_command(const config::PredictCommand& command);
 
-/// Writes a text to standard output, whole. Throws base::Error when it cannot be written.
+/// Writes the whole text to standard output and returns ExitCode::done. Throws base::Error if it
+/// cannot be written.
 inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
   return base::ExitCode::done;
 }
 
-/// Columns that a summary on standard output may take: those of a terminal (COLUMNS, else what it
-/// says), from 60 to 110; 110 for files and pipes, and where mpirun has no terminal and gives its
-/// ranks one of no size.
+/// Returns the width of a summary on standard output, in columns. On a terminal it is COLUMNS or
+/// else the window's width, limited to 60 to 110. It is 110 for files and pipes, and for terminals
+/// of unknown width, which mpirun may give its ranks.
 inline std::size_t output_columns() {
   constexpr std::size_t narrowest = 60, widest = 110;
   if (::isatty(STDOUT_FILENO) == 0) return widest;

@@ -23,7 +23,7 @@
 namespace isoscale {
 namespace {
 
-/// Reads the launches of each side, each once.
+/// Reads the run files of each side. A launch that is given twice is kept once.
 std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command) {
   std::vector<analysis::RunFiles> sides;
   for (const auto& files : command.sides) {
@@ -63,7 +63,7 @@ std::string render(const analysis::Comparison& comparison, config::CompareFormat
   return analysis::render_text(comparison);
 }
 
-/// Returns the differences, each on a line of its own.
+/// Returns the message of a refused comparison, with each difference on a line of its own.
 std::string refusal(const analysis::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
@@ -97,8 +97,8 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
     }
   }
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
-  // 3. Print the result. Refusals appear in every form that programs read, and always on standard
-  // error.
+  // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
+  // always ends with an error message.
   if (!command.html.empty()) {
     analysis::write_compare_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));

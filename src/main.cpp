@@ -18,7 +18,7 @@
 namespace isoscale {
 namespace {
 
-/// The subcommands.
+/// Executes the command that was parsed, and returns its exit code.
 struct Execute {
   int argc;
   char** argv;

@@ -20,8 +20,9 @@
 namespace isoscale {
 namespace {
 
-/// True if a source is a data sheet, by its name or its ending. A source that is neither a sheet
-/// nor a file is taken for a name, too, so that the refusal lists the known names.
+/// True if a source is a data sheet: the name of a built-in one, or a file that ends in .toml. A
+/// plain name of which there is no file is taken for a data sheet, too, so that the error lists the
+/// known names.
 bool is_sheet(const std::filesystem::path& source) {
   if (source.extension() == ".toml" || analysis::is_system(source.string())) return true;
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);

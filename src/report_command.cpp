@@ -62,7 +62,8 @@ std::string launches_text(std::span<const std::string> files) {
   return text;
 }
 
-/// Writes the traces, and reports that on standard error, since standard output has the report.
+/// Writes the traces to their file. Messages about it go to standard error, since the report is on
+/// standard output.
 void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
   const analysis::TraceExport result =
       analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
@@ -71,7 +72,7 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
                          command.trace.string(), result.events, launches_text(launches.files)));
 }
 
-/// Refuses one file for both the page and the traces.
+/// Throws base::UsageError if --html and --trace name the same file.
 void require_two_files(const config::ReportCommand& command) {
   if (command.html.empty() || command.trace.empty()) return;
   const auto place = [](const std::filesystem::path& path) {
@@ -93,8 +94,8 @@ std::string no_such_point(int baseline) {
                      base::counted(baseline, "rank"));
 }
 
-/// Refuses a baseline that no listed file has. For files that are only listed, the rank counts of
-/// each are not kept, so the message cannot name any.
+/// Throws base::UsageError if no file of an index has the baseline that the user asked for. The
+/// message lists no valid rank counts, since an index does not keep them.
 void require_baseline(const config::ReportCommand& command, const analysis::Index& index) {
   const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
   const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {
@@ -103,7 +104,7 @@ void require_baseline(const config::ReportCommand& command, const analysis::Inde
   if (command.baseline && !found) throw base::UsageError(no_such_point(*command.baseline));
 }
 
-/// Refuses a baseline that the user asked for and no curve has.
+/// Throws base::UsageError if no curve has the baseline that the user asked for.
 void require_baseline(const config::ReportCommand& command, const analysis::Report& report) {
   if (!command.whole_node && !command.baseline) return;
   const bool found =
@@ -131,11 +132,11 @@ void require_baseline(const config::ReportCommand& command, const analysis::Repo
       (ranks.empty() ? std::string{} : fmt::format("; name one of {}", fmt::join(ranks, ", "))));
 }
 
-/// The number of files beyond which nobody could read the curves of each, and memory could not hold
-/// all runs.
+/// The largest number of files whose curves are joined into one report. With more files nobody
+/// could read the curves, and memory could not hold all runs.
 constexpr std::size_t most_joined = 32;
 
-/// Warns of files that cannot be read; throws if none can.
+/// Warns of files that cannot be read. Throws base::UsageError if none of the files can.
 void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
   for (const analysis::Unreadable& file : unreadable) {
@@ -146,7 +147,8 @@ void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::si
   }
 }
 
-/// Reads whole runs into `into`, in order.
+/// Appends whole runs to `into`, in the order of the files, and returns the files that cannot be
+/// read. Throws base::UsageError if none can.
 std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::path>& files,
                                              analysis::RunFiles& into) {
   std::vector<analysis::Unreadable> unreadable;
@@ -162,7 +164,7 @@ std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::
   return unreadable;
 }
 
-/// Returns one file's line of an index, or why it cannot be read.
+/// Returns the line of an index that describes one file, or why the file cannot be read.
 analysis::IndexAnswer index_file(const std::filesystem::path& file,
                                  const analysis::ReportOptions& options,
                                  analysis::Confidences& confidences) {
@@ -174,9 +176,9 @@ analysis::IndexAnswer index_file(const std::filesystem::path& file,
   }
 }
 
-/// With fewer files, a process costs more than it saves.
+/// The least number of files for each process; with fewer, a process costs more than it saves.
 constexpr std::size_t fewest_per_process = 16;
-/// More processes would only wait for the same disks.
+/// The largest number of processes; more would only wait for the same disks.
 constexpr std::size_t most_processes = 8;
 
 /// Returns, for each file in the order given, its line of an index or why it cannot be read. Runs
@@ -294,7 +296,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
 
 base::ExitCode report_command(const config::ReportCommand& command) {
   require_two_files(command);
-  // A wrong name of a section is refused before anything is read or written.
+  // A wrong section name is refused before anything is read or written.
   if (command.detail) (void)analysis::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::require_page();

@@ -77,8 +77,8 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
   return priced;
 }
 
-/// Throws base::UsageError on every rank if a rank was started with other arguments than rank 0:
-/// they would wait for each other for ever, or silently do what rank 0 was told.
+/// Throws base::UsageError on every rank if any rank was started with other arguments than rank 0.
+/// Such ranks would wait for each other for ever, or would do what only rank 0 was told.
 void require_one_command(const std::string& command, const comm::Communicator& world) {
   const std::string first = world.broadcast(command);
   const bool is_other = first != command;
@@ -110,7 +110,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());
-  // Every rank has the same refusal: rank 0 prints it, and all ranks leave in order.
+  // All ranks have the same error: rank 0 prints it, and all ranks finish in order.
   const auto leave_together = [&](const base::Error& error) {
     limit.ends();
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));

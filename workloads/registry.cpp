@@ -28,12 +28,12 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// The names are in the order of Precision.
+/// The names of precisions, in the order of the enumerators.
 constexpr std::array<std::string_view, 6> precision_names{"f64", "f32",  "tf32",
                                                           "f16", "bf16", "fp8"};
 
-/// Makes a training workload on some of the axes; all of these are hybrid, with one axis or with
-/// three.
+/// Returns a training workload on `axes`. All of them have the functions of hybrid, on one or on
+/// three axes.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,
@@ -50,7 +50,7 @@ Workload training(std::string_view name, std::string_view description, mesh::Axi
           .throughput_unit = "tokens/s"};
 }
 
-/// Makes the workload of convolutions, which does not depend on a model.
+/// Returns the workload of convolutions, which does not depend on a model.
 Workload convolutions() {
   return {.name = "tiles",
           .description = "convolutions of images cut into tiles: halo exchange on a 2-D grid",
@@ -69,7 +69,7 @@ Workload convolutions() {
 
 constexpr std::string_view default_experts = "8";
 
-/// Returns the option table, with experts as the default.
+/// Returns the option table of the stack, changed so that there are experts by default.
 std::span<const OptionSpec> options_with_experts() {
   static const std::vector<OptionSpec> table = [] {
     const std::span<const OptionSpec> all = stack::option_table();
@@ -101,7 +101,7 @@ Workload mixture_of_experts() {
   return result;
 }
 
-/// Makes a micro-benchmark: it accepts any mesh, by default with all ranks in one row.
+/// Returns a micro-benchmark. It accepts any mesh; by default all ranks are along one axis.
 Workload micro(std::string_view name, std::string_view description,
                std::span<const OptionSpec> options, const BenchHooks& hooks) {
   return {.name = name,
@@ -128,7 +128,7 @@ Workload micro(std::string_view name, std::string_view description,
           .bench = hooks};
 }
 
-/// Makes inference: it has rows like a micro-benchmark, and a model, a mesh and a twin like a
+/// Returns inference, which has rows like a micro-benchmark, and a model, a mesh and a twin like a
 /// training workload.
 Workload inference() {
   Workload workload = micro(
@@ -149,7 +149,8 @@ mesh::Request along(int ranks) {
   return {{axis, ranks}};
 }
 
-/// Makes serving: the programs of inference, verified as such, under a stream of requests.
+/// Returns serving, which plays the programs of inference for requests that arrive. Its twin is
+/// that of inference.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";

@@ -21,7 +21,7 @@ namespace isoscale::config {
 
 namespace {
 
-/// Stores the value of --baseline, which both commands have.
+/// Stores the value of --baseline; `report` and `compare` both have this option.
 template <class Command>
 void read_baseline(const CLI::App& command, Command& into) {
   const std::string* const baseline = value_of(command, "--baseline");
@@ -32,7 +32,7 @@ void read_baseline(const CLI::App& command, Command& into) {
   });
 }
 
-/// Returns the file that an option names for output; empty if the option is not given.
+/// Returns the path of the output file that an option names; empty if the option is not given.
 std::filesystem::path path_of(const CLI::App& command, const std::string& option) {
   const std::string* const text = value_of(command, option);
   return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
@@ -50,7 +50,8 @@ void read_detail(const CLI::App& command, ReportCommand& report) {
   report.detail = *sections;
 }
 
-/// Reads the names of sides. Reports put them into sentences, tables and XML.
+/// Parses a comma-separated list of names for the sides. Reports put these names into sentences,
+/// tables and XML, so only a few characters are allowed.
 std::vector<std::string> parse_side_names(std::string_view text) {
   constexpr std::size_t longest = 40;
   constexpr std::string_view allowed =
@@ -87,7 +88,8 @@ int parse_count(std::string_view text) {
   return parse_int(text, 1, std::numeric_limits<int>::max());
 }
 
-/// Reads what is predicted: workload, model, element type, scaling, mesh and options.
+/// Reads the options that say what to predict: workload, model, element type, scaling, mesh and
+/// workload options.
 void read_what(const CLI::App& command, Known known, PredictCommand& into) {
   if (const std::string* const name = value_of(command, "--workload")) {
     into.workload = find_workload(*name, "--workload", known).name;

@@ -44,8 +44,8 @@ memory (speed) are factors above 1 for more, latency (time of a message) below 1
   isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
   isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";
 
-/// CLI11 collects every value, so that a second one is refused in the program's words and does not
-/// overwrite the first.
+/// Adds a flag, or an option with a value. CLI11 collects all values of an option that is repeated,
+/// so that value_of() can refuse a second one; by default it would keep only one of them.
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text) {
   CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);

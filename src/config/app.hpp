@@ -31,20 +31,23 @@ inline constexpr const char* shell_argument = "SHELL";
 inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
                                                                "share-gpu", "allow"};
 
-/// Makes the commands and options that CLI11 matches and describes; the values that it finds stay
-/// with the options as text. Unknown arguments are left in remaining().
+/// Returns a parser that has all commands and options, for parsing and for --help. It stores the
+/// values of options as text, and leaves unknown arguments in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
 
-// These functions read the command line as CLI11 matched it, and refuse it in the program's words.
+// The functions below read the command line that CLI11 has parsed. They throw errors with messages
+// of this program, not of CLI11.
 
-/// Throws base::UsageError with `what` and the hint how to learn more.
+/// Throws base::UsageError with `what`, and with a hint at the command's --help.
 [[noreturn]] void refuse(std::string_view what, const CLI::App& command);
 
-/// Returns the values that were given to an option of `command`.
+/// Returns the values that were given to an option of `command`. Throws base::UsageError if one of
+/// them begins with "--".
 [[nodiscard]] const std::vector<std::string>& values_of(const CLI::App& command,
                                                         const std::string& option);
 
-/// Returns the value of an option that is given at most once; nullptr if it is not given.
+/// Returns the value of an option; nullptr if it is not given. Throws base::UsageError if it is
+/// given more than once.
 [[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
 
 /// Calls `parse`, and puts the option's name before the message of an error that it throws.
@@ -60,16 +63,16 @@ auto with_place(std::string_view option, std::string_view text, Parse parse) {
   }
 }
 
-/// Returns `arguments` with "--detail=all" in place of a --detail without a section: one that is
-/// followed by the end, an option, or a file, whose name has a dot or a slash.
+/// Returns `arguments` with "--detail=all" in place of each --detail without sections: one that is
+/// the last argument, or is followed by an option or by a file (a name with a dot or a slash).
 [[nodiscard]] std::vector<std::string> with_all_detail(std::span<const std::string> arguments);
 
-/// Read the commands that analyse run files, as the user gave them. Both throw base::UsageError.
+/// These functions read the arguments of `report` and `compare`. Both throw base::UsageError.
 [[nodiscard]] ReportCommand interpret_report(const CLI::App& command);
 [[nodiscard]] CompareCommand interpret_compare(const CLI::App& command);
 
-/// Reads the command `predict` as the user gave it. Throws base::UsageError. Keys of --set are
-/// checked later, where the workload and the machine that they belong to are known.
+/// Reads the arguments of `predict`. Throws base::UsageError. Keys of --set are checked later, when
+/// the workload and the machine are known.
 [[nodiscard]] PredictCommand interpret_predict(const CLI::App& command,
                                                std::span<const workloads::Workload> known);
 

@@ -22,9 +22,11 @@ namespace {
 
 using workloads::Workload;
 
-// Several values of a choice mean several experiments: an A/B pair in one run.
+// A workload option of type choice may be given several values. Each of them then gets an
+// experiment of its own, for example an A/B pair in one run.
 
-/// Returns the values given to an option: the parts between commas for a choice, else the text.
+/// Returns the values in `text`: the parts between commas for an option of type choice, else the
+/// whole text.
 std::vector<std::string> given_values(const workloads::OptionSpec& spec, const std::string& text) {
   std::vector<std::string> values{text};
   if (spec.type != workloads::OptionType::choice) return values;
@@ -36,7 +38,7 @@ std::vector<std::string> given_values(const workloads::OptionSpec& spec, const s
   return values;
 }
 
-/// Returns the experiment, or one for each combination of the values that its choices were given.
+/// Returns one experiment for each combination of the values given to options of type choice.
 std::vector<Experiment> alternatives(const Experiment& experiment,
                                      const workloads::Workload& workload) {
   std::vector<Experiment> all{experiment};
@@ -59,8 +61,8 @@ using Known = std::span<const Workload>;
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// The experiments of a run, and the choices for all of them: an experiment's own choices override
-/// those in `below`, and those in `above` override its own.
+/// The experiments of a run, and the choices that apply to all of them. An experiment's own choices
+/// override those in `below`; the choices in `above` override those of the experiment.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -98,8 +100,9 @@ Layer load_suite_given(const Given& given) {
   }
 }
 
-/// Returns the value of `option` in the layer that chooses what to measure: the command line if it
-/// does, else the file.
+/// Returns the value of `option` in the layer that decides what is measured: the command line if it
+/// names a suite, a workload or experiments, else the file. nullptr if neither names any, or the
+/// layer does not give this option.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||
@@ -109,8 +112,8 @@ const Given* chosen(std::string_view option, const Layer& file, const Layer& com
   return nullptr;
 }
 
-/// Returns the experiments. If they come from a suite, it is stored in `suite`, which must outlive
-/// the plan.
+/// Returns the plan of a run. If its experiments come from a suite, the suite is stored in `suite`,
+/// which must outlive the plan.
 Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite) {
   if (!file.experiments.empty()) {
     return {.experiments = file.experiments,
@@ -136,7 +139,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
           .suite = name.text};
 }
 
-/// Stores those of the `choices` that belong to `scope`.
+/// Applies the choices for options of this scope to `experiment` and `run`.
 void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
   for (const RunOption& option : run_options()) {
     const Given* const given = choices.find(option.name);
@@ -154,7 +157,7 @@ const workloads::OptionSpec* find_spec(const Workload& workload, std::string_vie
   return found == workload.options.end() ? nullptr : &*found;
 }
 
-/// Throws base::UsageError for a key that none of the workloads it is given to knows.
+/// Throws base::UsageError for a workload option that none of the workloads in `targets` has.
 void refuse_unknown_options(const Choices& choices, const std::vector<const Workload*>& targets) {
   for (const auto& [key, given] : choices.options) {
     const auto knows = [&](const Workload* workload) {
@@ -173,7 +176,8 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
   }
 }
 
-/// True if model, dtype or an option of a workload with training steps is given.
+/// True if the user chose a model, an element type, or an option of a workload that has training
+/// steps.
 bool chooses_steps(const Choices& choices, const std::vector<const Workload*>& targets) {
   const auto of_steps = [&](const auto& option) {
     return std::ranges::any_of(targets, [&](const Workload* workload) {
@@ -200,7 +204,8 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
   }
 }
 
-/// Refuses a mesh that names an axis which the workload cannot use.
+/// Throws base::UsageError if the mesh has more than one rank along an axis that the workload does
+/// not use.
 void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
                          const std::string& place) {
   for (const auto& [axis, extent] : experiment.mesh) {
@@ -213,7 +218,7 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// Refuses GPU options on the host.
+/// Throws base::UsageError if options for GPUs are given for a run on the host.
 void refuse_gpu_options_on_host(const RunConfig& run) {
   if (run.device != Device::host) return;
   const std::string given = gpu_options_given(run);
@@ -224,7 +229,7 @@ void refuse_gpu_options_on_host(const RunConfig& run) {
       given));
 }
 
-/// Refuses host options on a GPU.
+/// Throws base::UsageError if options for the host are given for a run on GPUs.
 void refuse_host_options_on_gpu(const RunConfig& run) {
   if (run.device != Device::cuda) return;
   if (run.host_streams != HostStreams::automatic) {
@@ -240,7 +245,8 @@ void refuse_host_options_on_gpu(const RunConfig& run) {
       given));
 }
 
-/// Refuses flipped bits without a soak, since only a soak looks for them.
+/// Throws base::UsageError if bits are to be flipped without --soak, since nothing else looks for
+/// them.
 void refuse_flips_without_soak(const RunConfig& run) {
   if (run.soak) return;
   for (const Injection& injection : run.injections) {
@@ -250,7 +256,8 @@ void refuse_flips_without_soak(const RunConfig& run) {
   }
 }
 
-/// Refuses planned nodes for a run: a run is on the machine and the nodes where it was started.
+/// Throws base::UsageError if a run has options that describe the machine of a dry run (--on,
+/// --ranks-per-node): a run measures the nodes where it was started.
 void refuse_planned_machine_of_a_run(const RunConfig& run) {
   if (run.mode == Mode::dry_run) return;
   if (!run.on.empty()) {
@@ -304,9 +311,9 @@ void refuse_all_but(std::span<const std::string_view> allowed, const Choices& ch
   for (const auto& [key, given] : choices.options) refuse_beside_resume(given.place);
 }
 
-/// Returns the configuration of a command line with --resume: the file, --budget, --allow and
-/// --quiet. Throws base::UsageError for every other option and for an experiment file with content,
-/// since the run file says what is measured.
+/// Returns the configuration of a command line with --resume. Throws base::UsageError for all
+/// options but --resume, --budget, --allow and --quiet, and for an experiment file that is not
+/// empty: the run file already says what is measured.
 RunConfig resumption(const Layer& file, const Layer& command_line) {
   refuse_all_but({}, file.shared);
   for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);

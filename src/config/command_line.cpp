@@ -28,7 +28,7 @@ namespace {
 
 using Known = std::span<const workloads::Workload>;
 
-/// Returns the text of --help without the runs of empty lines that CLI11 leaves between groups.
+/// Returns the text of --help. Where CLI11 leaves several empty lines in a row, one remains.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
   for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {
@@ -38,7 +38,7 @@ PrintCommand help_text(const CLI::App& app) {
   return {text + "\n"};
 }
 
-/// Throws for an argument that `command` has no place for.
+/// Throws base::UsageError for an argument that `command` does not accept.
 [[noreturn]] void refuse_extra(const std::string& argument, const CLI::App& command) {
   std::vector<std::string> names;
   if (argument.starts_with('-')) {
@@ -69,7 +69,8 @@ void refuse_extras(const CLI::App& command) {
   }
 }
 
-/// Refuses `--name=`, for which CLI11 would take the next argument as the value.
+/// Throws base::UsageError for an option given as `--name=`: CLI11 would take the next argument as
+/// its value.
 void refuse_empty_values(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") return;
@@ -188,7 +189,8 @@ std::string quote_plain(std::string_view argument) {
   return result + "'";
 }
 
-/// Quotes as $'...' of bash, zsh and ksh, for bytes that no text file should hold.
+/// Quotes an argument as $'...' (bash, zsh and ksh), with escapes for the bytes that a text file
+/// should not hold.
 std::string quote_bytes(std::string_view argument) {
   std::string result = "$'";
   for (const char c : argument) {
@@ -199,8 +201,8 @@ std::string quote_bytes(std::string_view argument) {
     } else if (byte >= 0x20 && byte < 0x7f) {
       result += c;
     } else {
-      // The escape is octal with three digits: a hexadecimal one would take in the digits that
-      // follow.
+      // Each escape is octal with three digits: a hexadecimal one would take in hexadecimal digits
+      // that follow it.
       result += fmt::format("\\{:03o}", byte);
     }
   }
@@ -231,12 +233,13 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   };
   try {
     std::vector<std::string> reversed = with_all_detail(given);
-    std::ranges::reverse(reversed);  // as CLI11 wants them
+    std::ranges::reverse(reversed);  // CLI11 reads from the back
     app->parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return help_text(*app);
   } catch (const CLI::ArgumentMismatch& error) {
-    // CLI11's message begins with the option's name and a colon; the rest names types of CLI11.
+    // CLI11's message begins with the option's name and a colon. Only that name is used; the rest
+    // contains names of CLI11's types.
     const std::string_view text = error.what();
     refuse(fmt::format("{} needs a value", base::printable(text.substr(0, text.find(':')))),
            chosen());

@@ -24,9 +24,9 @@ struct ReportCommand {
   std::vector<std::filesystem::path> files;
   ReportFormat format = ReportFormat::text;
   std::optional<int> baseline;          ///< rank count; absent = first point that is ok
-  bool whole_node = false;              ///< or the first point that fills a node
+  bool whole_node = false;              ///< take the first point that fills a node instead
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
-  bool index_only = false;              ///< describe each file, not what several of them show
+  bool index_only = false;              ///< describe each file by itself
   std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
   std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
@@ -36,14 +36,14 @@ enum class CompareFormat : std::uint8_t { text, json, csv, junit, markdown };
 [[nodiscard]] std::string_view name(CompareFormat format);
 
 struct CompareCommand {
-  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; each launches of one
-  std::vector<std::string> names{};  ///< one for each side; empty = by files or machines
+  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; launches of each
+  std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
   CompareFormat format = CompareFormat::text;
   std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
-  bool whole_node = false;       ///< or the first point that fills a node
+  bool whole_node = false;       ///< take the first point that fills a node instead
   std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
   bool strict = false;           ///< fail also if the gate cannot decide
-  bool anyway = false;           ///< compare also what differs in setup, and mark it
+  bool anyway = false;           ///< compare even if settings differ, and mark it
   std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
@@ -55,18 +55,18 @@ struct PredictCommand {
   std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
   std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
   std::vector<int> ranks;                       ///< ascending, at least one
-  std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
+  std::string workload;  ///< "" = that of the run's first curve; for a sheet hybrid
   std::optional<workloads::Model> model;  ///< absent = that of the run
-  std::string model_source{};             ///< as it was named: a name or a file; "" = not
-  std::string network{};                  ///< sheet or run with the network's numbers; "" = its own
-  std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
-  std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; of a sheet strong
-  mesh::Request mesh;  ///< axes named; empty = as the run has it, or the natural mesh
-  bool best = false;   ///< search for the mesh and options instead
-  /// Options of the workload, and what-ifs of the machine: key and value in the order given.
+  std::string model_source{};             ///< the value of --model; "" = not given
+  std::string network{};                  ///< sheet or run that replaces the network; "" = none
+  std::optional<workloads::Precision> precision;  ///< absent = that of the run; for a sheet bf16
+  std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; for a sheet strong
+  mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
+  bool best = false;   ///< search for the fastest mesh and options
+  /// Workload options, and what-if changes of the machine: key and value in the order given.
   std::vector<std::pair<std::string, std::string>> settings;
   std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
-  bool each_rank = false;         ///< play every rank by itself
+  bool each_rank = false;         ///< simulate every rank, noise and slow ranks included
   std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
   PredictFormat format = PredictFormat::text;
   std::filesystem::path html{};  ///< where the prediction is written as a page; empty = nowhere
@@ -77,8 +77,8 @@ struct ListCommand {
   enum class What : std::uint8_t { workloads, models, suites, options, systems, keys };
   enum class File : std::uint8_t { model, system, suite };
   What what = What::workloads;
-  std::string workload{};   ///< for options
-  File file = File::model;  ///< its keys are listed
+  std::string workload{};   ///< whose options are listed
+  File file = File::model;  ///< the kind of file whose keys are listed
 };
 
 [[nodiscard]] std::string_view name(ListCommand::What what);
@@ -97,22 +97,25 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 /// model ... by name).
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
 
-/// Reads arguments with the caller's table of workloads. The first argument is the program.
+/// Like parse_command_line(), with the caller's table of workloads. The first argument is the
+/// program's name.
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
                                       std::span<const workloads::Workload> known);
 
-/// Returns the arguments as a user would type them into a shell, in ASCII if they are not plain
-/// text.
+/// Returns the arguments as a user would type them into a shell. An argument that is not plain text
+/// is written in ASCII as $'...'.
 [[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
-/// Returns the arguments that shell_quoted() wrote. It does not read those written as $'...'.
+/// Splits a line that shell_quoted() returned into its arguments. It cannot read those written as
+/// $'...'.
 [[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
-/// Formats one key of a file that people write; `fallback` is "needed" if the key must be there.
+/// Formats the description of one key of an input file. `fallback` is its default value, or
+/// "needed" if the key is mandatory.
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// Returns the output of `isoscale list ...`: one line each, with a line break at the end. Throws
-/// std::logic_error for the keys of data sheets, whose reader this library does not know.
+/// Returns the output of `isoscale list ...`, whose lines all end with a line break. Throws
+/// std::logic_error for the keys of data sheets, which this library does not know.
 [[nodiscard]] std::string listing(const ListCommand& command,
                                   std::span<const workloads::Workload> known);
 

@@ -25,7 +25,8 @@ bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-/// Returns the ending of a file name: ".h5" for "FILE.h5"; "" if there is none.
+/// Returns the ending of the file name that a placeholder shows: ".h5" for "FILE.h5"; "" if there
+/// is none.
 std::string_view ending_of(std::string_view text) {
   const std::size_t dot = text.rfind('.');
   const bool found = dot != std::string_view::npos && is_word(text.substr(dot + 1));
@@ -38,7 +39,7 @@ Names workload_names(Known known) {
   return names;
 }
 
-/// Returns "overlap=" and the like for the options of all known workloads.
+/// Returns the keys of all workload options with an equals sign, such as "overlap=".
 Names option_keys(Known known) {
   std::set<std::string> keys;
   for (const auto& workload : known) {
@@ -68,8 +69,8 @@ Names names_of(std::initializer_list<Value> values) {
   return names;
 }
 
-/// Returns the values of an option or argument of this name, besides those that its placeholder
-/// spells out.
+/// Returns the words that complete the option or argument called `what`, in addition to those in
+/// its placeholder.
 Names names_for(std::string_view what, Known known) {
   using List = ListCommand::What;
   if (what == "--workload" || what == workload_argument) return workload_names(known);
@@ -102,7 +103,7 @@ CompletedCommand completed_command(const CLI::App& command, std::string command_
       result.arguments.push_back(candidates_of(argument, names_for(argument, known)));
       continue;
     }
-    // The help option has no text, like every flag.
+    // A flag, such as --help, takes no value and has no placeholder.
     const bool takes_value = option->get_items_expected_max() > 0;
     for (const std::string& long_name : option->get_lnames()) {
       const std::string flag = "--" + long_name;

@@ -11,19 +11,19 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Completes command lines in shells. The words are read from the commands and options as CLI11
-/// knows them, so that no script has to be kept in step by hand.
+/// Completion of command lines in shells. The words come from the commands and options that CLI11
+/// knows, so no script has to be updated by hand.
 namespace isoscale::config {
 
 enum class Shell : std::uint8_t { bash, zsh, fish };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// The words and files that may stand in one place of a command line; none if only the user can
-/// know.
+/// The words and files that can complete one argument or one option's value. Both lists are empty
+/// if only the user can know them, such as a number.
 struct Candidates {
-  std::vector<std::string> words;    ///< one that ends in = is the beginning of a word
-  std::vector<std::string> endings;  ///< of files that fit, ".h5"; "" = any file
-  bool between_commas = false;       ///< several words may be given
+  std::vector<std::string> words;    ///< one that ends in = is only the beginning of a word
+  std::vector<std::string> endings;  ///< of matching files: ".h5"; "" = any file
+  bool between_commas = false;       ///< several words may be given, with commas between
 
   [[nodiscard]] bool empty() const { return words.empty() && endings.empty(); }
   bool operator==(const Candidates&) const = default;
@@ -32,7 +32,7 @@ struct Candidates {
 struct CompletedOption {
   std::string flag;  ///< "--device"
   std::string help;
-  std::string placeholder;  ///< of its value, as --help prints it; "" = it takes none
+  std::string placeholder;  ///< of its value, as in --help; "" = a flag without value
   Candidates value;
 };
 
@@ -43,8 +43,8 @@ struct CompletedCommand {
   std::vector<Candidates> arguments;  ///< by position; the last one may be repeated
 };
 
-/// Reads the placeholder of a value in --help: "auto|cuda|host" are words, "FILE.h5" is a
-/// file, "NAME[,NAME...]" is a list. `names` are added to the words.
+/// Returns the candidates that the placeholder of a value in --help stands for: "auto|cuda|host"
+/// are words, "FILE.h5" is a file, "NAME[,NAME...]" is a list. `names` are added to the words.
 [[nodiscard]] Candidates candidates_of(std::string_view placeholder,
                                        std::vector<std::string> names);
 

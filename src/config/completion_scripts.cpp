@@ -75,14 +75,15 @@ constexpr std::string_view bash_tail = R"(  esac
 complete -F _isoscale isoscale
 )";
 
-/// Returns globs of files with these endings; "" gives *.
+/// Returns a file pattern for each ending: "*.h5" for ".h5", "*" for "".
 Words globs(const Words& endings) {
   Words result;
   for (const std::string& ending : endings) result.push_back("*" + ending);
   return result;
 }
 
-/// Returns one branch of the case statement, which completes what matches `pattern`.
+/// Returns one branch of the case statement in the bash script. It completes command lines that
+/// match `pattern`.
 std::string bash_branch(std::string_view pattern, const Candidates& candidates) {
   std::string text = fmt::format("    {})\n", pattern);
   if (candidates.empty()) return text + "      return ;;\n";
@@ -108,8 +109,8 @@ std::string bash_command(const CompletedCommand& command) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     Candidates here = arguments[i];
     here.words.insert(here.words.end(), other.words.begin(), other.words.end());
-    // Options before an argument would shift its position, but commands with several arguments have
-    // no options.
+    // An option before an argument would shift the argument's position. That cannot happen:
+    // commands with several arguments have no options.
     const bool last = i + 1 == arguments.size();
     const std::string place = last ? "*" : fmt::format("'{} '", i + 2);
     text += bash_branch(fmt::format("{}' {} '*", place, command.name), here);

@@ -50,7 +50,7 @@ std::optional<double> plain_number(std::string_view text) {
   return value;
 }
 
-/// Reads a factor above 1, since nothing can be made faster than it is.
+/// Reads a factor above 1, since an injected fault can only slow things down.
 double parse_factor(std::string_view text) {
   const std::optional<double> factor = plain_number(text);
   if (!factor || !(*factor > 1 && *factor <= largest_factor)) {
@@ -179,7 +179,7 @@ std::vector<int> ranks_of(const Injection& injection) {
 
 std::vector<Injection> parse_injections(std::string_view text) {
   std::vector<Injection> result;
-  std::set<std::pair<std::size_t, std::vector<int>>> seen;  // kinds and their ranks
+  std::set<std::pair<std::size_t, std::vector<int>>> seen;  // kind of fault, and its ranks
   for (const std::string_view part : split(text, ',')) {
     Injection injection = parse_injection(part);
     if (!seen.emplace(injection.what.index(), ranks_of(injection)).second) {

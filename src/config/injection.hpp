@@ -10,8 +10,8 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// The option --inject puts faults of a known size into a run on purpose, to see how a report shows
-/// them. Ranks are those of the launch.
+/// The faults of known size that --inject adds to a run, so that users see how a report shows them.
+/// Ranks are those of the launch.
 namespace isoscale::config {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
@@ -20,13 +20,14 @@ struct SlowRank {
   double factor = 1;
   bool operator==(const SlowRank&) const = default;
 };
-/// "jitter=5%": every compute op of every rank is lengthened by an exponentially distributed share.
+/// "jitter=5%": every compute op of every rank takes longer by a random share of its time, which is
+/// exponentially distributed with this mean.
 struct Jitter {
   double mean = 0;
   bool operator==(const Jitter&) const = default;
 };
-/// "delay=20GFLOP/s": every GEMM of every rank multiplies nothing but sleeps for as long as it
-/// would take at that rate. Ranks that share cores then behave as if each had its own.
+/// "delay=20GFLOP/s": every GEMM of every rank sleeps for the time that it would take at that rate,
+/// and multiplies nothing. Ranks that share cores then behave as if each had its own.
 struct Delay {
   units::FlopsPerSecond rate{};
   bool operator==(const Delay&) const = default;
@@ -61,16 +62,17 @@ struct Injection {
   bool operator==(const Injection&) const = default;
 };
 
-/// Reads injections between commas. Throws base::UsageError or std::invalid_argument with a
-/// sentence that begins with the value; also when the same fault is given twice for a rank.
+/// Parses injections with commas between them. Throws base::UsageError or std::invalid_argument if
+/// one is invalid, or if the same fault is given twice for a rank; the message begins with the
+/// value.
 [[nodiscard]] std::vector<Injection> parse_injections(std::string_view text);
 /// Writes injections as a TOML array; "" when there are none.
 [[nodiscard]] std::string write_injections(const std::vector<Injection>& injections);
 
 /// Returns the ranks that an injection names, ascending; empty if it applies to all ranks.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
-/// Returns the texts of the injections that change how long ops take, which only the host supports:
-/// "slow-rank=3:1.2, jitter=5%"; "" if there are none.
+/// Returns the texts of the injections that change how long ops take: "slow-rank=3:1.2, jitter=5%";
+/// "" if there are none. Only the host supports these.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::config

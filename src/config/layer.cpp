@@ -19,8 +19,8 @@ namespace isoscale::config {
 
 namespace {
 
-/// Throws unless `text` is a valid value of `option`. A value that a later layer overrides must be
-/// valid, too.
+/// Throws base::UsageError unless `text` is a valid value of `option`. A value that a later layer
+/// overrides is checked, too.
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;
@@ -34,7 +34,7 @@ void check_value(const RunOption& option, std::string_view text, const std::stri
   }
 }
 
-/// An entry of a file and its place; every error about it begins with that place.
+/// An entry of a TOML file. Every error message about it begins with its place: file, line and key.
 struct Entry {
   std::string_view key;
   const toml::node& node;
@@ -85,8 +85,8 @@ std::string mesh_to_text(const Entry& entry, const toml::table& table) {
   return text;
 }
 
-/// Stores an option of workloads. Its key and value are checked later, when the workloads are
-/// known.
+/// Stores a workload option. Its key and value are checked later, when the workloads are known.
+/// Throws base::UsageError if the key is given twice.
 void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
                           const std::string& place) {
   const bool is_new =
@@ -133,7 +133,8 @@ const RunOption* find_by_key(std::string_view key) {
   return nullptr;
 }
 
-/// Throws for an unknown key. `names` are the keys that are allowed here beside options.
+/// Throws base::UsageError for an unknown key. `names` are the valid keys other than those of
+/// options.
 [[noreturn]] void refuse_key(const toml::key& key, std::string_view origin, Scope scope,
                              std::vector<std::string> names) {
   for (const RunOption& option : run_options()) {

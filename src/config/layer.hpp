@@ -15,8 +15,8 @@
 
 namespace isoscale::config {
 
-// A layer holds what one place (the command line, an experiment file, a suite) gives for a run, as
-// text. Several layers become one RunConfig.
+// A layer holds the settings that one source (the command line, an experiment file or a suite)
+// gives for a run, as text. Several layers are combined into one RunConfig.
 
 /// A value as text, and the place where it was given: "--model", "exp.toml:3: model".
 struct Given {
@@ -24,11 +24,11 @@ struct Given {
   std::string place;
 };
 
-/// The options given in one experiment, or in a layer for all of its experiments.
+/// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< by long name of the option
-  std::map<std::string, Given, std::less<>> options;  ///< of the workloads, by key
-  std::optional<workloads::Model> model;              ///< a model spelled out; values has its place
+  std::map<std::string, Given, std::less<>> options;  ///< of workloads, by key
+  std::optional<workloads::Model> model;  ///< a model given as a table; its place is in `values`
 
   [[nodiscard]] const Given* find(std::string_view option) const;
 };
@@ -36,9 +36,9 @@ struct Choices {
 struct Layer {
   Choices shared;
   std::vector<Choices> experiments;
-  std::string description;     ///< for people; of suites
-  std::optional<GpuWork> gpu;  ///< of suites
-  std::string recorded_suite;  ///< the suite that the echo of an earlier run names
+  std::string description;     ///< of a suite, for people
+  std::optional<GpuWork> gpu;  ///< of a suite
+  std::string recorded_suite;  ///< the suite that an earlier run's file names
   std::string recorded_command_line;
 };
 
@@ -50,14 +50,14 @@ void give(Choices& choices, const RunOption& option, std::string_view text,
 /// Reads an experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
 
-/// Joins the file and the command line, which overrides it, into one configuration. If neither
-/// chooses workloads, it takes the quick suite. Throws base::UsageError for options that conflict
-/// or are unknown.
+/// Combines the file and the command line into one configuration; the command line overrides the
+/// file. If neither chooses workloads, the quick suite is run. Throws base::UsageError for options
+/// that conflict or are unknown.
 [[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
                                  std::span<const workloads::Workload> known);
 
-/// Returns the settings of a layer other than its experiments. Throws base::UsageError for options
-/// that conflict.
+/// Returns the configuration that a layer's shared settings give, without experiments. Throws
+/// base::UsageError for options that conflict.
 [[nodiscard]] RunConfig without_experiments(const Layer& layer);
 
 /// Returns the names of the built-in suites.

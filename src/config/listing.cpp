@@ -119,7 +119,7 @@ std::string listing(const ListCommand& command, Known known) {
     case ListCommand::What::keys:
       if (command.file == ListCommand::File::model) return list_model_keys();
       if (command.file == ListCommand::File::suite) return list_suite_keys();
-      break;  // the reader of data sheets is not known here
+      break;  // this library does not know the keys of data sheets
   }
   throw std::logic_error("a list of nothing");
 }

@@ -28,10 +28,10 @@ using mesh::Placement;
 using workloads::Scaling;
 using workloads::toml_string;
 
-// Functions of table rows that take more than a line. Functions that write a value return TOML, or
-// "" if there is nothing to write.
+// Rows of the option table call these functions where their own code would need more than one line.
+// The functions that write a value return it as TOML, or "" if there is nothing to write.
 
-/// True if the model is the built-in one of its name.
+/// True if the model equals the built-in model of the same name.
 bool is_preset(const workloads::Model& model) {
   const auto has_name = [&](const workloads::Preset& preset) { return preset.name == model.name; };
   return std::ranges::any_of(workloads::model_presets(), has_name) &&
@@ -46,7 +46,7 @@ std::string write_options(const workloads::Options& options) {
   return text.empty() ? "" : fmt::format("{{ {} }}", text);
 }
 
-/// Stores rank counts. Throws base::UsageError, as does apply_gpu_bind().
+/// Stores the rank counts, a list or "all". Throws base::UsageError.
 void apply_ranks(std::string_view text, RunConfig& run) {
   run.rank_counts = text == "all" ? RankCounts::every : RankCounts::doubling;
   run.ranks = text == "all" ? std::vector<int>{} : parse_rank_counts(text);
@@ -74,21 +74,21 @@ std::string write_path(const std::filesystem::path& path) {
   return path.empty() ? "" : toml_string(path.string());
 }
 
-/// Writes a time; "" if it is absent.
+/// Returns a time as TOML; "" if it is absent.
 std::string write_time(const std::optional<units::Seconds>& time) {
   return time ? toml_string(fmt::format("{}s", time->value())) : "";
 }
 
-/// Writes a flag; "" if it is not set.
+/// Returns a flag as TOML; "" if it is not set.
 std::string write_flag(bool set) { return set ? "true" : ""; }
 
-// The functions of all rows have these parameters; each uses those that it needs.
+// Short names for the parameter types that the functions of all rows share.
 using In = std::string_view;
 using E = Experiment;
 using R = RunConfig;
 
 constexpr int most_blas_threads = 4096;
-constexpr int most_ranks = 1 << 24;  ///< of a curve, and with traces
+constexpr int most_ranks = 1 << 24;  ///< ranks of a curve; ranks whose spans are kept
 constexpr int most_ranks_per_node = 4096;
 constexpr int most_trace_steps = 1000;
 
@@ -416,7 +416,8 @@ const std::array file_rows{
               .group = Group::file,
               .help = "finish this run, with its settings",
               .apply = [](In text, E&, R& r) { r.resume = parse_path(text); },
-              // The option belongs to one launch and not to the run whose echo the file keeps.
+              // The option belongs to one launch, while the configuration in the file describes the
+              // whole run.
               .write = [](const E&, const R&) { return std::string{}; }},
 };
 

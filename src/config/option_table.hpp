@@ -9,26 +9,26 @@
 
 #include "config/run_config.hpp"
 
-/// The one table of all options of a run. It feeds --help, validation, the experiment file and the
-/// canonical echo.
+/// The table of all options of a run. It is used for --help, to check values, to read experiment
+/// files, and to write the configuration that a run file keeps.
 namespace isoscale::config {
 
-/// The headings of --help.
+/// The groups of options in --help, each with a heading.
 enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
-/// flag: no value on the command line. list: values between commas. repeated: KEY=VALUE of a
-/// workload, which may be given several times. repeated_list: a list that grows each time it is
-/// given.
+/// The number of values that an option takes. flag: none on the command line. once: one. list:
+/// several with commas between. repeated: KEY=VALUE of a workload, may be given several times.
+/// repeated_list: a list that grows each time it is given.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
-/// Says whether each experiment may have its own value, or the run has one value.
+/// experiment: each experiment may have its own value. run: the whole run has one value.
 enum class Scope : std::uint8_t { experiment, run };
 
 struct RunOption {
   std::string_view name;               ///< long option, without the dashes
   std::string_view value = {};         ///< placeholder of its value in --help
-  std::string_view default_text = {};  ///< "" = nothing to say
+  std::string_view default_text = {};  ///< as in --help; "" = not shown
   Group group = Group::what;
   Arity arity = Arity::once;
   Scope scope = Scope::run;
@@ -36,7 +36,8 @@ struct RunOption {
   /// Stores the value that `text` means. Throws base::UsageError or std::invalid_argument with a
   /// sentence that begins with the value.
   void (*apply)(std::string_view text, Experiment& experiment, RunConfig& run);
-  /// Returns the value in TOML; "" if it is the default, or is written in another way.
+  /// Returns the value in TOML; "" if it is the default, or if it is not written under the option's
+  /// own key.
   std::string (*write)(const Experiment& experiment, const RunConfig& run);
 };
 

@@ -27,7 +27,8 @@ std::string write_options(Scope scope, const Experiment& experiment, const RunCo
   return text;
 }
 
-/// Writes the origin of the run, which the echo has beside the options.
+/// Returns the table [recorded], which tells how the run was started: its suite and its command
+/// line. "" if neither is known.
 std::string write_recorded(const RunConfig& run) {
   std::string text;
   if (!run.suite.empty()) text += fmt::format("suite = {}\n", workloads::toml_string(run.suite));

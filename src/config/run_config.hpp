@@ -23,12 +23,13 @@ namespace isoscale::config {
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
-/// The work of ranks outside a point: sleep, or run replicas of it.
+/// The state of ranks outside the point that is measured. idle: they sleep. replicas: they play
+/// copies of the point.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
-/// The way in which a rank on the host plays the streams of a program: folded into one thread, or
-/// on a thread each; by default folded where the rank has fewer than two cores.
+/// The threads on which a rank on the host plays the streams of a program: one for each stream, or
+/// one for all ("folded"). automatic: folded if the rank has fewer than two cores.
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
 [[nodiscard]] std::string_view name(HostStreams streams);
 
@@ -49,24 +50,26 @@ enum class IfExists : std::uint8_t { refuse, overwrite };
 enum class Verbosity : std::uint8_t { normal, quiet };
 enum class Mode : std::uint8_t { measure, dry_run };
 
-/// One set of curves: one workload and model over rank counts. A suite is several of them.
+/// One set of curves: one workload and model over several rank counts. A suite consists of several
+/// experiments.
 struct Experiment {
   std::string workload;
   workloads::Request base;  ///< at the mesh of one rank; options validated, as given
   mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
-  int max_ranks = 0;  ///< larger counts have no point; 0 = no limit
+  int max_ranks = 0;  ///< rank counts above it get no point; 0 = no limit
 
   bool operator==(const Experiment&) const = default;
 };
 
-/// The work of a suite on GPUs. The runner takes the part of it that suits the GPUs it finds.
+/// The models and settings that a suite has for GPUs. The runner takes the model that suits the
+/// GPUs it finds.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   workloads::Precision precision = workloads::Precision::bf16;
   workloads::Options options{};   ///< for the workloads that know them
-  units::Seconds longest_step{};  ///< of one rank alone
+  units::Seconds longest_step{};  ///< limit for the step of one rank alone
 
   bool operator==(const GpuWork&) const = default;
 };
@@ -74,9 +77,9 @@ struct GpuWork {
 struct RunConfig {
   std::vector<Experiment> experiments;
   Device device = Device::automatic;
-  std::vector<int> ranks;  ///< as named, ascending; empty = as rank_counts says
+  std::vector<int> ranks;  ///< as the user named them, ascending; empty = as rank_counts says
   RankCounts rank_counts = RankCounts::doubling;
-  std::optional<int> ranks_per_node;  ///< planned nodes of a dry run
+  std::optional<int> ranks_per_node;  ///< on each node that a dry run plans
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
   HostStreams host_streams = HostStreams::automatic;
@@ -85,30 +88,31 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see parse_gpu_bind()
 
-  double precision = 0.01;               ///< relative half-width of the interval to stop at
+  double precision = 0.01;               ///< stop at this relative half-width of the interval
   units::Seconds max_time{30};           ///< per point
-  std::optional<units::Seconds> soak{};  ///< of replays of each point's step; absent: none
+  std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
   units::Seconds timeout{120};           ///< without progress before a hang is reported; 0 = never
-  std::optional<units::Seconds> budget;  ///< of the whole run; absent = as long as it takes
+  std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
   int trace_steps = 4;                   ///< traced steps kept per point
   int trace_ranks = 64;                  ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   IfExists if_exists = IfExists::refuse;  ///< of `output`
   std::vector<Injection> injections;      ///< faults put in on purpose
-  std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
+  std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; empty = choose
 
   std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
-  std::vector<std::string> allowed;    ///< checks of preflight whose stop is ignored
-  /// Run file whose missing points are measured. If it is set, only `budget`, `allowed` and
-  /// `verbosity` have a meaning besides, and there are no experiments. Empty for a new run.
+  std::vector<std::string> allowed;    ///< preflight checks whose stop is ignored
+  /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
+  /// there are no experiments, and of the other settings only `budget`, `allowed` and `verbosity`
+  /// have an effect.
   std::filesystem::path resume;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
-  /// Set if a suite has work for GPUs and the user chose no model, type or option. It is settled
-  /// before a run begins, so to_toml() does not have it.
+  /// Set if a suite has work for GPUs and the user chose no model, element type or option. The
+  /// runner replaces it by experiments before a run begins, so to_toml() does not write it.
   std::optional<GpuWork> on_gpus{};
 
   bool operator==(const RunConfig&) const = default;
@@ -123,24 +127,24 @@ struct CheckCommand {
 };
 [[nodiscard]] std::string_view name(CheckCommand::Format format);
 
-/// Returns the given options that have no meaning without a GPU, "--graph, --share-gpu"; "" if
-/// there are none.
+/// Returns the options that were given although they have no effect without a GPU: "--graph,
+/// --share-gpu"; "" if there are none.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);
 
-/// Returns the configuration as canonical TOML. It parses back to an equal RunConfig, and the run
-/// file keeps it. Models that are not presets are written out, so that no other file is needed.
+/// Returns the configuration as canonical TOML, which the run file keeps and from_toml() reads
+/// back. Models that are not built in are written out, so that no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
 /// Reads a configuration in the form of an experiment file. Throws base::UsageError with line and
 /// key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
-/// Reads a configuration with the caller's table of workloads.
+/// Like from_toml() above, with the caller's table of workloads.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin,
                                   std::span<const workloads::Workload> known);
 
-/// Returns the settings of a run that --resume continues. Its echo `toml` has the settings that it
-/// was measured with; `asked` has what belongs to one launch: the file, the budget, the allowed
-/// checks and what is printed. Throws base::UsageError if `toml` cannot be read.
+/// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
+/// configuration in the run file; the file's path, the budget, the allowed checks and the verbosity
+/// come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::config

@@ -24,27 +24,29 @@ namespace isoscale::config {
 // These functions read values of options from text. All throw base::UsageError or
 // std::invalid_argument with a sentence that begins with the value and says what would be accepted.
 
-/// Throws for a text that cannot be a value of any option: empty, no plain text, or too long.
+/// Throws if a text cannot be a value of any option, because it is empty, too long or no plain
+/// text.
 void require_sane(std::string_view text);
 
 /// Reads a whole number from `least` to `most`.
 [[nodiscard]] std::uint64_t parse_number(std::string_view text, std::uint64_t least,
                                          std::uint64_t most);
 [[nodiscard]] int parse_int(std::string_view text, int least, int most);
-/// Reads names between commas, each once: "dp,tp".
+/// Reads a comma-separated list of names without repetitions: "dp,tp".
 [[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
 /// Reads rank counts ("4,1,2") and returns them ascending, each once.
 [[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
-/// Reads a share above 0 and below 100%.
+/// Reads a share above 0% and below 100%.
 [[nodiscard]] double parse_share(std::string_view text);
 /// Reads a time above 0 and of at most 1000 hours.
 [[nodiscard]] units::Seconds parse_time_limit(std::string_view text);
-[[nodiscard]] units::Seconds parse_timeout(std::string_view text);  ///< the same, or 0
+[[nodiscard]] units::Seconds parse_timeout(std::string_view text);  ///< a time limit, or 0
 [[nodiscard]] mesh::Request parse_mesh(std::string_view text);
 /// Reads "KEY=VALUE".
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
 [[nodiscard]] std::filesystem::path parse_path(std::string_view text);
-/// Reads files between commas, the launches of one experiment: "a1.h5,a2.h5".
+/// Reads a comma-separated list of paths, the run files of several launches of one experiment:
+/// "a1.h5,a2.h5". Throws base::UsageError if a path is empty.
 [[nodiscard]] std::vector<std::filesystem::path> parse_paths(std::string_view text);
 /// Reads "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
@@ -61,10 +63,10 @@ template <class Enum>
       fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
 }
 
-/// One GPU as the value of --gpu-bind names it.
+/// The name of a GPU in the value of --gpu-bind.
 struct GpuName {
   enum class Kind : std::uint8_t {
-    index,       ///< "2", among the visible ones
+    index,       ///< "2", among the visible GPUs
     uuid,        ///< "GPU-..." or "MIG-..."
     pci_bus_id,  ///< "0000:1b:00.0", or without the domain
   };
@@ -74,12 +76,13 @@ struct GpuName {
   bool operator==(const GpuName&) const = default;
 };
 
-/// Reads "2,3,0,1": one GPU for each rank of a node, in the order of local ranks. Throws
-/// base::UsageError with a sentence that begins with the value. The value `auto` is not a list.
+/// Reads a list with one GPU for each rank of a node, in the order of local ranks: "2,3,0,1".
+/// Throws base::UsageError with a sentence that begins with the value. Does not accept the value
+/// `auto`.
 [[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
 
-/// Returns the workload of this name among `known`. Throws base::UsageError "PLACE: ..." with the
-/// nearest name and all names.
+/// Returns the workload of this name among `known`. If there is none, throws base::UsageError
+/// "PLACE: ..." with the nearest name and all names.
 [[nodiscard]] const workloads::Workload& find_workload(std::string_view name,
                                                        std::string_view place,
                                                        std::span<const workloads::Workload> known);

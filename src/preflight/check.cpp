@@ -41,8 +41,8 @@ void require_known(const std::vector<std::string>& names) {
   }
 }
 
-/// Joins results that differ only in the host. The joined result stands where the first of them
-/// stood.
+/// Joins results that differ only in the host. The joined result takes the place of the first of
+/// them.
 Results with_all_hosts(const Results& results) {
   Results joined;
   std::vector<std::vector<std::string>> hosts;

@@ -21,22 +21,22 @@ inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verd
 [[nodiscard]] std::string_view name(Verdict verdict);
 
 struct CheckResult {
-  std::string name{};  ///< of the check, as --allow takes it: "duplicate-gpu"
+  std::string name{};  ///< of the check, as in --allow: "duplicate-gpu"
   Verdict verdict = Verdict::ok;
   std::string host{};    ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
   std::string device{};  ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
-  std::string what{};    ///< what was found, a clause; if ok: what was compared
+  std::string what{};    ///< what was found, as a clause; if ok: what was compared
   std::string cost{};    ///< what it costs the measurement; "" when ok or not checked
   std::string fix{};     ///< what to do; if not checked: how to check it; "" when ok
-  bool allowed = false;  ///< a stop that --allow let pass
+  bool allowed = false;  ///< a stop that --allow turned off
 
   bool operator==(const CheckResult&) const = default;
 };
 
 struct JobFacts;
 
-/// One rule. It gives one result for each host and device where something is wrong, else one in
-/// all.
+/// One check. It gives one result for each host and device where something is wrong, or a single
+/// result if nothing is.
 struct Check {
   std::string_view name;
   std::string_view about;  ///< one clause for people: what it checks

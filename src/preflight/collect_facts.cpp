@@ -65,7 +65,7 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
   node.gpus_lost = found.lost;
 }
 
-/// Adds facts about the paths of data between devices.
+/// Adds facts about the paths of data between devices: access control (ACS) and IOMMU.
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
   for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
@@ -96,7 +96,7 @@ void add_locked_memory(CheckedRank& rank, const fs::path& root) {
   if (!rank.locked_memory_unlimited) rank.locked_memory_limit = machine::leading_number(value);
 }
 
-/// Returns the variables that name a file for NCCL which does not exist.
+/// Returns the names of the NCCL variables whose value is a file that does not exist.
 std::vector<std::string> missing_files(const FactSources& sources) {
   constexpr std::array<const char*, 4> names{"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE",
                                              "NCCL_NET_PLUGIN"};

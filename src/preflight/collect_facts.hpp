@@ -18,7 +18,7 @@
 /// privileges.
 namespace isoscale::preflight {
 
-/// The places that facts come from.
+/// The sources that facts are collected from.
 struct FactSources {
   std::filesystem::path root = "/";            ///< the folder with sys, proc and dev
   const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = not asked
@@ -30,11 +30,11 @@ struct FactSources {
 [[nodiscard]] CheckedNode collect_node(const FactSources& sources,
                                        const machine::MachineFacts& machine);
 
-/// Returns the facts of a rank's GPU, which the first rank of the node may not see. Absent if NVML
-/// does not know it.
+/// Returns the facts of a rank's GPU, for which NVML is asked on the rank itself: the rank that
+/// calls collect_node() may not see this GPU. Absent if NVML does not know it.
 [[nodiscard]] std::optional<CheckedGpu> collect_gpu(const FactSources& sources,
                                                     std::string_view uuid);
-/// Returns the UUIDs of the GPUs that this process may use.
+/// Returns the UUIDs of the GPUs that this process may use; absent if NVML cannot be asked.
 [[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
     const FactSources& sources);
 
@@ -49,9 +49,9 @@ namespace nvml = machine::nvml;
 
 /// The GPUs of a node: first those of NVML by its index, then those that only the PCI bus shows.
 struct FoundGpus {
-  std::optional<std::vector<CheckedGpu>> gpus;  ///< absent: neither could be asked
+  std::optional<std::vector<CheckedGpu>> gpus;  ///< absent: no source could be asked
   std::vector<nvml::Device> handles;            ///< of NVML's GPUs, which come first in `gpus`
-  std::optional<int> lost;                      ///< absent: NVML could not be asked
+  std::optional<int> lost;  ///< GPUs that NVML cannot reach; absent: NVML could not be asked
 };
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
 [[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
@@ -60,15 +60,15 @@ struct FoundGpus {
 /// it. Xids are not filled in.
 [[nodiscard]] std::optional<CheckedGpu> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
                                                  const std::filesystem::path& root);
-/// Returns the UUIDs of the GPUs that this process may use: control groups may allow it only some
-/// of the node's.
+/// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
+/// a control group limits them.
 [[nodiscard]] std::optional<std::vector<std::string>> visible_gpus(const nvml::Functions& nvml);
 
 /// Asks NVML about one GPU.
 [[nodiscard]] CheckedGpu ask_gpu(const nvml::Functions& nvml, nvml::Device device);
 
-/// Returns the names of the reasons in an answer of nvmlDeviceGetCurrentClocksEventReasons, without
-/// idleness.
+/// Returns the names of the throttle reasons in an answer of
+/// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
 [[nodiscard]] std::vector<std::string> names_of_throttle_reasons(unsigned long long bits);
 
 /// Returns the link between each pair of GPUs.
@@ -90,7 +90,8 @@ struct FoundGpus {
 /// Returns the driver that sets the frequencies of CPUs, the first by name if there are several:
 /// "intel_pstate".
 [[nodiscard]] std::optional<std::string> frequency_driver(const std::filesystem::path& root);
-/// Returns the number of CPUs by energy preference, if the driver has such.
+/// Returns the number of CPUs by energy preference; absent if the frequency driver has no such
+/// setting.
 [[nodiscard]] std::optional<std::map<std::string, int>> energy_preferences(
     const std::filesystem::path& root);
 

@@ -38,7 +38,7 @@ std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
   return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
 }
 
-/// Copies the facts that a rank also records for its own GPU, under the same names.
+/// Copies the facts that CheckedGpu and GpuFacts have in common.
 void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
   gpu.uuid = facts.uuid.value_or("");
   if (facts.pci_bus_id) gpu.pci_bus_id = sysfs_bus_id(*facts.pci_bus_id);
@@ -64,8 +64,8 @@ void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
   }
 }
 
-/// Returns the number of pages taken out of use for one cause. Older GPUs retire pages and do not
-/// remap rows.
+/// Returns the number of memory pages that were retired for one cause. Only older GPUs retire
+/// pages; newer ones remap rows.
 std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, int cause) {
   std::array<unsigned long long, 64> addresses{};  // the most pages that a GPU can retire
   auto count = static_cast<unsigned>(addresses.size());
@@ -129,7 +129,7 @@ std::optional<std::string> fabric_state_of(const Functions& nvml, Device device)
   }
 }
 
-/// Asks NVML about all GPUs, if it can count them.
+/// Asks NVML about all GPUs. If NVML cannot count them, `found` stays empty.
 void ask_all(FoundGpus& found, const Functions& nvml) {
   const std::optional<unsigned> count = ask<unsigned>(nvml.count);
   if (!count || nvml.handle_by_index == nullptr) return;
@@ -223,7 +223,7 @@ CheckedGpu ask_gpu(const Functions& nvml, Device device) {
   CheckedGpu gpu;
   add_known(gpu, machine::gpu_facts(nvml, device));
   gpu.vbios = ask_text(nvml.vbios, device);
-  // SMs follow the graphics clock, and that one can be set.
+  // The clock that users set is the graphics clock, which the SMs follow.
   gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
   gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
   add_health(gpu, nvml, device);

@@ -176,7 +176,7 @@ json json_of(const std::vector<T>& values);
 template <class T>
 json json_of(const std::map<std::string, T>& values);
 
-/// Fields that have their default are left out.
+/// Writes a struct of facts. Fields that have their default value are left out.
 template <Struct T>
 json json_of(const T& facts) {
   json object = json::object();
@@ -290,8 +290,9 @@ bool is_same(const CheckedGpu& a, const CheckedGpu& b) {
   return !a.pci_bus_id.empty() && a.pci_bus_id == b.pci_bus_id;
 }
 
-/// Adds a GPU that another rank of the node sees. It keeps the Xids that are known, since only the
-/// node's first rank reads the kernel's log.
+/// Adds the facts of a GPU that another rank of the node reported. They replace the facts of a GPU
+/// that was known only from the PCI bus, except for its Xids, which only the node's first rank
+/// reads from the kernel's log.
 void add_gpu(CheckedNode& node, CheckedGpu seen) {
   if (!node.gpus) node.gpus.emplace();
   const auto known =
@@ -304,7 +305,7 @@ void add_gpu(CheckedNode& node, CheckedGpu seen) {
   }
 }
 
-/// Finds NVLinks between GPUs, which can only be recognised once both ends are known.
+/// Marks the pairs of GPUs that NVLinks join. This needs the facts of both GPUs of a pair.
 void find_nvlinks(CheckedNode& node) {
   if (!node.gpus) return;
   for (CheckedPeers& peers : node.peers) {

@@ -30,9 +30,9 @@ struct CheckedGpu {
       throttle_reasons;  ///< "software power cap", "hardware slowdown", ...; not idle
   std::optional<bool> ecc, mig, persistence;
   std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
-  std::optional<std::int64_t> remapped_rows;    ///< for uncorrectable errors
+  std::optional<std::int64_t> remapped_rows;    ///< after uncorrectable errors
   std::optional<bool> remap_pending, remap_failed;
-  std::optional<std::int64_t> retired_pages;           ///< of GPUs older than row remapping
+  std::optional<std::int64_t> retired_pages;           ///< on GPUs that cannot remap rows
   std::optional<std::vector<int>> xids;                ///< in the kernel's log of this boot
   std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
   std::optional<int> nvlinks_active, nvlinks_inactive;
@@ -94,8 +94,8 @@ struct CheckedNode {
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
 };
 
-/// The bandwidth between two ranks while only such pairs exchange data: a rank of the same node, or
-/// the rank in the same place of another node.
+/// The result of exchanging data with one other rank in the sniff test, while all ranks exchange in
+/// pairs. The other rank is on the same node, or in the same place of another node.
 struct CheckedNeighbour {
   int rank = 0;
   std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: it did not answer
@@ -116,8 +116,8 @@ struct CheckedRank {
   /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
   /// "cuda_runtime", "cublas", "nccl", "device".
   std::map<std::string, std::string> versions;
-  /// Those of the recorded variables that affect communication and threads: NCCL_*, UCX_*, OMP_*,
-  /// CUDA_*. Rank 0 has its own; another rank has them only if they differ from those.
+  /// The environment variables that affect communication and threads: NCCL_*, UCX_*, OMP_*, CUDA_*.
+  /// In a run file they are empty for a rank that has the same ones as rank 0.
   std::map<std::string, std::string> environment;
   std::vector<std::string> missing_files;  ///< variables whose file is missing: "NCCL_TOPO_FILE"
   /// The launcher's own numbers: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
@@ -132,7 +132,7 @@ struct JobFacts {
   std::string device;                         ///< of the job: "host" or "cuda"
   bool share_gpu = false;                     ///< several ranks on one GPU are wanted
   int world = 1;                              ///< ranks as MPI counts them
-  std::optional<std::string> device_problem;  ///< why that device cannot be had: a stop
+  std::optional<std::string> device_problem;  ///< why that device cannot be used; leads to a stop
   std::optional<std::string> device_reason;   ///< why --device auto chose it
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
   std::vector<CheckedNode> nodes;             ///< by index
@@ -141,8 +141,8 @@ struct JobFacts {
 
 /// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
-/// Reads facts. Unknown fields are refused, so that a recorded set cannot misspell one. Throws
-/// base::Error that says what is wrong.
+/// Reads facts from JSON. Throws base::Error that says what is wrong, also for unknown fields, so
+/// that a misspelled field cannot be overlooked.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
 /// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the

@@ -15,11 +15,12 @@
 namespace isoscale::preflight {
 namespace {
 
-/// Ranks by the GPU that they took.
+/// The ranks that took each GPU, by its UUID.
 using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
 
-/// Adds GPUs that ranks took and about which nothing is known, so that rules count their facts as
-/// unknown. Partitioned GPUs are left out: ranks take their instances, which are not listed.
+/// Adds the GPUs that ranks took but about which nothing is known, so that rules count their facts
+/// as unknown. Nodes with partitioned GPUs are left out: their ranks take instances, which are not
+/// listed as GPUs.
 void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
   static const CheckedGpu unseen;
   std::map<int, const CheckedNode*> nodes;
@@ -66,8 +67,8 @@ bool fits(std::string_view part, const AdapterList& list, const CheckedPort& por
   return list.is_whole ? port.device == device : port.device.starts_with(device);
 }
 
-/// True if the part names the port by its number, or names only the adapter and this is its first
-/// port: further ports of such an adapter may be unused.
+/// True if an entry of the list names the port by its number, or names only the adapter and this is
+/// the adapter's first port. Further ports of such an adapter may be unused.
 bool names_in_full(std::string_view part, const CheckedPort& port) {
   const std::size_t colon = part.find(':');
   if (part.substr(0, colon) != port.device) return false;
@@ -101,8 +102,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
       any_taken = any_taken || !one.ranks.empty();
     }
-    // GPUs that no rank took may belong to other jobs, and so may those without a UUID, which NVML
-    // does not list.
+    // If ranks report their GPUs, a GPU that no rank took may belong to another job. If none does,
+    // a GPU without a UUID, which NVML does not list, may.
     const auto is_foreign = [&](const JobGpu& one) {
       return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
     };

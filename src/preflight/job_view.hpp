@@ -15,12 +15,13 @@
 #include "preflight/job_facts.hpp"
 #include "preflight/rules.hpp"
 
-/// The forms in which rules read the facts of a job: GPUs, ports and ranks by node, environment
-/// variables, and the adapters near a GPU. Every function is linear in ranks and devices.
+/// Views of a job's facts from which rules judge: GPUs, ports and ranks by node, environment
+/// variables, and the adapters near a GPU. The time of every function is linear in ranks and
+/// devices.
 namespace isoscale::preflight {
 
-/// A GPU of the job's nodes. If ranks report which GPUs they took, only these are GPUs of the job;
-/// else all that NVML lists.
+/// A GPU that the job uses. If ranks report the GPUs that they took, the job uses only these;
+/// otherwise it is assumed to use all GPUs that NVML lists.
 struct JobGpu {
   const CheckedNode* node = nullptr;
   const CheckedGpu* gpu = nullptr;
@@ -41,7 +42,7 @@ struct JobGpu {
 [[nodiscard]] bool is_joined_by_c2c(const CheckedGpu& gpu);
 /// Returns "mlx5_2 port 1".
 [[nodiscard]] std::string port_text(const CheckedPort& port);
-/// True if the port carries data.
+/// True if the port's state is ACTIVE.
 [[nodiscard]] bool is_up(const CheckedPort& port);
 [[nodiscard]] bool has_up_port(const CheckedNode& node);
 
@@ -55,10 +56,10 @@ struct NodeRanks {
 /// Returns the nodes that have ranks, by index.
 [[nodiscard]] std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job);
 
-/// Judges a rank: returns a text, or "" if nothing is wrong. for_ranks() calls `found` once for
-/// each node and text; the place names the ranks, or "every rank" if the text applies to all ranks
-/// of the node.
+/// Judges a rank: returns a text about what is wrong, or "" if nothing is.
 using JudgeRank = std::function<std::string(const CheckedRank&, const CheckedNode*)>;
+/// Judges every rank, and calls `found` once for each node and text. The device of the place names
+/// the ranks with that text: "every rank" if all ranks of the node have it.
 void for_ranks(const JobFacts& job, const JudgeRank& judge,
                const std::function<void(Place, const std::string& text)>& found);
 
@@ -72,14 +73,14 @@ void for_ranks(const JobFacts& job, const JudgeRank& judge,
 /// True if the job has ranks on more than one node.
 [[nodiscard]] bool has_several_nodes(const JobFacts& job);
 
-/// A setting that usually hurts performance.
+/// An environment variable that usually hurts performance if it has certain values.
 struct BadSetting {
   std::string variable;
   /// True if the rank's value hurts; the node is nullptr if nothing is known about it.
   std::function<bool(const CheckedRank& rank, const CheckedNode* node)> hurts;
   std::string cost, fix;
 };
-/// Warns once for each node and value that hurts. A rank's environment is always known.
+/// Adds a warning for each node and each value there that hurts.
 void find_bad_settings(Findings& findings, const JobFacts& job,
                        const std::vector<BadSetting>& settings);
 
@@ -87,29 +88,30 @@ void find_bad_settings(Findings& findings, const JobFacts& job,
 [[nodiscard]] std::string settings_of_first(const JobFacts& job,
                                             const std::vector<std::string>& variables);
 
-/// The effect of a list of NCCL_IB_HCA on a port: it excludes the port, allows it, or names its
-/// adapter in full, so that the port is expected to work.
+/// The effect of NCCL_IB_HCA on a port: the list excludes the port, allows it, or names its adapter
+/// in full, which means that the port is expected to work.
 enum class Naming : std::uint8_t { left_out, usable, named };
-/// Reads the list as NCCL does: "^" excludes the names, "=" wants whole names, else names are
-/// prefixes; "mlx5_0:1" is a port.
+/// Returns the effect of a value of NCCL_IB_HCA on the port. As in NCCL, "^" excludes the names,
+/// "=" asks for whole names, else names are prefixes; "mlx5_0:1" is a port.
 [[nodiscard]] Naming naming_of(std::string_view list, const CheckedPort& port);
-/// Returns the parts of a list of NCCL_IB_HCA that match no port of the node.
+/// Returns the entries of a value of NCCL_IB_HCA that match no port of the node.
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,
                                                         const CheckedNode& node);
 
-/// Returns the index of closest_on_paths()'s answer in the list from near to far; nullopt if it has
-/// none.
+/// Returns the distance between a GPU and a port: 0 is nearest, see distance_name(). nullopt if it
+/// is unknown.
 [[nodiscard]] std::optional<std::size_t> distance_between(const CheckedGpu& gpu,
                                                           const CheckedPort& port);
-/// Returns "one switch", "several switches", "host bridge", "NUMA node" or "system".
+/// Returns the name of a distance, from near to far: "one switch", "several switches", "host
+/// bridge", "NUMA node", "system".
 [[nodiscard]] std::string_view distance_name(std::size_t distance);
 
 struct Nearest {
   std::size_t distance = 0;               ///< as distance_between() returns it
   std::vector<const CheckedPort*> ports;  ///< all ports at this distance
 };
-/// Returns the nearest ports to a GPU among those of its node that are up; nullopt if none has a
-/// known distance.
+/// Returns the ports nearest to a GPU among those of its node that are up; nullopt if none of them
+/// has a known distance.
 [[nodiscard]] std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node);
 
 }  // namespace isoscale::preflight

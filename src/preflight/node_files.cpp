@@ -48,7 +48,7 @@ std::optional<int> number_after(std::string_view prefix, const fs::path& folder)
   return rest.empty() ? number : std::nullopt;
 }
 
-/// Counts CPUs by the content of a file in their folders.
+/// Counts CPUs by the content of a file in the folder of each CPU.
 std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
   std::map<std::string, int> cpus;
   for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
@@ -63,7 +63,8 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, failure);
 }
 
-/// Returns the types of the IOMMU groups.
+/// Returns the types of the IOMMU groups that `functions` are in, or of all groups if none is in
+/// one.
 std::vector<std::string> group_types(const fs::path& root, const std::vector<fs::path>& functions) {
   std::vector<std::string> types;
   for (const fs::path& function : functions) {
@@ -158,7 +159,7 @@ Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
 }
 
-/// Reads what is available now. Each read of the kernel's own device gives one message.
+/// Reads what is available without waiting. From /dev/kmsg each read returns one message.
 std::string read_now(const Descriptor& file) {
   std::array<char, 8192> message{};  // the longest message of the kernel
   std::string text;
@@ -180,8 +181,8 @@ std::optional<double> boot_time(const fs::path& root) {
   return leading_number(std::string_view{*stat}.substr(at + key.size()));
 }
 
-/// Returns the end of the log, from the last start of the kernel on. A log that was last written
-/// before that start has no messages of this boot.
+/// Returns the messages of this boot in var/log/kern.log; nullopt if the file was last written
+/// before the kernel started, or cannot be read.
 std::optional<std::string> log_of_this_boot(const fs::path& root) {
   constexpr std::string_view first_message = "Linux version ";
   const Descriptor file = open_to_read(root / "var/log/kern.log");
@@ -259,7 +260,8 @@ std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs:
     return std::ranges::any_of(types,
                                [](const std::string& type) { return type.starts_with("DMA"); });
   }
-  // Kernels before 5.11 do not show the type of a group.
+  // Kernels before 5.11 do not show the type of a group. The IOMMU is then known to be inactive
+  // only if there is none, or if passthrough was asked for.
   const fs::path units = root / "sys/class/iommu";
   const bool none = is_folder(units) && base::entries_of(units).empty();
   return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
@@ -294,8 +296,8 @@ fs::path below(const fs::path& root, const fs::path& file) {
 
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
   std::error_code failure;
-  // If sys/class exists without this folder, the kernel lacks the subsystem, and the node has no
-  // port.
+  // Only if sys/class itself is missing are the ports unknown. If it exists without the folder of
+  // adapters, the kernel lacks the subsystem, and the node has no port.
   if (!fs::is_directory(root / "sys/class", failure)) return std::nullopt;
   std::vector<CheckedPort> ports;
   for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {

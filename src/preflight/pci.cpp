@@ -36,7 +36,7 @@ std::optional<int> generation_in(const fs::path& file) {
   return speed ? pcie_generation(*speed) : std::nullopt;
 }
 
-/// Returns the folder with links resolved.
+/// Returns the folder's path with symbolic links resolved.
 std::optional<fs::path> real_folder(const fs::path& function) {
   std::error_code failure;
   fs::path folder = fs::canonical(function, failure);
@@ -50,7 +50,7 @@ std::optional<std::string> path_of(const fs::path& function) {
   const std::string text = folder->string();
   const std::size_t begin = text.rfind(devices);
   if (begin == std::string::npos) return std::nullopt;
-  // On Arm a host bridge may be below a platform device.
+  // On Arm a host bridge may be below a platform device, so the path begins at the first PCI bus.
   std::size_t at = begin + devices.size();
   while (text.compare(at, bus.size(), bus) != 0) {
     at = text.find('/', at);
@@ -164,8 +164,8 @@ std::optional<std::string> closest_on_paths(const std::optional<std::string>& pa
     return *numa_a == *numa_b ? "NUMA node" : "system";
   }
   if (shared == 1) return "host bridge";
-  // Below the shared bridge of one switch, each path has only the switch's downstream port and the
-  // function itself.
+  // If one switch joins both functions, each path has at most two parts after the shared bridge:
+  // the switch's downstream port and the function itself.
   const auto below = std::max(a.end() - end_a, b.end() - end_b);
   return below <= 2 ? "one switch" : "several switches";
 }

@@ -12,7 +12,7 @@
 /// Facts about PCI functions, and about the path between two of them, as the kernel shows them.
 namespace isoscale::preflight {
 
-/// Facts of one PCI function; facts that its files lack are absent.
+/// Facts of one PCI function. A fact is absent if the kernel has no file for it.
 struct PciFacts {
   std::optional<int> generation, generation_max, width, width_max;  ///< of its link; width in lanes
   std::optional<int> numa_node;
@@ -29,7 +29,7 @@ struct PciFacts {
 
 /// Returns the closest element that the paths of two functions share: "one switch", "several
 /// switches", "host bridge" (below one root complex), "NUMA node", "system". nullopt if a path is
-/// unknown, or the NUMA node that decides.
+/// unknown, or if only the NUMA nodes can decide and one of them is unknown.
 [[nodiscard]] std::optional<std::string> closest_on_paths(const std::optional<std::string>& path_a,
                                                           std::optional<int> numa_a,
                                                           const std::optional<std::string>& path_b,

@@ -25,20 +25,20 @@ struct Place {
 struct Finding {
   std::string what, cost, fix;
 };
-/// The texts of a rule that found nothing wrong.
+/// The texts of the result of a rule that found nothing wrong.
 struct Otherwise {
-  std::string fine;     ///< what was compared
-  std::string unknown;  ///< why nothing could be compared
-  std::string how{};    ///< how it could be compared
+  std::string fine;     ///< if ok: what was compared
+  std::string unknown;  ///< if not checked: why nothing could be compared
+  std::string how{};    ///< if not checked: how it could be compared
 };
 
-/// The findings of one rule. The caller sets the name of the results.
+/// Collects the findings of one rule. The results have no name; the caller sets it.
 class Findings {
  public:
   void warn(Place place, Finding finding);
   void stop(Place place, Finding finding);
-  /// True if the fact is present. Present and absent facts are counted, so that "ok" can say how
-  /// many were unknown.
+  /// True if the fact is present. Each call counts one known or unknown fact, so that "ok" can say
+  /// how many were unknown.
   template <class T>
   [[nodiscard]] bool knows(const std::optional<T>& fact) {
     fact ? ++known_ : ++unknown_;
@@ -55,19 +55,21 @@ class Findings {
   std::size_t known_ = 0, unknown_ = 0;
 };
 
-/// A value that should be the same in all places.
+/// A value that should equal the others of its kind.
 struct Observed {
   Place place;
   std::optional<std::string> value;
-  std::string kind{};  ///< compared with others of this kind
+  std::string kind{};  ///< values of one kind are compared
 };
-/// Describes a value that differs from the most common value of its kind (the first of equally
-/// common ones). `what` names the quantity: "driver 550.54.15, elsewhere 560.35.03".
+/// The texts of a finding about a differing value: the name of the quantity ("driver"), the cost
+/// and the fix.
 struct Difference {
   std::string_view quantity;
   std::string cost, fix;
   Verdict verdict = Verdict::warning;
 };
+/// Adds a finding for each value that differs from the most common value of its kind (the first of
+/// equally common ones): "driver 550.54.15, elsewhere 560.35.03".
 void find_differences(Findings& findings, std::span<const Observed> observed,
                       const Difference& difference);
 

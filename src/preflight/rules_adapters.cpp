@@ -25,13 +25,14 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// True if the path has only PCIe switches (PXB), the default limit of NCCL for GPUDirect RDMA.
+/// True if only PCIe switches lie between a GPU and an adapter (PXB), within which NCCL uses
+/// GPUDirect RDMA by default.
 bool is_behind_switches(std::size_t distance) {
   return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
 }
 
-/// Warns of GPUs whose nearest adapter is on another NUMA node. That cannot be on a node with one
-/// NUMA node, or with one GPU that NVLink-C2C joins to its CPU.
+/// Warns of GPUs whose nearest adapter is on another NUMA node. A node with a single NUMA node gets
+/// no such warning, nor does one with a single GPU that NVLink-C2C joins to its CPU.
 Results judge_gpu_nic(const JobFacts& job) {
   Findings findings;
   std::string fine = "every GPU has an adapter on its own NUMA node";
@@ -58,8 +59,8 @@ Results judge_gpu_nic(const JobFacts& job) {
       {.fine = std::move(fine), .unknown = no_distance(job), .how = "mount /sys"});
 }
 
-/// Returns "GPU0-mlx5_0 GPU1-mlx5_1": for each GPU, of its nearest adapters the one that the fewest
-/// GPUs before it use.
+/// Returns the adapter of each GPU, "GPU0-mlx5_0 GPU1-mlx5_1": of its nearest adapters, the one
+/// that the fewest earlier GPUs have. nullopt if the nearest adapters of a GPU are unknown.
 std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   std::map<std::string, int> users;
   std::vector<std::string> rails;
@@ -101,7 +102,7 @@ Results judge_rail_map(const JobFacts& job) {
       {.fine = fine, .unknown = no_distance(job), .how = "mount /sys"});
 }
 
-/// True if one of the CPUs is in the other list.
+/// True if the two lists have a CPU in common.
 bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
   return std::ranges::any_of(
       cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
@@ -144,7 +145,8 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// Returns how NCCL_IB_HCA names the port on a node; the rank that says most decides.
+/// Returns the effect of NCCL_IB_HCA on a port of a node. If the ranks of the node differ, "named"
+/// overrides "usable", which overrides "left out".
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {
@@ -168,7 +170,7 @@ std::vector<JobPort> job_ports(const JobFacts& job) {
   return ports;
 }
 
-/// The GPUs of the job by node. A port may be the nearest to some of them.
+/// The GPUs of the job by node.
 using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
 GpusByNode gpus_by_node(const JobFacts& job) {
   GpusByNode gpus;
@@ -176,8 +178,8 @@ GpusByNode gpus_by_node(const JobFacts& job) {
   return gpus;
 }
 
-/// True if the port is up and among the nearest to a GPU, or is down and would be nearer to one
-/// than all ports that are up.
+/// True if a port is among the nearest to some GPU of its node. A port that is down counts if it is
+/// nearer to a GPU than all ports that are up.
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
@@ -204,8 +206,8 @@ bool works(const CheckedPort& port) {
   return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
 }
 
-/// Counts the ports of the same name on all nodes. Ports of storage adapters and second ports are
-/// often down on all nodes.
+/// The number of ports with the same name on all nodes: those whose state is known, and those that
+/// work. A port that is down on all nodes is often meant to be, such as that of a storage adapter.
 struct SamePorts {
   std::size_t known = 0, working = 0;
 };
@@ -222,8 +224,8 @@ PortsByName ports_by_name(std::span<const JobPort> ports) {
   return by_name;
 }
 
-/// True if the job needs a port that does not work: NCCL_IB_HCA names it, or it works on most
-/// other nodes, or, if there are no others, it is the nearest to a GPU.
+/// True if the job needs a port that does not work: because NCCL_IB_HCA names it, because the same
+/// port works on most other nodes, or, if no other node has it, because it is the nearest to a GPU.
 bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   if (one.naming == Naming::named) return true;
   const SamePorts& same = by_name.at(port_text(*one.port));
@@ -263,9 +265,9 @@ Results judge_state(const JobFacts& job) {
   return of_ports(job, std::move(findings), fine_state(ports, resting));
 }
 
-/// Returns the kind of ports that a port's rate is compared with: the same port of other nodes; if
-/// there are none, the node's ports beside GPUs. "" means no comparison, since adapters of one node
-/// may be for different uses.
+/// Returns the group of ports whose rates are compared with this port's: the ports of the same name
+/// on all nodes, or, if only one node has it, the ports of the node that are nearest to GPUs. ""
+/// means that it is not compared, since the adapters of a node may serve different purposes.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));
   if (same != by_name.end() && same->second.known > 1) return same->first;
@@ -320,8 +322,9 @@ Results judge_rate(const JobFacts& job) {
 
 using Counter = std::optional<std::int64_t> CheckedPort::*;
 
-/// Warns of counts above 10 and above four times the median of the job's ports: these come from a
-/// cable, a transceiver or a port. A few errors come from maintenance and from links that train.
+/// Warns of ports whose error count is above 10 and above four times the median of the job's ports:
+/// they have a fault of cable, transceiver or port. A few errors are normal after maintenance and
+/// while links train.
 void judge_counter(Findings& findings, const JobFacts& job, Counter counter,
                    std::string_view what) {
   constexpr double fewest = 10, times_median = 4;
@@ -349,7 +352,8 @@ Results judge_errors(const JobFacts& job) {
   return of_ports(job, std::move(findings), "few losses of links and symbol errors");
 }
 
-/// Checks for nvidia_peermem, or dma-buf of kernel and driver; NCCL can use either.
+/// Warns of nodes that have neither nvidia_peermem nor dma-buf (which needs both kernel and
+/// driver). NCCL needs one of them for GPUDirect RDMA.
 Results judge_gpudirect(const JobFacts& job) {
   Findings findings;
   for (const CheckedNode& node : job.nodes) {

@@ -23,7 +23,7 @@ Results of_nccl(const JobFacts& job, Findings findings, std::string fine) {
        .how = "run with --device cuda"});
 }
 
-/// Returns a value in lower case, since NCCL ignores case.
+/// Returns the value of a variable in lower case, since NCCL ignores case.
 std::optional<std::string> lower_setting(const CheckedRank& rank, const std::string& name) {
   std::optional<std::string> value = setting(rank, name);
   if (!value) return value;
@@ -121,8 +121,8 @@ Results judge_debug(const JobFacts& job) {
   return of_nccl(job, std::move(findings), "NCCL prints no more than warnings");
 }
 
-/// Lists forced choices of NCCL. Experiments set them on purpose, so nothing is wrong, but they
-/// explain results.
+/// Lists the variables that force a choice of NCCL, such as its algorithm. Experiments set them on
+/// purpose, so this is no warning, but they explain results.
 Results judge_choices(const JobFacts& job) {
   Findings findings;
   if (job.device == "cuda" && !job.ranks.empty()) findings.know();
@@ -313,8 +313,9 @@ bool is_of_one_rank(const std::string& variable) {
   return std::ranges::find(names, variable) != names.end();
 }
 
-/// Returns the part of a value that must be the same on all ranks. Of a list of adapters that is
-/// their number, since each rank may be given those beside its GPU.
+/// Returns the part of a variable's value that must be the same on all ranks. For NCCL_IB_HCA this
+/// is only the number of adapters and whether they are named or left out, since each rank may be
+/// given the adapters near its own GPU.
 std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   const std::optional<std::string> value = setting(rank, variable);
   if (!value) return fmt::format("{} is not set", variable);

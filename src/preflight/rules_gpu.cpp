@@ -19,7 +19,7 @@
 namespace isoscale::preflight {
 namespace {
 
-/// The usual origin of an error; it decides whether the GPU is fit for a measurement.
+/// The usual origin of a driver error (Xid); it decides whether the GPU is fit for a measurement.
 enum class XidOrigin { program, hardware, either };
 
 struct Xid {
@@ -53,8 +53,8 @@ constexpr std::array xids{
     Xid{120, XidOrigin::either, "the GPU's system processor (GSP) failed", reset},
 };
 
-/// Looks an error up in NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors);
-/// nullopt for codes that are not in the table.
+/// Returns the entry of an Xid error; nullopt if the code is not in the table. The table follows
+/// NVIDIA's documentation "Xid Errors" (docs.nvidia.com/deploy/xid-errors).
 std::optional<Xid> find_xid(int code) {
   const auto* const found = std::ranges::find(xids, code, &Xid::code);
   return found == xids.end() ? std::nullopt : std::optional{*found};
@@ -62,8 +62,8 @@ std::optional<Xid> find_xid(int code) {
 
 constexpr std::string_view on_cuda = "run with --device cuda where NVML answers";
 
-/// True for data-centre models. Other models have little or no ECC, or it is a choice. Whole words
-/// of the name are compared: an "NVIDIA RTX A4000" is no A40.
+/// True for data-centre models. Other models have little or no ECC memory, or leave ECC to the
+/// user. Whole words of the name are compared: an "NVIDIA RTX A4000" is no A40.
 bool is_data_centre(const CheckedGpu& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
@@ -108,7 +108,7 @@ Results judge_uncorrected(const JobFacts& job) {
                                       .how = std::string{on_cuda}});
 }
 
-/// Returns what the GPU reports about its row remapping or retired pages; "" if all is well.
+/// Returns what is wrong with the remapped rows or retired pages of a GPU; "" if all is well.
 std::string memory_trouble(const CheckedGpu& gpu) {
   // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
   // the GPU.
@@ -208,8 +208,8 @@ Results judge_compute_mode(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "lets every rank compute");
 }
 
-/// Warns if clocks are limited before there is any load. The check application-clock covers clocks
-/// that were set.
+/// Warns if clocks are limited before there is any load. Clocks that somebody set are left to the
+/// check application-clock.
 Results judge_throttle(const JobFacts& job) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};
@@ -240,8 +240,9 @@ Results judge_persistence(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "on, on all GPUs");
 }
 
-/// Returns the processes on a GPU that are not ranks of its node; nullopt if they cannot be told
-/// apart, since in a container ranks have other process ids than the driver reports.
+/// Returns a text about processes on a GPU that are not ranks of its node; "" if there are none.
+/// nullopt if they cannot be told from ranks: in a container, ranks have other process ids than the
+/// driver reports.
 std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<std::int64_t>& own) {
   const std::optional<std::vector<std::int64_t>>& processes = one.gpu->processes;
   if (!processes) return std::nullopt;

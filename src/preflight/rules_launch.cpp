@@ -16,7 +16,7 @@
 namespace isoscale::preflight {
 namespace {
 
-/// Returns the sign that a job was meant for GPUs although the program chose the host; "" if there
+/// Returns a clue that the job was meant for GPUs although the program chose the host; "" if there
 /// is none.
 std::string sign_of_gpus(const JobFacts& job) {
   if (job.device != "host" || !job.device_reason) return {};
@@ -66,9 +66,9 @@ Results judge_device(const JobFacts& job) {
                                       .how = "name one with --device"});
 }
 
-/// Compares the number of ranks with the number of processes that the launcher says it started. For
-/// a Slurm step that is the step's own number. The allocation's SLURM_NTASKS is used only if no MPI
-/// launcher gives another number.
+/// Warns or stops if the launcher started more processes than MPI counts ranks. For a Slurm step,
+/// the number of tasks of that step counts. The allocation's SLURM_NTASKS is used only if no other
+/// variable gives a number.
 Results judge_world_size(const JobFacts& job) {
   constexpr std::array<const char*, 4> steps{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                              "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -78,7 +78,8 @@ Results judge_world_size(const JobFacts& job) {
       const auto told = rank.launcher.find(name);
       if (told == rank.launcher.end()) continue;
       findings.know();
-      // MPI may count more: in a heterogeneous Slurm job, each part gives only its own number.
+      // A smaller number is no mistake: in a heterogeneous Slurm job, each part reports only its
+      // own.
       if (told->second <= job.world) return {};
       return fmt::format("{} is {}, but MPI counts {}", name, told->second,
                          base::counted(job.world, "rank"));
@@ -92,7 +93,7 @@ Results judge_world_size(const JobFacts& job) {
                     .fix =
                         "start it with the mpirun of the MPI library that isoscale was built "
                         "with, or srun --mpi=pmix"};
-    // This is only the allocation's number: a smaller job within it may be intended.
+    // SLURM_NTASKS is the number of the allocation; a smaller job within it may be intended.
     if (text.starts_with("SLURM_NTASKS")) {
       findings.warn(std::move(place), std::move(finding));
     } else {
@@ -124,8 +125,8 @@ Results judge_ranks_per_node(const JobFacts& job) {
        .unknown = "no rank is known"});
 }
 
-/// Returns the number of the node's GPUs that NVML shows or a rank took. GPUs that only sysfs shows
-/// belong to other jobs.
+/// Returns the number of GPUs on a node that NVML lists or that ranks took; nullopt if unknown.
+/// GPUs that only sysfs shows are taken to belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;
@@ -137,7 +138,8 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
     if (gpu.mig == true) return std::nullopt;  // instances are not counted
     if (!gpu.uuid.empty()) ++visible;
   }
-  // No GPU is visible although the node has some: this is a container, or NVML is missing.
+  // If no GPU is visible although the node has some, this is a container or NVML is missing, so the
+  // number is unknown.
   if (visible == 0 && !(node.facts->gpus->empty() && taken.empty())) return std::nullopt;
   return std::max(visible, taken.size());
 }
@@ -196,8 +198,9 @@ Results judge_duplicate_gpu(const JobFacts& job) {
        .how = "run with --device cuda"});
 }
 
-/// Returns how many of the GPUs that ranks of the node took this rank may use. nullopt if unknown:
-/// an instance of a partitioned GPU is not even listed for the rank that took it.
+/// Returns how many of the GPUs in `taken`, those of all ranks of its node, this rank may use.
+/// nullopt if unknown: an instance of a partitioned GPU is not listed, even for the rank that took
+/// it.
 std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
   if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
   const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
@@ -206,8 +209,8 @@ std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std
       taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
 }
 
-/// Warns if control groups let a rank use only its own GPU. CUDA_VISIBLE_DEVICES is no problem:
-/// NCCL can use GPUs that it hides.
+/// Warns if a control group keeps a rank from using the GPUs of other ranks on its node.
+/// CUDA_VISIBLE_DEVICES is no problem: NCCL can use GPUs that it hides.
 Results judge_visibility(const JobFacts& job) {
   Findings findings;
   std::map<int, std::set<std::string>> taken;

@@ -21,7 +21,8 @@ std::optional<std::string> version_of(const CheckedRank& rank, const std::string
   return found == rank.versions.end() ? std::nullopt : std::optional{found->second};
 }
 
-/// Compares a version among ranks; gives one result for each node and version that differs.
+/// Compares the version of one piece of software among all ranks; gives one result for each node
+/// and version that differs.
 void compare_versions(Findings& findings, const JobFacts& job, const std::string& key,
                       const Difference& difference) {
   std::vector<std::string> versions;
@@ -163,7 +164,7 @@ std::optional<std::string> bytes(const std::optional<double>& value) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(*value)});
 }
 
-/// Compares GPUs of one model.
+/// Compares a fact, as text, among the GPUs of each model.
 void compare_gpus(Findings& findings, const JobFacts& job, GpuText text,
                   const Difference& difference) {
   std::vector<Observed> observed;
@@ -174,7 +175,7 @@ void compare_gpus(Findings& findings, const JobFacts& job, GpuText text,
   find_differences(findings, observed, difference);
 }
 
-/// Returns the text of the first GPU that has one: "NVIDIA H100 80GB HBM3".
+/// Returns the text of the first GPU for which there is one: "NVIDIA H100 80GB HBM3".
 std::string first_text(const JobFacts& job, GpuText text) {
   for (const JobGpu& one : job_gpus(job)) {
     if (const auto found = text(*one.gpu)) return *found;
@@ -279,7 +280,7 @@ Results judge_vbios(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "VBIOS", vbios);
 }
 
-/// Compares one fact of the nodes.
+/// Compares one fact, as text, among all nodes.
 Results compare_nodes(const JobFacts& job, const Difference& difference,
                       std::optional<std::string> (*text)(const CheckedNode& node)) {
   Findings findings;
@@ -308,9 +309,9 @@ Results judge_cpu_model(const JobFacts& job) {
                        });
 }
 
-/// Warns if a node has over 2% less memory than usual: firmware takes up to that much more on some
-/// nodes, and a missing memory module is more than that. The usual size is the upper one of the two
-/// middle values, since too little memory is the fault to find.
+/// Warns if a node has over 2% less memory than the others. Firmware may reserve up to 2% more on
+/// some nodes, and a missing memory module costs more than that. Of an even number of nodes, the
+/// upper of the two middle sizes counts as usual, since too little memory is the fault to find.
 Results judge_node_memory(const JobFacts& job) {
   constexpr double tolerance = 0.02;
   Findings findings;

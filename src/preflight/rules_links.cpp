@@ -27,7 +27,7 @@ struct Pair {
   }
 };
 
-/// Returns the pairs of GPUs that the job uses, by node.
+/// Returns the pairs of GPUs on one node that the job uses and whose link was looked up, by node.
 std::vector<Pair> job_pairs(const JobFacts& job) {
   std::map<const CheckedNode*, std::set<int>> gpus;
   for (const JobGpu& one : job_gpus(job)) gpus[one.node].insert(one.index);
@@ -43,7 +43,8 @@ std::vector<Pair> job_pairs(const JobFacts& job) {
   return pairs;
 }
 
-/// Counts the pairs about which nothing is known, since one of their GPUs could not be queried.
+/// Counts the pairs of the job's GPUs that are not in `known`; nothing is known about them, since
+/// one of the GPUs could not be queried.
 void miss_others(Findings& findings, const JobFacts& job, std::span<const Pair> known) {
   std::map<const CheckedNode*, std::size_t> gpus;
   for (const JobGpu& one : job_gpus(job)) ++gpus[one.node];
@@ -159,8 +160,8 @@ Results judge_fabric(const JobFacts& job) {
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
 
-/// True if all GPUs fit into one NVLink domain of several nodes: GB200 or GB300 (NVL72) allow up to
-/// 72. The size of other domains is unknown.
+/// True if one NVLink domain that spans nodes could hold all these GPUs: up to 72 of GB200 or GB300
+/// (NVL72). The size of other domains is unknown.
 bool fits_one_domain(std::span<const JobGpu> gpus) {
   constexpr std::size_t most_gpus = 72;
   return gpus.size() <= most_gpus && std::ranges::all_of(gpus, [](const JobGpu& one) {
@@ -169,12 +170,14 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
          });
 }
 
-/// Warns if a job that would fit into one NVLink domain is spread over several, among others.
+/// Warns of three problems with NVLink domains that span nodes: a GPU is in none although others of
+/// its model are, the GPUs of one domain are split into cliques, or the job is spread over several
+/// domains although one could hold it.
 Results judge_domain(const JobFacts& job) {
   Findings findings;
   const std::vector<JobGpu> gpus = job_gpus(job);
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
-  std::set<std::string> models;                          // models with a domain
+  std::set<std::string> models;                          // with GPUs that are in a domain
   for (const JobGpu& one : gpus) {
     if (!one.gpu->fabric_state && !one.gpu->fabric) {
       findings.miss();
@@ -308,8 +311,8 @@ Results judge_nic_pcie(const JobFacts& job) {
 
 bool plays_on_gpus(const JobFacts& job) { return job.device == "cuda"; }
 
-/// Nodes joined to their GPUs by NVLink-C2C have their IOMMU on by design: it gives GPUs the
-/// address spaces of processes (NVIDIA, Grace Platform Software).
+/// Warns if the IOMMU of a node translates addresses. Nodes with NVLink-C2C need that, since it
+/// gives GPUs the address spaces of processes (NVIDIA, Grace Platform Software).
 Results judge_iommu(const JobFacts& job) {
   Findings findings;
   std::string fine = "off, or passes addresses through";

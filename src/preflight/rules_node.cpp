@@ -18,7 +18,8 @@
 namespace isoscale::preflight {
 namespace {
 
-/// Assigns a core of its own to each rank in turn, by augmenting paths of bipartite matching.
+/// Finds a core of its own for as many ranks as possible, by augmenting paths of bipartite
+/// matching.
 class Seats {
  public:
   explicit Seats(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
@@ -49,7 +50,7 @@ class Seats {
   }
 
   std::vector<const CheckedRank*> ranks_;
-  std::map<int, std::size_t> taken_;  ///< by core
+  std::map<int, std::size_t> taken_;  ///< rank that has the core
   std::set<int> tried_;
 };
 
@@ -152,7 +153,7 @@ Results judge_blas_threads(const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    // The check shared-cores covers the case of one thread per rank.
+    // With one thread for each rank, the check shared-cores warns instead.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
     findings.warn({.host = node.host()},
@@ -176,14 +177,15 @@ Results judge_blas_threads(const JobFacts& job) {
                                       .how = "mount /sys"});
 }
 
-/// Compares the CPU quota with the threads that are always busy: one for each rank, or with BLAS on
-/// the host all of its BLAS threads.
+/// Warns if the CPU quota is below the number of threads that are always busy: on the host all BLAS
+/// threads of all ranks, else one for each rank.
 Results judge_quota(const JobFacts& job) {
   Findings findings;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     if (node.facts == nullptr) continue;
     if (!node.facts->cpu_quota) {
-      // No limit was found; that counts as known if anything about the node is known.
+      // There is no quota, or it could not be read. It counts as known if other facts of the node
+      // are.
       if (node.facts->cores) findings.know();
       continue;
     }
@@ -211,8 +213,8 @@ std::string size_text(double value) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
 }
 
-/// Checks the limit of locked memory. Adapters register the buffers that they send from, which the
-/// kernel must not move.
+/// Checks the limit of locked memory. Adapters register the buffers that they send from, and the
+/// kernel must not move registered memory.
 Results judge_locked_memory(const JobFacts& job) {
   Findings findings;
   const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
@@ -266,7 +268,7 @@ Results judge_shared_memory(const JobFacts& job) {
                                       .how = "mount /dev/shm"});
 }
 
-/// Returns the number of CPUs with one of these settings, and of all CPUs.
+/// Returns two numbers of CPUs: those that have one of the wanted settings, and all.
 std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
                                std::initializer_list<std::string_view> wanted) {
   int found = 0, all = 0;
@@ -277,9 +279,9 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
   return {found, all};
 }
 
-/// Returns how many CPUs are set to save energy, as a sentence; "" if none. In the active modes of
-/// intel_pstate and amd-pstate-epp "powersave" is the dynamic default, and the energy preference
-/// decides (Linux kernel documentation, CPU Performance Scaling).
+/// Returns a sentence that says how many CPUs are set to save energy; "" if none is. In the active
+/// modes of intel_pstate and amd-pstate-epp, the governor "powersave" is the dynamic default, and
+/// the energy preference decides instead (Linux kernel documentation, CPU Performance Scaling).
 std::string saving_cpus(const CheckedNode& node) {
   const bool is_active =
       node.frequency_driver == "intel_pstate" || node.frequency_driver == "amd-pstate-epp";

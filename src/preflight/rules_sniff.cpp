@@ -15,23 +15,26 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// These rules judge the sniff test: they compare each rank's speed, alone and with a neighbour,
-/// with that of others of its kind.
+/// These rules judge the sniff test: they compare the compute rate of each rank, and the bandwidth
+/// of each pair of ranks, with those of the same kind.
 namespace isoscale::preflight {
 namespace {
 
-constexpr std::size_t fewest_alike = 4;  ///< fewer have no majority to differ from
+constexpr std::size_t fewest_alike = 4;  ///< fewer values have no majority to differ from
 
-/// A value counts as slow if it is below the median of its kind by three standard deviations,
-/// estimated from the median absolute deviation (times 1.4826 for normal noise). The margin is at
-/// least a given share of the median, since a very even kind has nearly no deviation. GPUs of one
-/// model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is
-/// 4% to either side; CPUs share caches, memory and power with others, and links share switches.
+/// The median of the values of one kind, and the limit below which a value is slow.
 struct Threshold {
   double median = 0, limit = 0;
 };
+/// The least margins below the median, as a share of it. GPUs of one model vary by 8% on average
+/// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
+/// share caches, memory and power with others, and links share switches.
 constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth = 0.10;
 
+/// Returns the limit for values of one kind. It is three standard deviations below their median;
+/// the deviation is estimated from the median absolute deviation (times 1.4826 for normal noise).
+/// The margin is at least the share `least` of the median, since very even values have nearly no
+/// deviation.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
   const double middle = statistics::median(values).value_or(0);
@@ -49,7 +52,7 @@ struct Sniffed {
   double value = 0;
 };
 
-/// Warns of slow values among at least four of their kind.
+/// Warns of each value that is slow, if there are at least four values of its kind.
 void find_slow(Findings& findings, const std::vector<Sniffed>& all, double least,
                std::string_view unit, const std::string& cost, const std::string& fix) {
   std::map<std::string, std::vector<double>> values;
@@ -83,7 +86,7 @@ std::string why_not(const JobFacts& job) {
       fmt::format("fewer than {} of a kind were measured", fewest_alike));
 }
 
-/// The nodes and GPUs of ranks, by rank.
+/// Finds ranks, their hosts and GPUs, and the kinds of values that are compared.
 class Ranks {
  public:
   explicit Ranks(const JobFacts& job) : job_(job) {
@@ -114,7 +117,8 @@ class Ranks {
     const std::string text = fmt::format("rank {}", rank.rank);
     return gpu == nullptr ? text : fmt::format("{}, GPU {} ({})", text, gpu->index, gpu->bus_id);
   }
-  /// Names the processor of a rank: "ranks on NVIDIA H100", "ranks on Xeon, 1 BLAS thread".
+  /// Returns the kind of a rank's compute rate, named by its processor: "ranks on NVIDIA H100",
+  /// "ranks on Xeon, 1 BLAS thread".
   [[nodiscard]] std::string kind(const CheckedRank& rank) const {
     if (job_.device == "cuda") {
       const Gpu* const gpu = gpu_of(rank);
@@ -126,7 +130,8 @@ class Ranks {
     return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
                        base::counted(rank.blas_threads, "BLAS thread"));
   }
-  /// Names the link between two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
+  /// Returns the kind of a pair's bandwidth, named by its link: "pairs inside nodes over NVLink",
+  /// "pairs across nodes".
   [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
     if (a.node != b.node) return "pairs across nodes";
     const Gpu* const gpu_a = gpu_of(a);
@@ -187,7 +192,7 @@ Results judge_bandwidth(const JobFacts& job) {
       const auto [place, is_new] =
           pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth);
       if (is_new) continue;
-      // If either rank of the pair had no answer, the pair has no bandwidth.
+      // If one of the two ranks had no answer, the pair has no bandwidth.
       if (!other.bandwidth || !place->second) {
         place->second.reset();
       } else {

@@ -90,7 +90,8 @@ namespace {
 constexpr std::string_view row =
     "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
-/// Returns the traffic by axes, "dp 1.20 MiB, tp 3.00 MiB"; "nothing" when nothing is sent.
+/// Returns the bytes sent along each set of axes, "dp 1.20 MiB, tp 3.00 MiB"; "nothing" if none are
+/// sent.
 std::string traffic_text(const PlannedPoint& point) {
   std::vector<std::string> texts;
   for (const AxesTraffic& traffic : point.sent_by_axes) {
@@ -101,7 +102,7 @@ std::string traffic_text(const PlannedPoint& point) {
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Formats the columns that a skipped point has, up to the one that holds the reason.
+/// Formats the first columns of a skipped point: those before the reason why it is skipped.
 std::string left_columns(const PlannedPoint& point) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
                      uses_model(point) ? point.request.model.name : "-", point.ranks);
@@ -122,7 +123,7 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
                      units::format(units::Flops{*point.flop_per_step}), sent);
 }
 
-/// Describes a point that does not fit into memory; all columns but the times are filled in.
+/// Formats the line of a point that does not fit into memory. It has all columns except the times.
 std::string misfit_line(const PlannedPoint& point) {
   return fmt::format(
       row, point.index + 1, point.workload->name,
@@ -132,7 +133,8 @@ std::string misfit_line(const PlannedPoint& point) {
       fmt::format("does not fit: {}", point.misfit));
 }
 
-/// Describes how work is partitioned by measured speed; "" if no point is partitioned so.
+/// Returns a sentence about partition=proportional, whose parts are unknown when the plan is made;
+/// "" if no point uses it.
 std::string partition_text(const Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
     return point.skip_reason.empty() && partitions_by_speed(point.request);
@@ -160,7 +162,7 @@ std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t 
       fitting, base::counted(fitting + left_out, "point"), units::format(budget));
 }
 
-/// Prints the plan for a machine that a data sheet describes. `why` is the reason why this sheet is
+/// Prints the plan for a machine that a data sheet describes. `why` tells why this sheet is
 /// assumed; "" if the user named it.
 void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
                 int ranks, const Services& services) {
@@ -185,8 +187,8 @@ void dry_run_on(const std::string& sheet, const std::string& why, const config::
   services.print(text + gpu_work + describe(plan, config, site.device));
 }
 
-/// Prints the plan for the ranks that were started. If this host cannot do all of it, prints the
-/// plan for the assumed data sheet instead.
+/// Prints the plan for the ranks that were started. If this host could not run all of it, and the
+/// user named no device, prints the plan for the assumed data sheet instead.
 void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
                   const Services& services) {
   const Site site = planned_site(here, asked);

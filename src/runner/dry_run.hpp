@@ -13,20 +13,20 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Dry runs print a plan and measure nothing. The plan is for this machine, or for one that is
-/// known only by its data sheet.
+/// Dry runs print a plan and measure nothing. The plan is for this machine or for one that a data
+/// sheet describes.
 namespace isoscale::runner {
 
 struct Services;
 
-/// The data sheet that a dry run assumes when the plan is beyond a host without GPUs.
+/// The data sheet that a dry run assumes if its plan asks too much of a host without GPUs.
 inline constexpr std::string_view assumed_sheet = "h100-ndr";
 
-/// A machine that is known by its data sheet; a dry run is planned and priced for it.
+/// A machine that a data sheet describes. A dry run is planned for it and takes step times from it.
 struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
-  std::optional<units::Bytes> memory;  ///< of a rank; absent: the sheet does not say
+  std::optional<units::Bytes> memory;  ///< of a rank; absent if the sheet does not say
   double half_precision_rate = 0;      ///< Site::half_precision_rate
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
@@ -35,30 +35,30 @@ struct PricedMachine {
       step;
 };
 
-/// Returns why a dry run is not priced for the host that it is made on: "bf16 is beyond the host
-/// device". Absent if that host could do all of it. `plan` was made without a memory limit.
+/// Returns why this host could not run the plan, "bf16 is beyond the host device"; absent if it
+/// could. `plan` must have been made without a memory limit.
 [[nodiscard]] std::optional<std::string> beyond_host(const config::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const Plan& plan, const Site& site,
                                                      units::Bytes memory);
 
-/// Returns the machine as a site of at least `ranks` ranks. --ranks-per-node, or else its data
-/// sheet, says how many of them share a node.
+/// Returns the machine as a site of at least `ranks` ranks. The number of ranks on a node is
+/// --ranks-per-node, or else that of the data sheet.
 [[nodiscard]] Site site_of(const PricedMachine& machine, const config::RunConfig& config,
                            int ranks);
 
-/// Sets Load::step of each point that has a step and is not skipped. Throws base::UsageError when
-/// PricedMachine::step does; the message names the point.
+/// Sets Load::step of each point that has a step and is not skipped. Throws base::UsageError if
+/// PricedMachine::step does; the message then names the point.
 void price(const PricedMachine& machine, const config::RunConfig& config, Plan& plan);
 
-/// Describes the plan as a table for people: points, mesh, nodes, loop and total time, memory,
-/// FLOP, bytes sent by axes and how far each axis reaches. A "?" stands for an unknown value, and a
-/// point that does not fit says so. Times are estimates for `device`, see schedule.hpp. With a
-/// budget, only the points that would fit have times, and the others are listed.
+/// Returns the plan as a table for people: points, mesh, nodes, loop and total time, memory, FLOP,
+/// bytes sent along each set of axes, and how far each axis reaches. "?" stands for an unknown
+/// value, and a point that does not fit into memory is marked. Times are estimates for `device`,
+/// see schedule.hpp. With a budget, the points that would not fit into it have no times and are
+/// listed below.
 [[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config,
                                    std::string_view device);
 
-/// Collective over the world: prints the plan. Nothing is measured, so the device need not be
-/// there.
+/// Collective over the world: prints the plan. Nothing is measured, so the device need not exist.
 void dry_run(const config::RunConfig& config, const comm::Environment& environment,
              const comm::Communicator& world, const Services& services);
 

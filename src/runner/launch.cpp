@@ -25,14 +25,15 @@ namespace {
 std::string point_title(const PlannedPoint& point) {
   const std::string model = uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
-  // A skipped point may have no mesh, and the mesh of one rank tells nothing.
+  // A skipped point may have no mesh, and the mesh of one rank is not worth printing.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
   return fmt::format("{}{} on {}{}", point.workload->name, model,
                      base::counted(point.ranks, "rank"),
                      has_mesh ? fmt::format(" ({})", mesh::to_string(mesh)) : "");
 }
 
-/// Returns the number of steps that the step time is computed from.
+/// Returns the number of steps that count for the step time: those after warm-up that are neither
+/// traced nor dropped.
 std::size_t counted_steps(const results::PointData& data) {
   std::size_t counted = 0;
   for (auto i = static_cast<std::size_t>(data.warm_up_steps); i < data.traced.size(); ++i) {
@@ -52,9 +53,9 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
-/// Returns the data of a point that was not measured because there was no time.
+/// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
 results::PointData left_out(const PlannedPoint& point, std::string_view reason) {
-  results::PointData data = describe_point(point);  // as planned: its mesh is known
+  results::PointData data = describe_point(point);  // its mesh is as planned
   data.status = results::PointStatus::skipped;
   data.reason = reason;
   return data;
@@ -100,21 +101,21 @@ Outcome Launch::measure_points() {
   record_left_out();
   progress_->finish();
   on_root(*setting_.world, [&] { finish(); });
-  const bool is_moved = file_ && !file_->moved().empty();  // known on rank 0
+  const bool is_moved = file_ && !file_->moved().empty();  // only rank 0 knows it
   const bool is_there = setting_.world->broadcast(std::int64_t{is_moved ? 0 : 1}) == 1;
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-/// Locks the run file. While the lock is held, no thread ends the process or records an abort of
-/// the point under way.
+/// Locks the run file. While the lock is held, no other thread ends the process or records that the
+/// point under way was aborted.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   Supervisor* const supervisor = setting_.services.supervisor;
   return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}
                                : std::unique_lock<std::timed_mutex>{};
 }
 
-/// Writes a point and returns what the file then holds. If there is too little memory to write it,
-/// the point is recorded as failed.
+/// Writes a point, and returns the point as written. If memory is too short to write it, it is
+/// written as failed.
 results::PointData Launch::commit(results::PointData data) {
   const auto lock = hold_file();
   try {
@@ -155,8 +156,8 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// Returns the same turn on every rank. Rank 0 chooses it, since it has the clock and knows which
-/// points are wanted.
+/// Collective: returns the next turn, the same on every rank. Rank 0 chooses it, since only its
+/// clock counts and only it knows which points are wanted.
 std::optional<Turn> Launch::agreed_next() {
   const comm::Communicator& world = *setting_.world;
   constexpr std::int64_t none = -1;
@@ -209,7 +210,7 @@ results::PointData Launch::measure_point(const Turn& turn) {
   return record(std::move(data));
 }
 
-/// Collective: writes a point; rank 0 returns what the file then holds.
+/// Collective: writes a point. Rank 0 returns the point as written.
 results::PointData Launch::record(results::PointData data) {
   if (Activity* const activity = progress_->activity()) activity->doing("writing the run file");
   on_root(*setting_.world, [&] { data = commit(std::move(data)); });
@@ -287,8 +288,7 @@ results::PointData Launch::as_failed(int index, const std::string& why) const {
   return data;
 }
 
-/// Absent on GPUs: a rank that is stuck on a GPU, or whose MPI allows only one thread, cannot
-/// abandon its work.
+/// Returns null on GPUs: a rank that is stuck in work on a GPU cannot abandon it.
 Supervisor::Continuation Launch::continuation() {
   if (site_.device != "host") return nullptr;
   return [self = shared_from_this()](const std::string& why, comm::Communicator world) {

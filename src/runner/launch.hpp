@@ -27,8 +27,8 @@
 
 namespace isoscale::runner {
 
-/// A launch of a measurement: makes the plan, opens the file (run.cpp, resume.cpp), and measures
-/// point after point (launch.cpp).
+/// One launch of a measurement. It makes the plan, opens the run file (run.cpp, resume.cpp), and
+/// measures one point after another (launch.cpp).
 class Launch : public std::enable_shared_from_this<Launch> {
  public:
   struct Setting {
@@ -38,30 +38,31 @@ class Launch : public std::enable_shared_from_this<Launch> {
     executor::Executor& executor;
     std::span<const machine::MachineFacts> facts;  ///< by rank
     Site site;
-    units::Nanoseconds begin;                    ///< of the run, as --budget counts
+    units::Nanoseconds begin;                    ///< of the run; --budget counts from it
     std::optional<std::string> device_reason{};  ///< why --device auto chose this device
   };
 
-  /// `earlier` is set on rank 0 if a run is resumed: it is that run. Throws base::UsageError where
-  /// make_plan() does. Everything that `setting` refers to must outlive the launch.
+  /// `earlier` is the run to resume; it is set on rank 0 only, and absent for a new run. Throws
+  /// base::UsageError as make_plan() does. Everything that `setting` refers to must outlive the
+  /// launch.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
 
-  /// Collective; called once.
+  /// Collective: measures all wanted points. Called once.
   [[nodiscard]] Outcome measure();
   /// Collective, called after all ranks have given up the point under way: records that point as
-  /// failed, and measures the remaining ones with a new world.
+  /// failed, and measures the remaining ones. `world` replaces the communicator of all ranks.
   [[nodiscard]] Outcome continue_after_hang(const std::string& why, comm::Communicator world);
   /// Called on rank 0 when the job ends early: records the point under way as failed.
   void record_abort(const std::string& why);
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
-  /// Estimates how long each wanted point takes, by index.
+  /// Returns the estimated time of each wanted point, by its index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// Returns when the budget is used up; absent without a budget.
+  /// Returns the time when the budget is used up; absent without a budget.
   [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
-  /// Makes the file ready for points and determines which points are wanted. Returns false on every
-  /// rank if the run that was to be resumed lacks nothing.
+  /// Prepares the run file and determines which points are wanted. Returns false on every rank if
+  /// the run to resume lacks nothing.
   bool opened();
   void create();
   bool reopen();  ///< in resume.cpp
@@ -74,7 +75,8 @@ class Launch : public std::enable_shared_from_this<Launch> {
   results::PointData record(results::PointData data);
   results::PointData commit(results::PointData data);
   [[nodiscard]] std::unique_lock<std::timed_mutex> hold_file() const;
-  /// Returns how the run continues after the point under way is given up; null if it cannot.
+  /// Returns the function that continues the run after the point under way is given up; null if the
+  /// run cannot continue.
   [[nodiscard]] Supervisor::Continuation continuation();
   void record_left_out();
   void finish();
@@ -85,19 +87,19 @@ class Launch : public std::enable_shared_from_this<Launch> {
   Site site_;
   Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;  ///< points to measure; right on rank 0
+  std::set<int> wanted_;  ///< points to measure; only rank 0's are right
   std::optional<Progress> progress_;
   std::optional<Schedule> schedule_;
-  std::optional<Turn> current_;  ///< the point under way; changed while the file is held
+  std::optional<Turn> current_;  ///< the point under way; changed only while the file is locked
   bool all_ok_ = true, ends_soon_ = false;
-  std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< after the first was given up
-  // On rank 0:
+  std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< later worlds, after hangs
+  // The members below are used on rank 0 only.
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< of this launch
-  results::RunData measured_;                   ///< the points that calibrate
+  results::RunData measured_;                   ///< measured points, for calibration
   std::optional<RunFile> file_;
-  std::optional<int> last_in_file_;  ///< the point that was recorded last
+  std::optional<int> last_in_file_;  ///< the point that was written last
 };
 
 }  // namespace isoscale::runner

@@ -48,8 +48,8 @@ std::string standing_text(const Standing& at) {
   return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
 }
 
-/// Changes traces to the times that this rank's faulty clock would show. The correction is made
-/// here and not where the clock is read, so that no read pays for a fault when none is injected.
+/// Changes the times in traces to those that this rank's clock would show if it had the injected
+/// error. This is done here and not when the clock is read, so that reading costs nothing extra.
 void misread(const comm::ClockSync& clocks, Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
@@ -61,7 +61,7 @@ void misread(const comm::ClockSync& clocks, Record& record) {
   }
 }
 
-/// Measures a point on the ranks that play it or a copy of it.
+/// Measures a point on one rank, which plays in the point or in a copy of it.
 class PointRun {
  public:
   PointRun(const PlannedPoint& point, const PointContext& context, RankRole role)
@@ -74,8 +74,8 @@ class PointRun {
 
   [[nodiscard]] bool plays() const { return role_.replica >= 0; }
 
-  /// Collective over the ranks that play: fills `data` on rank 0 of the point, and its status on
-  /// all.
+  /// Collective over the ranks of the point and its copies: fills `data` on rank 0 of the point,
+  /// and its status on all of these ranks.
   void run(PointData& data) {
     const bool has_twin = point_.workload->twin != nullptr;
     if (!partitioned(data)) return;
@@ -110,8 +110,9 @@ class PointRun {
       collect_device_series(sub_world_, record, sampled, data);
     }
     if (soak_) soak(data);
-    // The step without communication is played by all ranks at the same time. On shared cores its
-    // ops would take longer than they do when ranks take turns.
+    // On shared cores, the step without communication is not played. All ranks would compute at the
+    // same time, so its ops would take longer than in the real step, where waiting ranks leave the
+    // cores to others.
     const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
     if (solo_ && !shares_cores) play_solo(record, data);
   }
@@ -124,7 +125,7 @@ class PointRun {
     return traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
-  /// Replays a step, and records which replays differed.
+  /// Replays the step, and records which replays differed.
   void soak(PointData& data) {
     const auto tell = [&](const SoakResult& so_far) {
       context_.progress.doing(
@@ -145,7 +146,8 @@ class PointRun {
     if (data.status == PointStatus::ok) static_cast<void>(agreed(data, verdict));
   }
 
-  /// Called between blocks. Checks the weights if steps were traced since the last call.
+  /// Called between blocks. Shows the progress, and checks the weights if steps were traced since
+  /// the last call.
   void look_at(const Standing& at) {
     context_.progress.doing(standing_text(at));
     if (at.traced == checked_traces_) return;
@@ -153,7 +155,8 @@ class PointRun {
     check_->weights(*session_, sub_world_);
   }
 
-  /// Plays the step without communication. It comes last, since it leaves wrong results behind.
+  /// Plays the step without communication, as the last part of the point: it computes wrong
+  /// results, which nothing may use.
   void play_solo(const Record& record, PointData& data) {
     context_.progress.doing("playing without communication");
     const double step = active_.all_max(record.step_times.back());
@@ -163,8 +166,8 @@ class PointRun {
     if (in_point()) collect_solo(sub_world_, times, traced(), data);
   }
 
-  /// Returns the faults of this rank: none on copies of the point, whose rows are not kept. The
-  /// twin is checked without faults, so that a wrong result there means an error.
+  /// Returns the faults to inject on this rank: none on copies of the point, whose times are not
+  /// kept. The twin is checked without faults, so that a wrong result there is a real error.
   [[nodiscard]] program::Faults faults() const {
     return faults_of(context_.config.injections, point_.world_ranks, context_.world.rank(),
                      point_.request.seed);
@@ -188,22 +191,23 @@ class PointRun {
     (has_requests ? serve::run_serve : run_bench)(point_, context_, place, data);
   }
 
-  /// Collective: fails the point if any rank that plays, copies included, has a problem. The answer
-  /// is the same on all of them.
+  /// Collective: fails the point if any rank of the point or its copies has a problem. Returns true
+  /// if there is none, the same on all ranks.
   [[nodiscard]] bool agreed(PointData& data, const std::string& problem) {
     const comm::Vote vote = comm::all_ok(active_, problem);
     if (!vote.ok) fail(data, vote.why);
     return vote.ok;
   }
-  /// Like the other, for a verdict that all ranks of one replica share already: a point keeps its
-  /// own reason, and otherwise takes that of the copy that failed.
+  /// Like agreed() above, for a verdict on which the ranks of each copy already agree. The reason
+  /// for the failure is the rank's own verdict if that is bad, else the verdict of a copy.
   [[nodiscard]] bool agreed(PointData& data, const Verdict& verdict) {
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
     if (!vote.ok) fail(data, verdict.ok ? "a copy of the point: " + vote.why : verdict.detail);
     return vote.ok;
   }
 
-  /// Measures the speed of each rank if the request is partitioned by speed; else does nothing.
+  /// Collective: measures the speed of each rank if the request is partitioned by speed. Returns
+  /// false if the point has failed.
   bool partitioned(PointData& data) {
     if (!partitions_by_speed(request_)) return true;
     context_.progress.doing("measuring the speed of each rank");
@@ -223,8 +227,8 @@ class PointRun {
     return agreed(data, problem);
   }
 
-  /// Skips a point that the executor cannot play; that is no failure. The answer is the same on
-  /// every rank that plays.
+  /// Collective: skips a point that the executor cannot play, which is no failure. Returns the same
+  /// on all ranks of the point and its copies.
   [[nodiscard]] bool supported(PointData& data, const std::string& unsupported) {
     const comm::Vote vote = comm::all_ok(active_, unsupported);
     if (vote.ok) return true;
@@ -244,7 +248,8 @@ class PointRun {
           fmt::format("; replicas were dealt {} microbatches by measured speed",
                       fmt::join(workloads::stack::deal_of(request_).microbatches, ", "));
     }
-    // The twin's choices are kept too: a later run that is given them chooses nothing anew.
+    // The twin's algorithms are kept, too: a later run with --gemm-algorithms then has to choose
+    // none.
     if (in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data);
     return agreed(data, twin);
   }
@@ -279,7 +284,7 @@ class PointRun {
     return agreed(data, problem) && supported(data, unsupported);
   }
 
-  /// Adds the sections that check the results of steps.
+  /// Adds the sections that check the results of steps to the programs.
   void add_checks() {
     std::optional<int> flipping;
     if (context_.config.soak && in_point()) {
@@ -299,11 +304,11 @@ class PointRun {
   }
 
   const PlannedPoint& point_;
-  workloads::Request request_;  ///< the point's, with the speeds that ranks were measured to have
+  workloads::Request request_;  ///< the point's request, with the measured speeds of ranks
   const PointContext& context_;
   RankRole role_;
-  comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
-  comm::Communicator active_;     ///< all that play
+  comm::Communicator sub_world_;  ///< ranks of the point, or of this rank's copy of it
+  comm::Communicator active_;     ///< the ranks of the point and of its copies
   program::ProgramSet set_;
   std::optional<program::Section> solo_;  ///< the step without communication
   std::optional<StepCheck> check_;
@@ -337,7 +342,7 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
     context.world.quiet_barrier();
   }
   data.ended = base::utc_now();
-  // Ranks that slept learn the status here.
+  // Ranks that did not play learn the status here.
   data.status =
       static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));
   return data;

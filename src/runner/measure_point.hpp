@@ -8,8 +8,8 @@
 
 namespace isoscale::runner {
 
-/// Collective over the world: verifies and measures one point on its sub-world. Ranks outside it
-/// sleep or play replicas. The result is complete on world rank 0; elsewhere only its status is
+/// Collective over the world: verifies and measures one point. Ranks outside the point sleep or
+/// play copies of it. The result is complete on world rank 0; on other ranks only its status is
 /// right.
 [[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
 

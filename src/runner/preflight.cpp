@@ -29,7 +29,7 @@ using preflight::CheckedRank;
 using preflight::CheckResult;
 using preflight::JobFacts;
 
-/// Runs `work` on every rank. If it throws base::Error on any rank, all ranks throw
+/// Collective: runs `work` on every rank. If it throws base::Error on any rank, all ranks throw
 /// base::UsageError.
 template <class Work>
 void together(const comm::Communicator& world, const Work& work) {
@@ -55,7 +55,7 @@ executor::HostStreams streams_of(const config::RunConfig& config,
     case HostStreams::threads:
       break;
   }
-  // The executor would silently fold the streams; a mode that the user named must not be replaced.
+  // The executor would fold the streams without a message, but the user has asked for threads.
   if (environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
         "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
@@ -76,8 +76,8 @@ std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
        .thread_level = environment.thread_level()});
 }
 
-/// Returns the GEMM algorithms that an earlier run chose. Every rank reads the file; if one cannot,
-/// all throw base::UsageError.
+/// Collective: returns the GEMM algorithms that an earlier run chose. Every rank reads its file; if
+/// one cannot, all throw base::UsageError.
 std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& config,
                                                    const comm::Communicator& world) {
   std::vector<executor::GemmChoice> known;
@@ -102,18 +102,17 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // no supervisor
-  // If NCCL cannot set up a communicator, the point must fail before the supervisor takes that for
-  // a hang.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // nobody watches for hangs
+  // If NCCL cannot set up a communicator, the point must fail before the supervisor reports a hang.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.table->make(options, world);
 }
 
-/// The CUDA plugin, and the reason not to use it.
+/// The CUDA plugin, and whether all ranks can use it (if not, why not).
 struct Gpus {
   executor::PluginSearch search;
-  comm::Vote usable;  ///< on every rank
+  comm::Vote usable;  ///< the same on every rank
 };
 Gpus look_for_gpus(const comm::Communicator& world) {
   executor::PluginSearch search = executor::open_cuda_plugin();
@@ -121,7 +120,7 @@ Gpus look_for_gpus(const comm::Communicator& world) {
   return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
 }
 
-/// Returns the versions of all software of the rank.
+/// Returns the versions of all software that the rank uses.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
   std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},
@@ -138,7 +137,7 @@ std::map<std::string, std::string> versions_of(const executor::Executor* executo
   return versions;
 }
 
-/// Collects the facts of this rank, and those of its node if it is the first rank there.
+/// Collects the facts of this rank and, on the first rank of each node, those of the node.
 JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
                    const std::vector<int>& node_of_rank) {
   const auto me = static_cast<std::size_t>(world.rank());
@@ -164,7 +163,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
     facts.nodes.push_back(preflight::collect_node(sources, machine));
     facts.nodes.back().node = node;
   } else if (rank.gpu) {
-    // A control group may hide this GPU from the node's first rank.
+    // A control group may hide this GPU from the node's first rank, which collects the other GPUs.
     if (auto gpu = preflight::collect_gpu(sources, *rank.gpu)) {
       facts.nodes.emplace_back().node = node;
       facts.nodes.back().gpus = {*std::move(gpu)};
@@ -174,7 +173,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   return facts;
 }
 
-/// Returns why a comparison of ranks would be meaningless; "" if it is meaningful.
+/// Returns why there is no sniff test, which compares ranks; "" if there is one.
 std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // fewer have no majority to differ from
   if (wish.executor == nullptr) return "no device was found to run on";
@@ -191,14 +190,15 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
   return {};
 }
 
-/// Joins the parts of all ranks; called on rank 0.
+/// Joins the facts of all ranks; called on rank 0.
 JobFacts join(const std::vector<std::string>& texts) {
   std::vector<JobFacts> parts;
   for (const std::string& text : texts) parts.push_back(preflight::job_facts_from_json(text));
   return preflight::merge(std::move(parts));
 }
 
-/// Writes the facts for the file. Settings that equal those of rank 0 are written once.
+/// Writes the facts for the run file. The environment of a rank is left out if it equals that of
+/// rank 0.
 std::string recorded(JobFacts job) {
   for (std::size_t rank = 1; rank < job.ranks.size(); ++rank) {
     if (job.ranks[rank].environment == job.ranks.front().environment) {

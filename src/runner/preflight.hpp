@@ -13,34 +13,35 @@
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
 
-/// The steps before the measurement: the executor is chosen, and the ranks and machines of the
-/// launch are checked.
+/// The steps before the measurement: choosing the executor, and checking the ranks and machines of
+/// the launch.
 namespace isoscale::runner {
 
-/// The executor that plays the points of a launch.
+/// The executor that measures all points of a launch.
 struct ChosenExecutor {
   std::unique_ptr<executor::Executor> executor;
-  std::string reason;  ///< why --device auto chose it, a clause; "" if the user named it
+  std::string reason;  ///< why --device auto chose it, as a clause; "" if the user named it
 };
 
-/// Collective over `world`: returns the executor that --device asks for, the same on every rank.
-/// `auto` takes cuda if all ranks can have it, else host, and gives the reason. Throws
-/// base::UsageError on all ranks if the device that the user named cannot be had; another device
-/// never takes its place silently.
+/// Collective over `world`: returns the executor for --device, the same on every rank. `auto` means
+/// cuda if all ranks can use it, else host; the result gives the reason. Throws base::UsageError on
+/// all ranks if the user named a device that cannot be used, so that no other device replaces it
+/// silently.
 [[nodiscard]] ChosenExecutor choose_executor(const config::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
-/// Describes GPUs about which nothing is known: every type is assumed to work.
+/// Returns the description of GPUs about which nothing is known. It assumes that every type works.
 [[nodiscard]] executor::Description unseen_gpus();
 
 /// Collective over `world`: returns the device that a plan is made for. It is chosen as by
-/// choose_executor, but --device cuda needs no GPU: without one, the plan is for unseen_gpus().
+/// choose_executor(), except that --device cuda needs no GPU: without GPUs the plan is made for
+/// unseen_gpus().
 [[nodiscard]] executor::Description planned_device(const config::RunConfig& config,
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
-/// The input of preflight. If the device cannot be had, `executor` is null and `device_problem`
+/// The input of preflight(). If the device cannot be used, `executor` is null and `device_problem`
 /// says why.
 struct PreflightWish {
   const config::RunConfig& config;
@@ -50,18 +51,19 @@ struct PreflightWish {
   std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 
-/// Collective over `world`: rank 0 returns the facts and the results of all checks, other ranks
-/// nothing. Each rank takes part in a number of messages that grows with the logarithm of the
-/// number of ranks. Throws base::UsageError on every rank if --allow names no check.
+/// Collective over `world`: collects the facts of all ranks and checks them. Rank 0 returns the
+/// facts and the results of all checks; the result of other ranks is empty. The number of messages
+/// per rank grows with the logarithm of the number of ranks. Throws base::UsageError on every rank
+/// if --allow names no check.
 [[nodiscard]] results::PreflightData preflight(const PreflightWish& wish,
                                                const comm::Communicator& world);
 
-/// Collective over `world`: throws base::UsageError on every rank if a check of rank 0 says stop.
-/// Prints warnings for the other problems.
+/// Collective over `world`: prints warnings for the problems that rank 0 found, and throws
+/// base::UsageError on every rank if one of them is a stop.
 void require_no_stop(const results::PreflightData& preflight, const comm::Communicator& world);
 
-/// Runs `isoscale check`: preflight alone, for the device that `config` asks for. If that device
-/// cannot be had, this is one stop among the others. Throws as preflight() does.
+/// Runs `isoscale check`: preflight alone, for the device that `config` asks for. If this device
+/// cannot be used, one of the results is a stop that says so. Throws as preflight() does.
 [[nodiscard]] results::PreflightData check(const config::RunConfig& config,
                                            const comm::Environment& environment,
                                            const comm::Communicator& world);

@@ -28,12 +28,12 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RunData;
 
-/// The facts of a rank, as text, that its times depend on. UUIDs and addresses, which say where
-/// exactly it ran, are not among them.
+/// The facts of a rank (texts) on which its times depend. UUIDs and addresses are not among them: a
+/// rank may run on other hardware of the same kind.
 constexpr std::array<std::string_view, 8> facts_that_count{
     "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
 
-/// Settings that say which devices a launch was given, or what is logged; they may differ.
+/// Settings that may differ, since they only name devices of a launch or control logging.
 constexpr std::array<std::string_view, 4> settings_of_the_place{
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NCCL_HOSTID", "NCCL_DEBUG"};
 
@@ -47,7 +47,8 @@ std::string fact_of(const RankFacts& rank, std::string_view key) {
   return at == rank.text.end() ? "" : at->second;
 }
 
-/// Compares the facts of ranks. For each fact, only the first rank that differs is named.
+/// Adds the differences between the facts of ranks to `found`. For each fact, only the first rank
+/// that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
   for (const std::string_view key : facts_that_count) {
@@ -65,7 +66,7 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   }
 }
 
-/// Returns the variables of a run that change how libraries and devices work.
+/// Returns the environment variables of a run that affect libraries and devices.
 std::map<std::string, std::string> settings_of(const RunData& run) {
   const std::map<std::string, std::string> variables{run.environment.begin(),
                                                      run.environment.end()};
@@ -106,7 +107,7 @@ std::vector<std::string> hosts_of(const RunData& run) {
 }
 
 std::string hosts_text(const std::vector<std::string>& hosts) {
-  constexpr std::size_t listed = 4;  // there may be thousands
+  constexpr std::size_t listed = 4;  // there may be thousands of hosts
   std::string text = fmt::format(
       "{}",
       fmt::join(hosts.begin(),
@@ -115,7 +116,7 @@ std::string hosts_text(const std::vector<std::string>& hosts) {
   return text;
 }
 
-/// Returns "1 to 3, 5" for points 0, 1, 2 and 4: numbers as people count them.
+/// Returns the points as ranges of numbers from 1: "1 to 3, 5" for the indices 0, 1, 2 and 4.
 std::string ranges_text(const std::set<int>& indices) {
   std::vector<std::string> texts;
   for (auto at = indices.begin(); at != indices.end();) {
@@ -214,8 +215,8 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   return text;
 }
 
-/// Returns true if the run to resume lacks anything. Its header replaces that of this launch, and a
-/// warning says which points come from which launch.
+/// Opens the run to resume. Returns false if it lacks nothing. Otherwise this launch continues with
+/// the header of that run, and a warning in it says which points come from which launch.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));
@@ -232,7 +233,8 @@ bool Launch::reopen() {
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
     for (const preflight::CheckResult& result : header_.preflight->results) {
-      // The file's own preflight is that of the first launch.
+      // The file's own preflight data are those of the first launch, so this launch's stops are
+      // noted as warnings.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }
   }

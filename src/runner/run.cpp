@@ -34,7 +34,7 @@
 namespace isoscale::runner {
 namespace {
 
-/// The objects that a launch refers to; they live as long as the launch.
+/// The objects to which a launch refers. They are kept as long as the launch.
 struct LaunchParts {
   config::RunConfig config;
   Services services;
@@ -43,8 +43,8 @@ struct LaunchParts {
   std::vector<machine::MachineFacts> facts;
 };
 
-/// The run that --resume continues. Rank 0 has the run; all ranks have its settings as the file
-/// keeps them.
+/// The run that --resume continues: the run itself (on rank 0 only), and its configuration (on all
+/// ranks).
 struct Resumed {
   std::optional<results::RunData> run;
   config::RunConfig config;
@@ -60,7 +60,7 @@ Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& w
   return resumed;
 }
 
-/// Returns the lines that name the device, if --device auto chose it, and that tell how to get a
+/// Returns the lines that are printed first: the device if --device auto chose it, and how to get a
 /// curve if there is only one rank.
 std::string opening_lines(const executor::Description& device, const std::string& reason,
                           int ranks) {
@@ -126,7 +126,7 @@ void Launch::warn_of_time_limit() const {
   if (warning) base::warn(*warning);
 }
 
-/// Warns of requested injections that touch no point, so that nobody takes them for made.
+/// Warns of injections that affect no point, so that nobody expects their effect.
 void Launch::add_idle_injections() {
   for (const std::string& text : idle_injections(setting_.config.injections, plan_)) {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));

@@ -13,27 +13,29 @@
 #include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 
-/// Runs one launch, from the plan to the file.
+/// Runs one launch, from its plan to its run file.
 namespace isoscale::runner {
 
-/// Functions of higher layers that the runner calls without depending on them.
+/// Functions of the program that the runner's library calls but does not link to.
 struct Services {
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
-  /// Shows what the finished file holds; called on world rank 0 only, and not if the run is quiet.
+  /// Prints a summary of the finished run file; called on world rank 0 only, and not for a quiet
+  /// run.
   std::function<void(const std::filesystem::path&)> show_file{};
   /// Reads a data sheet, given by name or file; called on world rank 0 only. Throws
   /// base::UsageError.
   std::function<PricedMachine(const std::string&)> priced_machine{};
-  Supervisor* supervisor = nullptr;  ///< of the launch; without one nothing is watched
+  Supervisor* supervisor = nullptr;  ///< of the launch; null = nothing is watched
 };
 
 struct Outcome {
   base::ExitCode exit_code = base::ExitCode::done;
 };
 
-/// Collective over the world. Throws base::UsageError, on every rank alike, for anything that is
-/// refused before the measurement begins. World rank 0 writes the file.
+/// Collective over the world: plans and measures a launch, and writes its run file on world rank 0.
+/// Throws base::UsageError on every rank for anything that is refused before the measurement
+/// begins.
 [[nodiscard]] Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
                           const comm::Communicator& world, const Services& services);
 

@@ -50,7 +50,7 @@ std::map<std::string, std::string> shape_of(const workloads::Model& model) {
           {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
 }
 
-/// Returns the path of `name` in the fallback directory; a number is added if that path exists.
+/// Returns the path of `name` in the fallback directory, with a number added if that path exists.
 fs::path free_name(const fs::path& directory, const fs::path& name) {
   fs::path path = directory / name;
   std::error_code error;
@@ -61,7 +61,7 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// Returns those points of the run that can be read from a file.
+/// Returns the points that the file holds if it can be read and belongs to the run `id`; else none.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
@@ -146,7 +146,7 @@ std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts
       entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
       entry.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
     }
-    // The text is for people, the number for rules.
+    // The text is for people, the number for preflight and other rules.
     if (machine.cpu_quota) {
       entry.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
     }
@@ -215,8 +215,8 @@ PointData describe_point(const PlannedPoint& point) {
   for (const workloads::OptionSpec& spec : point.workload->options) {
     if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
   }
-  // Points without a model get none of its numbers, since weak scaling would then make these points
-  // differ.
+  // Steps that use no model get no shape of a model: weak scaling would change it from point to
+  // point, so that points would differ in numbers that mean nothing.
   if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
@@ -276,8 +276,8 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The file's name is gone or belongs to another file while the file itself is still open; or one
-  // of its parts is gone.
+  // The file cannot be opened by its name: the name is gone or belongs to another file, or a part
+  // of the file is gone. This process still has the file open, so it is copied from there.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

@@ -23,7 +23,7 @@ using program::Space;
 constexpr std::array registered_names{std::string_view{"none"}, std::string_view{"local"},
                                       std::string_view{"symmetric"}};
 
-/// The operations that a library has algorithms for; other operations consist of messages.
+/// The operations for which a library has algorithms. Other operations consist of messages.
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
     {{"all_reduce", CollectiveKind::all_reduce},
      {"reduce_scatter", CollectiveKind::reduce_scatter},
@@ -90,7 +90,7 @@ Request measured_by(const Request& request, const Choice& choice) {
   return result;
 }
 
-/// Moves buffers from plain device memory into windows, at the same offsets.
+/// Moves all buffers in plain device memory to symmetric memory (windows), at the same offsets.
 void make_symmetric(program::ProgramSet& set) {
   for (program::RankProgram& program : set.programs) {
     for (program::Buffer& buffer : program.buffers) {
@@ -174,7 +174,7 @@ Bench build(const Request& request, int batch) {
     row.text["algorithm"] = named(choice.algorithm);
     row.text["protocol"] = named(choice.protocol);
     row.text["registration"] = name(choice.registered);
-    // Only a profiler inside the library could tell what it chose.
+    // The library does not report which algorithm it has chosen itself.
     row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
   }
   return bench;

@@ -20,8 +20,8 @@ namespace isoscale::workloads {
 struct CollectiveAlgorithm {
   std::string_view name;       ///< in options and rows
   std::string_view nccl_name;  ///< in NCCL_ALGO
-  std::uint16_t kinds;         ///< bit k: it exists for program::CollectiveKind k
-  bool every_protocol;         ///< else only `simple`
+  std::uint16_t kinds;         ///< bit k is set if it exists for program::CollectiveKind k
+  bool every_protocol;         ///< false: it exists with `simple` only
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {
     return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;
@@ -64,7 +64,7 @@ struct CollectiveProtocol {
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
 
-/// Returns nullptr if no algorithm or protocol has this name.
+/// Returns the algorithm or protocol of this name; nullptr if there is none.
 [[nodiscard]] constexpr const CollectiveAlgorithm* find_collective_algorithm(
     std::string_view name) {
   for (const CollectiveAlgorithm& algorithm : collective_algorithms) {

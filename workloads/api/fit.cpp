@@ -24,7 +24,7 @@ std::string advice(std::string_view key, const std::vector<long long>& suggested
   return fmt::format("; the nearest that work are {}={} and {}", key, suggested[0], suggested[1]);
 }
 
-/// True if the workload accepts the mesh with these options.
+/// True if the workload can be planned on this mesh with the options of `base`.
 bool takes(const Workload& workload, const Request& base, const mesh::Shape& shape,
            Scaling scaling) {
   try {
@@ -45,7 +45,8 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// Returns "--workload hybrid --mesh dp=2" if that would work; else "".
+/// Returns another workload and mesh that would work, "--workload hybrid --mesh dp=2"; "" if there
+/// is none.
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
@@ -76,7 +77,8 @@ bool fits(const Workload& workload, const Request& base, const mesh::Request& wa
   }
 }
 
-/// Returns all alternatives that would work: "use 1 or 3 ranks, or --workload hybrid --mesh dp=2".
+/// Returns advice with all alternatives that would work: "use 1 or 3 ranks, or --workload hybrid
+/// --mesh dp=2".
 std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
                     int ranks, Scaling scaling) {
   const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);

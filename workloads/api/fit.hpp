@@ -11,12 +11,12 @@
 #include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Fits a workload to a number of ranks: its mesh and its batch, or a refusal that says what would
-/// fit.
+/// Fits a workload to a number of ranks: returns its mesh and its batch, or throws an error that
+/// says what would fit.
 namespace isoscale::workloads {
 
-/// The error that an option's number does not fit. The same call accepts the numbers that it
-/// suggests.
+/// The error of an option whose number does not fit. The numbers that it suggests are accepted with
+/// the other options unchanged.
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
@@ -28,28 +28,28 @@ class NumberError : public base::UsageError {
   std::vector<long long> suggested_;
 };
 
-/// Returns the nearest numbers below and above `number`, of at least 1, that `accepts` accepts;
-/// empty if none is found within the search.
+/// Returns the nearest numbers below and above `number` that are at least 1 and that `accepts`
+/// accepts; empty if a limited search finds none.
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// Returns the axes that all meshes of a curve share if the user names none. It applies to a
-/// workload that scales dp beside other axes, tp and pp, so that only dp grows along the curve.
-/// These axes are those of the smallest count at which most axes are in use; tp stays within
-/// `node_ranks`, the fewest ranks on a node (0: unknown). Empty for other workloads, which have a
-/// natural mesh for each count. `counts` ascend.
+/// Returns the extents of tp and pp that all meshes of a curve share if the user names no mesh, so
+/// that only dp grows along the curve. They are taken from the smallest rank count at which most
+/// axes are in use; tp is at most `node_ranks`, the fewest ranks on a node (0: unknown). Empty for
+/// workloads that do not combine dp with other axes: they have a natural mesh for each count.
+/// `counts` ascend.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
-/// Returns the rank counts nearest below and above `ranks`, up to twice its value, that fit()
-/// accepts with the same mesh and options; empty if none is found.
+/// Returns the rank counts nearest below and above `ranks` that fit() accepts with the same mesh
+/// and options, up to twice `ranks`; empty if there are none.
 [[nodiscard]] std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
                                              const mesh::Request& wanted, int ranks,
                                              Scaling scaling);
 
-/// Returns the request of a point on `ranks` ranks: on the mesh asked for or, if that is empty, on
-/// the workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError. A
-/// mesh, number of ranks or workload that the error suggests is accepted with the same options.
+/// Returns the request of a point on `ranks` ranks. Its mesh is `wanted` or, if that is empty, the
+/// workload's natural mesh. Throws NumberError, mesh::MeshError or another base::UsageError; a
+/// mesh, rank count or workload that the error suggests works with the same options.
 [[nodiscard]] Request fit(const Workload& workload, const Request& base,
                           const mesh::Request& wanted, int ranks, Scaling scaling);
 

@@ -22,14 +22,14 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// One key of a model file. `fallback` describes, for people, the value that is taken if the file
-/// has none; complete() computes values that follow from others.
+/// One key of a model file. `fallback` tells people which value is used if the file has none.
+/// complete() computes values that follow from other keys.
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
   std::string_view fallback;  ///< "" = the key must be there
-  int least = 1;              ///< of whole numbers
+  int least = 1;              ///< smallest value of whole numbers
 };
 
 constexpr int usual_vocabulary = 50304;
@@ -60,7 +60,7 @@ constexpr std::array fields{
           0},
 };
 
-constexpr int largest = 1 << 24;  ///< no extent of a model comes near; keeps products in range
+constexpr int largest = 1 << 24;  ///< larger than any model's extent; keeps products in range
 
 constexpr std::string_view name_letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -68,7 +68,7 @@ constexpr std::string_view name_letters =
 constexpr std::size_t longest_name = 64;
 constexpr std::size_t longest_source = 400;
 
-/// Reads the value of one key. An error is added to `problems`, with its key and line.
+/// Reads the value of one key. If it is invalid, a text with key and line is added to `problems`.
 class FieldReader {
  public:
   FieldReader(const toml::node& node, std::string_view origin, const Field& field,
@@ -131,7 +131,7 @@ void find_unknown_keys(const toml::table& table, std::string_view origin,
   }
 }
 
-/// Reads the values of a table; all missing keys are one problem.
+/// Reads the values of a table. If keys are missing, they are reported together as one problem.
 Model read_fields(const toml::table& table, std::string_view origin,
                   std::vector<std::string>& problems) {
   Model model;
@@ -151,7 +151,8 @@ Model read_fields(const toml::table& table, std::string_view origin,
   return model;
 }
 
-/// Returns "mine" for "/models/mine.toml", with only those characters that a name may have.
+/// Returns a model's name made from a path: "mine" for "/models/mine.toml", without characters that
+/// a name may not have.
 std::string name_from(std::string_view origin) {
   std::string name = std::filesystem::path{origin}.stem().string();
   std::erase_if(name, [](char c) { return name_letters.find(c) == std::string_view::npos; });
@@ -170,7 +171,8 @@ void complete(const toml::table& table, std::string_view origin, Model& model) {
   if (!has("vocabulary")) model.vocabulary = usual_vocabulary;
 }
 
-/// Checks limits between fields, and on the name, which goes into tables and file names.
+/// Adds to the problems: values that contradict each other, and a name that is unfit for tables and
+/// file names.
 void find_impossible(const toml::table& table, const Model& model, const std::string& where,
                      std::vector<std::string>& problems) {
   const auto refuse = [&](std::string_view why) {
@@ -283,10 +285,10 @@ double parameter_count(const Model& model) {
   const double key_value = 2.0 * model.kv_heads * model.head_size;
   const double up = (model.gated_mlp ? 2.0 : 1.0) * model.ffn;
 
-  // The terms are the projections, inputs x outputs each.
+  // Each term is a projection: its inputs times its outputs.
   double layer = h * (query + key_value) + query * h + h * up + model.ffn * h;
-  // Models with a gated MLP (the Llama family) have no biases, and norms of one vector. The others
-  // (GPT) have a bias per output, and norms of two vectors.
+  // Models with a gated MLP (the Llama family) have no biases, and their norms have one vector.
+  // Other models (GPT) have one bias per output, and their norms have two vectors.
   const bool biases = !model.gated_mlp;
   if (biases) layer += (query + key_value) + h + up + h;
   const double norm = biases ? 2 * h : h;

@@ -11,47 +11,48 @@
 
 namespace isoscale::workloads {
 
-// Each workload has one table of its options. It feeds --help, `list options`, validation, the
-// experiment file, the run file and the documentation.
+// Each workload has one table of its options, which is used by --help, `list options`, validation,
+// the experiment file, the run file and the documentation.
 
-/// list: some of the choices, separated by commas. text: a value that the workload checks when a
-/// point is planned.
+/// list: several of the choices, with commas between. text: any value; the workload checks it when
+/// a point is planned.
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
-  std::string_view default_value{};            ///< "" = derived, as the help says
-  std::string_view gpu_default{};              ///< default on GPUs; "" = the same
+  std::string_view default_value{};            ///< "" = computed, as the help says
+  std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
-  long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
+  long long minimum = 0, maximum = 0;          ///< of integers and bytes; maximum 0 = no limit
   std::string_view help{};
 };
 
-/// Options as given: key -> text. An option that is absent has its default.
+/// The options that were given, by key. An option that is absent has its default.
 using Options = std::map<std::string, std::string, std::less<>>;
 
-/// Throws base::UsageError if `value` is not valid for `spec`; it names the key, the value and what
-/// would be accepted.
+/// Throws base::UsageError if `value` is not valid for `spec`. The message has the key, the value
+/// and the values that are accepted.
 void validate(const OptionSpec& spec, std::string_view value);
-/// Throws base::UsageError for a key that `workload` does not know (with the nearest) and for an
-/// invalid value.
+/// Throws base::UsageError for a key that `workload` does not have (with the nearest one), and for
+/// an invalid value.
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
-/// Returns the options for a device ("host", "cuda"): on a GPU, an option that is not given and has
-/// its own default there is set to it.
+/// Returns the options for a device ("host", "cuda"). On a GPU, an option that is not given is set
+/// to its default for GPUs, if it has one.
 [[nodiscard]] Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
                                        Options given);
 /// Returns the values that a key accepts, as text: "on|off", "a whole number of at least 1", "a
 /// size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
-/// Gives typed access to options by their table. The values have been validated.
+/// Reads the values of options, which must have been validated; an option that is not given has the
+/// default of its table.
 class OptionReader {
  public:
   OptionReader(std::span<const OptionSpec> table, const Options& given);
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] bool is(std::string_view key, std::string_view value) const;
-  [[nodiscard]] bool has(std::string_view key) const;  ///< given, or has a default
+  [[nodiscard]] bool has(std::string_view key) const;  ///< the option is given or has a default
   [[nodiscard]] long long integer(std::string_view key) const;
   [[nodiscard]] unsigned long long bytes(std::string_view key) const;
 
@@ -60,14 +61,15 @@ class OptionReader {
   const Options& given_;
 };
 
-// These functions read lists in the options of micro-benchmarks.
+// The functions below read options of micro-benchmarks that are lists.
 
-/// Returns the parts of "a,b,c". Throws base::UsageError that names `key` if a part is empty or
-/// appears twice.
+/// Returns the parts of a list such as "a,b,c". Throws base::UsageError with `key` if a part is
+/// empty or occurs twice.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view key, std::string_view text);
 
-/// Returns sizes in bytes, ascending, each once: "8,64KiB,1..1MiB", where a range doubles, or
-/// "8..1GiB*4", where it grows by a factor of at least 2. Throws base::UsageError that names `key`.
+/// Returns the sizes in a list, in bytes, ascending and without repetitions. "8,64KiB,1..1MiB" has
+/// a range whose sizes double; the sizes of "8..1GiB*4" grow by the given factor, which is at least
+/// 2. Throws base::UsageError with `key`.
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
 
 }  // namespace isoscale::workloads

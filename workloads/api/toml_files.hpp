@@ -13,7 +13,8 @@
 
 namespace isoscale::workloads {
 
-/// A TOML file of the source tree, built into the library so that the program can be moved.
+/// A TOML file of the source tree. It is built into the library, so that the program needs no
+/// files.
 struct Preset {
   std::string_view name;  ///< of the file, without .toml
   std::string_view toml;
@@ -29,18 +30,18 @@ struct Preset {
 /// Returns "ORIGIN:LINE", or "ORIGIN" for a node without a place.
 [[nodiscard]] std::string place_of(std::string_view origin, const toml::source_region& region);
 
-/// Returns `text` as a TOML string on one line, quotes included.
+/// Returns `text` as a TOML string in quotes, on one line.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
 /// Returns the content of a small text file. Throws base::UsageError if it cannot be read, or is
-/// larger than any `kind` ("model file") would be.
+/// too large for a file of its `kind` ("model file").
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
 /// Reads a model from a parsed table; `origin` names the file in errors. See parse_model().
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
-/// Writes the keys of a model with their values, one per line; parse_model() gives the same model
-/// back.
+/// Writes the keys of a model with their values, one on each line. parse_model() returns the same
+/// model from this.
 [[nodiscard]] std::string to_toml(const Model& model);
 
 }  // namespace isoscale::workloads

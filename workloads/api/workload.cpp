@@ -12,7 +12,7 @@ namespace {
 
 using program::DType;
 
-/// No GPU known so far has a larger L2 cache (B200: 126 MB).
+/// Larger than the L2 cache of any GPU known so far (B200: 126 MB).
 constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
 
 constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
@@ -26,7 +26,7 @@ PlayBounds play_bounds(const Machine& machine) {
   return {// Events of a GPU have a resolution of 0.5 us.
           .least_time = units::Seconds{2e-3},
           .least_calls = 20,
-          // A call of NCCL or cuBLASLt takes the host at most about this long.
+          // The host takes at most about this long to launch a call of NCCL or cuBLASLt.
           .short_call = units::Seconds{10e-6},
           .most_short_calls = 64,
           .cold = units::Bytes{2 * cache.value()}};

@@ -22,85 +22,86 @@
 #include "workloads/api/options.hpp"
 
 namespace isoscale::workloads {
-// A micro-benchmark consists of programs with a step for each timed case, and of rows that say what
-// the time of each step means.
+// A micro-benchmark consists of programs, which have a step for each timed case, and of rows, which
+// say what the times of these steps mean.
 
-/// One result row without its times: what was measured, by name ("op" = "all_reduce"), and its
-/// sizes and places ("bytes" = 1024).
+/// A result row before it has times: what was measured, as texts ("op" = "all_reduce"), and its
+/// sizes and places, as numbers ("bytes" = 1024).
 struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
-  std::vector<int> ranks{};  ///< of the point that take part; empty = all
-  /// The row is about this stream alone, while others are busy too. Its times are those of traced
-  /// plays, from the stream's first start to its last end.
+  std::vector<int> ranks{};  ///< ranks of the point that take part; empty = all
+  /// If set, the row is about this stream alone while other streams are busy, too. Its times come
+  /// from traced plays: from the stream's first start to its last end.
   std::optional<program::StreamId> stream{};
-  /// Two ranks that do not answer each other (Request::silent_pairs); the row is not played for
-  /// them.
+  /// If set, two ranks of the row did not answer each other (Request::silent_pairs), so the row is
+  /// not played.
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// Says when a case's restore section is played: before all of its plays, or before each of them
-/// because a play overwrites its own input.
+/// The time when a case's restore section is played. once: before all of its plays. every_play:
+/// before each of them, because a play overwrites its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
-/// Says whether the spans of a traced pass, divided evenly in order, are those of its calls.
+/// yes: the spans of a traced pass, cut in order into equal parts, are those of its calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
 /// Says whether a play may have several passes. It may not if a pass overwrites its own input, or
-/// if the time of a play must be that of one pass.
+/// if each pass must be timed by itself.
 enum class Repeat : std::uint8_t { allowed, never };
 
-/// Says whether the time to launch work on a GPU belongs to the result. It does if a whole model is
-/// played as a user would, but not for single calls.
+/// Says whether the time to launch work on a GPU is part of the result. It is if a whole model is
+/// played, as a user would play it; it is not for single calls.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// The demands of a device on the plays of a micro-benchmark. They keep the resolution of its clock
-/// and the launches by the host from deciding the times. The defaults are those of the host, which
-/// has no demands.
+/// The demands of a device on the plays of a micro-benchmark, so that times are not dominated by
+/// the resolution of its clock or by launches on the host. The defaults are for the host, which
+/// demands nothing.
 struct PlayBounds {
-  /// A play is long enough if it reaches either of these; a Case may make it longer.
+  /// A play is long enough if it reaches one of these two; a Case may demand more.
   units::Seconds least_time{0};
   std::uint64_t least_calls = 0;
-  /// Shorter calls may take less time than their launch by the host. A play has no more of them
-  /// than can be launched before it begins.
+  /// The host may take longer to launch a call shorter than this than the call itself takes. So a
+  /// play has at most `most_short_calls` of them, which are all launched before it begins.
   units::Seconds short_call{0};
   std::uint64_t most_short_calls = UINT64_MAX;
-  /// Data that must not be in a cache is spread over at least this much memory, used in turn.
+  /// Data that must not be in a cache is spread over at least this much memory, whose parts are
+  /// used in turn.
   units::Bytes cold{0};
 
   bool operator==(const PlayBounds&) const = default;
 };
 
-/// Inputs whose results are known. After all cases have been timed, `section` is played once, and
-/// then the case's own section.
+/// A check with inputs whose results are known. After all cases have been timed, `section` is
+/// played once, and then the case's own section.
 struct Check {
-  program::Section section{};             ///< makes the inputs, and overwrites earlier results
-  std::vector<program::Gemm> products{};  ///< their results are compared; see exact_data.hpp
+  program::Section section{};             ///< makes the inputs; overwrites earlier results
+  std::vector<program::Gemm> products{};  ///< multiplications to compare; see exact_data.hpp
 };
 
-/// One step of a bench's programs that is timed by itself. It gives one time on each rank, for one
-/// row or several.
+/// One step of a benchmark's programs that is timed by itself. It has one time on each rank, which
+/// belongs to one or several rows.
 struct Case {
   program::Section section{};
   Restore when = Restore::never;
-  program::Section restore{};  ///< prepares memory; it is not timed
-  std::uint64_t calls = 1;     ///< calls, one after the other, that one pass makes
-  /// The number of passes that make a play long enough on the host; at most as many as are worth
-  /// their time.
+  program::Section restore{};  ///< prepares memory; is not timed
+  std::uint64_t calls = 1;     ///< number of calls in one pass, one after another
+  /// The number of passes that makes a play long enough on the host, or a smaller number if these
+  /// would take too long.
   std::uint64_t most_times = 1;
-  /// True if the executor is asked for its library's estimate of the section: number "estimate" of
-  /// its rows, in seconds per call.
+  /// If true, the executor is asked for its library's estimate of the section: the number
+  /// "estimate" of the case's rows, in seconds per call.
   bool wants_estimate = false;
-  std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
+  std::size_t row_begin = 0, row_end = 0;  ///< the case's range in Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
   Repeat repeat = Repeat::allowed;
   LaunchCost launch_cost = LaunchCost::excluded;
-  /// If absent, the results of the last timed play are compared, if BenchHooks::expect gives
-  /// values.
+  /// If absent, the results of the last timed play are compared with the values of
+  /// BenchHooks::expect, if it gives any.
   std::optional<Check> check{};
 };
 
-/// The programs, cases and rows of one session, which has communicators of its own.
+/// The programs, cases and rows of one session. Each session has communicators of its own.
 struct Bench {
   program::ProgramSet set{};
   program::SessionOptions session{};
@@ -108,9 +109,9 @@ struct Bench {
   std::vector<RowSpec> rows{};
 };
 
-/// Memory of one rank that must hold known values after a case was played. Element i of `slice` is
-/// the reduction over `sources` of element first + i of their patterns (with one source, that
-/// element itself); see exact_data.hpp.
+/// Memory of one rank that must hold known values after a case was played. Element i of `slice`
+/// must be the reduction, over the ranks in `sources`, of element first + i of their patterns; with
+/// a single source it is that element itself. See exact_data.hpp.
 struct Expectation {
   program::Slice slice{};
   std::vector<int> sources{};  ///< ranks of the point
@@ -118,7 +119,7 @@ struct Expectation {
   std::uint64_t first = 0;
 };
 
-/// Returns the programs of a mesh whose ranks all play the same one.
+/// Returns the programs of a mesh whose ranks all play the same program.
 [[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
                                                program::RankProgram program) {
   program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
@@ -130,66 +131,68 @@ struct Expectation {
 enum class Precision : std::uint8_t;
 struct Request;
 
-/// The facts of the machine that a bench may depend on, as a plan knows them.
+/// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
 struct Machine {
   std::string_view device;    ///< "host", "cuda"
-  int numa_nodes = 1;         ///< of a node, the least
-  units::Bytes gpu_cache{0};  ///< the L2 of the GPU that has most; 0 = unknown
+  int numa_nodes = 1;         ///< of the node with the fewest
+  units::Bytes gpu_cache{0};  ///< L2 of the GPU with the largest; 0 = unknown
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 
-/// The functions that build a micro-benchmark; they are pure, like those of Workload.
+/// The functions that make up a micro-benchmark. They are pure, like those of Workload.
 struct BenchHooks {
-  /// Returns the number of sessions that the bench takes, one after the other.
+  /// Returns the number of sessions, which follow one another.
   int (*batches)(const Request& request) = nullptr;
-  /// Builds one session. Throws base::UsageError if options exclude each other or the mesh.
+  /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
+  /// other or do not fit the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
   /// Returns the values that `rank` must hold after case number `index` of the batch was played,
-  /// without the products of its check. It covers one case at a time, since there are as many
-  /// values as calls times ranks. Null: nothing is known.
+  /// without the products of its check. It is called for one case at a time, since all cases
+  /// together have too many values. Null: no values are known.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
                                      int rank) = nullptr;
-  /// Returns the types of buffers, which the executor must support. Null: those of the precision.
+  /// Returns the types of buffers, which the executor must support. Null: the types follow from the
+  /// precision.
   std::vector<program::DType> (*types)(const Request& request) = nullptr;
-  /// Returns the request of a point on a machine, with the options that are derived from the
-  /// machine. Null: there are none.
+  /// Returns the request of a point with the options that depend on the machine filled in. Null: no
+  /// option does.
   Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
-  std::string_view only_on{};  ///< the only device it runs on; "" = any
-  /// True if the bench depends on the model.
+  std::string_view only_on{};  ///< the only device that it runs on; "" = any
+  /// Returns true if the benchmark depends on the model.
   bool (*uses_model)(const Request& request) = nullptr;
-  /// Returns how long ranks wait for a message before the pair has failed; the other pairs are
-  /// still measured. Null: for ever.
+  /// Returns how long ranks wait for a message. After that the pair has failed, and the other pairs
+  /// are still measured. Null: they wait for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
-  /// Returns the least median bandwidth that each pair must reach in each direction; absent: any.
-  /// Null: any.
+  /// Returns the least median bandwidth that each pair must reach in each direction; absent: none
+  /// is demanded. Null: none is demanded.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 
-/// Returns the type that a precision stores its data in; fp8 stores e4m3.
+/// Returns the type in which data of a precision is stored; e4m3 for fp8.
 [[nodiscard]] program::DType stored_type(Precision precision);
-/// Returns the precision that an executor must support to have `type`; absent for integers, which
-/// all support.
+/// Returns the precision that an executor must support to handle `type`; absent for integers, which
+/// all executors handle.
 [[nodiscard]] std::optional<Precision> precision_of(program::DType type);
-/// Returns the types of a list such as "f32,i32"; "" means the type that the request's precision
-/// stores.
+/// Returns the types in a list such as "f32,i32". "" means the type in which the request's
+/// precision is stored.
 [[nodiscard]] std::vector<program::DType> element_types(const Request& request,
                                                         std::string_view list);
 
 /// The type that a run computes in; tf32 is stored as f32.
 enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 [[nodiscard]] std::string_view name(Precision precision);
-/// Reads a precision. Throws base::UsageError with the names that exist.
+/// Returns the precision of this name. Throws base::UsageError with all names if there is none.
 [[nodiscard]] Precision parse_precision(std::string_view text);
 
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// Says whether a program keeps its results until the end of a step, for verification to read, or
-/// frees them as soon as they are used.
+/// observables: a program keeps its results until the end of a step, for verification to read.
+/// nothing: it frees them as soon as possible.
 enum class Keep : std::uint8_t { nothing, observables };
 
-/// The complete input from which a program is built. `options` are complete: once a point has been
-/// planned, batch, microbatch and microbatches are all set.
+/// Everything from which a program is built. Once a point has been planned, `options` has values
+/// for all of batch, microbatch and microbatches.
 struct Request {
   Model model{};
   mesh::Shape mesh{};
@@ -197,70 +200,72 @@ struct Request {
   Options options{};
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
-  /// The factor by which weak scaling has grown the work per token over the base mesh.
+  /// The work per token, relative to that on the base mesh; weak scaling lets it grow.
   double growth = 1;
-  /// The node of each rank, for micro-benchmarks, as far as known; empty = all ranks on one node.
+  /// For micro-benchmarks, the node of each rank; empty if unknown, which is treated as one node.
   std::vector<int> node_of_rank{};
   /// Pairs of ranks (the lower first) that did not answer each other in a micro-benchmark and are
   /// skipped.
   std::vector<std::pair<int, int>> silent_pairs{};
-  /// The bounds that the device sets for a micro-benchmark's plays.
+  /// The demands of the device on the plays of a micro-benchmark.
   PlayBounds bounds{};
-  /// The measured speed of each rank of the mesh, in any common unit, for workloads that partition
-  /// work by speed; empty = all equal.
+  /// The measured speed of each rank of the mesh, in any unit, for workloads that partition work by
+  /// speed; empty = all ranks are equally fast.
   std::vector<double> speed_of_rank{};
 
   bool operator==(const Request&) const = default;
 };
 
-/// Says what a point of a workload plays and reports: steps with equal work, the cases of a
-/// micro-benchmark with a row for each, or requests that arrive while it plays.
+/// The content of a workload's points. steps: steps with equal work. rows: the cases of a
+/// micro-benchmark, with result rows. requests: requests that arrive while the point plays.
 enum class Kind : std::uint8_t { steps, rows, requests };
 
-/// Says whether a workload has the sizes of Request::model. A micro-benchmark says so by its hooks.
+/// Says whether a workload uses the sizes of Request::model. For a micro-benchmark,
+/// BenchHooks::uses_model says so.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
-/// One row of the registry: a workload consists of these functions, and has no state.
+/// One row of the registry. A workload consists of these functions and has no state.
 struct Workload {
   std::string_view name;
   std::string_view description;
   std::span<const OptionSpec> options;
-  mesh::AxisSet axes;  ///< the axes it may use; the others stay 1
-  /// Returns the mesh of `ranks` ranks that the workload takes if the user names none.
+  mesh::AxisSet axes;  ///< axes that it may use; the others have extent 1
+  /// Returns the mesh of `ranks` ranks that is used if the user names none.
   mesh::Request (*natural_mesh)(int ranks);
-  /// Returns the numbers that the mesh must divide.
+  /// Returns the numbers that axes of the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
-  /// Returns the request of a point at `mesh`, from the request at the base mesh (all axes 1). It
-  /// fills in batch, microbatch and microbatches; under weak scaling the batch grows with dp, heads
-  /// and FFN width with tp, and layers with pp. Throws base::UsageError with the numbers if the
-  /// batch does not divide.
+  /// Returns the request of a point on `mesh`, made from the request on the base mesh (all axes 1).
+  /// It fills in batch, microbatch and microbatches. Under weak scaling the batch grows with dp,
+  /// heads and FFN width with tp, and layers with pp. Throws base::UsageError, with the numbers, if
+  /// the batch cannot be divided.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-  /// Builds the programs of all ranks. Throws base::UsageError if options exclude each other or the
-  /// mesh.
+  /// Builds the programs of all ranks. Throws base::UsageError for options that exclude each other
+  /// or do not fit the mesh.
   program::ProgramSet (*build)(const Request& request);
-  /// Returns a small version for verification: it has the same mesh, code, schedule and options,
-  /// but sizes and bucket thresholds are scaled down together, and its programs keep their results
-  /// (observables).
+  /// Returns a small version of the request for verification. It has the same mesh, code, schedule
+  /// and options; sizes and bucket thresholds are reduced by the same proportion, and its programs
+  /// keep their results (observables).
   Request (*twin)(const Request& request);
-  /// Returns the request with which a single rank computes in f64 the same outputs, gradients and
+  /// Returns the request with which a single rank computes, in f64, the same outputs, gradients and
   /// weights as the whole mesh of `twin`.
   Request (*reference)(const Request& twin);
-  /// Returns the work per step over all ranks, in the unit of `throughput_unit`: tokens, times the
-  /// growth of the work per token under weak scaling.
+  /// Returns the work of all ranks per step, in the unit of `throughput_unit`: tokens, multiplied
+  /// by Request::growth.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
   Kind kind = Kind::steps;
-  /// The hooks of a workload with rows instead of steps. Its work_per_step is null, and so are
-  /// build, twin and reference unless its twin verifies it. A micro-benchmark has no limits.
+  /// The functions of a workload with rows instead of steps. In such a workload work_per_step is
+  /// null; build, twin and reference are null, too, unless a twin verifies it.
   BenchHooks bench{};
-  /// The use of the model by a workload with steps.
+  /// For a workload with steps: its use of the model.
   ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }
 };
 
 [[nodiscard]] std::span<const Workload> registry();
-/// Returns the workload of this name. Throws base::UsageError with the nearest name.
+/// Returns the workload of this name. Throws base::UsageError with the nearest name if there is
+/// none.
 [[nodiscard]] const Workload& find_workload(std::string_view name);
 
 }  // namespace isoscale::workloads

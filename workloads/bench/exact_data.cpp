@@ -23,7 +23,7 @@ using program::Reduction;
 
 constexpr std::uint64_t pattern_key = 0x1509ca1e;
 
-/// The integer that a rank holds at an index of its pattern.
+/// Computes the integers of a pattern, by rank and index.
 class Pattern {
  public:
   Pattern(DType type, int ranks) {
@@ -85,13 +85,14 @@ std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
   }
 }
 
-/// Both are primes, so that no two tiles of a kernel are equal.
+/// The period of the rows of A and of the columns of B. Both are primes, so that no two tiles of a
+/// kernel are equal.
 constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
 
 constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
 
-/// Returns the limit up to which a multiplication adds integers exactly. Tensor cores keep some 14
-/// bits of sums of fp8 products.
+/// Returns the limit up to which a multiplication adds integers exactly. Tensor cores keep only
+/// about 14 bits in sums of fp8 products.
 double exact_sums(const ProductTypes& types) {
   constexpr double of_fp8 = 8192, of_others = 16777216;
   const auto is_fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
@@ -107,14 +108,15 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
                                  exact_integers(types.a).value_or(widest),
                                  exact_integers(types.b).value_or(widest)});
   if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
-  // Two thirds of the values drawn from -1, 0, 1 are not zero. On average, the number of products
-  // that are not zero is an eighth of what a sum may reach; see pattern_grid for the tail.
+  // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. `one_in` is
+  // such that the number of products that are not zero is an eighth of the limit on average. The
+  // tail beyond the limit is that of pattern_grid().
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
 }
 
-/// One operand: `extent` rows of op(A) or columns of op(B), of which `period` differ, with `depth`
-/// elements each. They are stored one after the other, or side by side.
+/// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each, which repeat
+/// after `period`. In memory they follow one another, or lie side by side.
 struct Operand {
   program::Slice slice;
   std::uint64_t extent, period, depth, batch;
@@ -125,7 +127,8 @@ struct Operand {
     return side_by_side ? (b * depth + l) * period + r : (b * period + r) * depth + l;
   }
 
-  /// Fills `count` whole stretches of `width` rows or columns, from number `begin` on.
+  /// Returns a fill of `count` groups of `width` rows or columns each, beginning at row or column
+  /// `begin`.
   [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
                                    std::uint64_t count, std::uint64_t width) const {
     program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
@@ -150,7 +153,7 @@ struct Operand {
     if (rest > 0) fills.push_back(fill(grid, whole * period, 1, rest));
   }
 
-  /// Returns the values of one matrix as [row or column][depth].
+  /// Returns the values of matrix `b`, by row or column and then by depth.
   [[nodiscard]] std::vector<std::int32_t> values(const PatternGrid& grid, std::uint64_t b) const {
     const program::FillGrid drawn{
         .origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
@@ -200,9 +203,10 @@ PatternGrid pattern_grid(DType type, int ranks) {
   if (!limit) return {};
   const double share = std::floor(*limit / ranks);
   if (share >= 1) return {.range = static_cast<std::int32_t>(std::min(share, widest))};
-  // Two thirds of the values drawn from -1, 0, 1 are not zero. The number of ranks that contribute
-  // to an element nearly follows Poisson's distribution; its mean keeps the tail beyond the limit
-  // below 1e-13 (8 for e5m2, the smallest: mean 1/8; 16: 1/4; 256: 32).
+  // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. The number of
+  // ranks whose element is not zero nearly follows Poisson's distribution. Its mean is chosen so
+  // that the limit is exceeded with a probability below 1e-13 (limit 8 for e5m2, the smallest: mean
+  // 1/8; limit 16: 1/4; limit 256: 32).
   constexpr double drawn = 2.0 / 3.0, large = 64;
   const double mean = *limit >= large ? *limit / 8 : *limit / large;
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(drawn * ranks / mean))};

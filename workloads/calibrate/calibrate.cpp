@@ -10,13 +10,14 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
-/// The operations that training workloads communicate with. Sums are measured in place, as
-/// gradients are summed, since libraries may use another algorithm than out of place. The other
-/// operations are measured out of place, as workloads use them.
+/// The operations with which training workloads communicate. Sums are measured in place, as
+/// gradients are summed, because libraries may use another algorithm for them than out of place.
+/// The other operations are measured out of place, as workloads use them.
 constexpr std::string_view in_place = "all_reduce";
 constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 
-/// The sessions, in order. A single rank has nothing to communicate with.
+/// The sessions, in this order. A single rank has only the first, since it has no other to
+/// communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
 Part part_of(int batch) { return static_cast<Part>(batch); }
@@ -85,7 +86,7 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "rotate",
                  .type = OptionType::bytes,
                  .default_value = "64MiB",
-                 .gpu_default = "256MiB",  // twice the L2 of any GPU known so far
+                 .gpu_default = "256MiB",  // twice the L2 of the largest GPU known so far
                  .help = "memory that multiplications go through, at least, so that caches do not "
                          "hold it"},
       OptionSpec{.key = "axis",

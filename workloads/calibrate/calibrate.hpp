@@ -6,7 +6,7 @@
 
 #include "workloads/api/workload.hpp"
 
-/// The parts of other micro-benchmarks that a calibration needs.
+/// A calibration: it consists of parts of other micro-benchmarks.
 namespace isoscale::workloads::calibrate {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

@@ -32,10 +32,11 @@ constexpr std::array implementation_names{std::string_view{"library"}, std::stri
                                           std::string_view{"tree"},
                                           std::string_view{"recursive-doubling"}};
 
-/// nccl-tests rounds parts down to whole multiples of this many bytes (peers align their loads).
+/// nccl-tests rounds each rank's part down to a multiple of this many bytes, so that loads are
+/// aligned.
 constexpr std::uint64_t part_alignment = 16;
 
-/// The bytes that one play moves, if there can be enough calls.
+/// The bytes that one play should move, unless that would need too many calls.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;
@@ -67,7 +68,7 @@ std::vector<std::optional<Reduction>> reductions_of(const OptionReader& options,
   return result;
 }
 
-/// True if there is such a case. Textbook algorithms only add, and only out of place.
+/// True if the case can be measured. Textbook algorithms support only sums, and only out of place.
 bool exists(Implementation implementation, Operation operation, Place place,
             std::optional<Reduction> reduction, int members) {
   if (implementation == Implementation::library) return true;
@@ -88,7 +89,7 @@ bool exists(Implementation implementation, Operation operation, Place place,
   }
 }
 
-/// Sets the size as nccl-tests would realise it; count 0 if nothing is left.
+/// Sets the size as nccl-tests would round it; `count` is 0 if the rounded size is empty.
 void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   const std::uint64_t element = program::element_size(one.type);
   if (!has_parts(one.operation)) {
@@ -165,10 +166,10 @@ class Lister {
   }
 
   void list_sizes(CollectiveCase one) {
-    std::uint64_t last = 0;  // two sizes may be realised as the same
+    std::uint64_t last = 0;  // rounding may make two sizes equal
     for (const std::uint64_t asked : sizes_) {
       realise(one, asked, setting_.members);
-      // Textbook algorithms cut a whole into as many parts as there are ranks.
+      // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
       const bool cuts =
           one.implementation != Implementation::library && one.operation == Operation::all_reduce;
       if (one.count == 0 || one.bytes == last ||
@@ -195,8 +196,8 @@ class Lister {
   std::vector<CollectiveCase> cases_;
 };
 
-/// Returns the values that one rank must hold after the calls of a case. Buffers of a type are
-/// numbered in the order of allocation: source, work, and scratch if a textbook algorithm needs it.
+/// Returns the values that one rank must hold after the calls of a case. The buffers of a type are
+/// numbered in order of allocation: source, work, and scratch if a textbook algorithm needs it.
 class Expecter {
  public:
   Expecter(const Request& request, const Setting& setting, int rank, program::BufferId source)
@@ -210,7 +211,7 @@ class Expecter {
     result_.clear();
     for (std::uint64_t call = 0; call < one.calls; ++call) received(one, call * one.stride);
     if (one.place == Place::out_of_place) {
-      // The data that was sent must be unchanged.
+      // The data that was sent must not have changed.
       result_.push_back({.slice = {.buffer = source_, .count = one.calls * one.stride},
                          .sources = {rank_},
                          .first = 0});
@@ -230,8 +231,8 @@ class Expecter {
                        .first = first});
   }
 
-  /// Adds the values of one call. `base` is the element at which the call's data begins, in both
-  /// buffers and hence in the pattern.
+  /// Adds the values of one call. `base` is the index of the call's first element in both buffers,
+  /// and thus in the pattern.
   void received(const CollectiveCase& one, std::uint64_t base) {
     const auto n = static_cast<std::uint64_t>(setting_.members);
     const auto me = static_cast<std::uint64_t>(place_);
@@ -254,8 +255,8 @@ class Expecter {
         [[fallthrough]];
       case Operation::all_gather:
         for (std::uint64_t other = 0; other < n; ++other) {
-          // Out of place each rank sends the first part of its pattern, in place the part at its
-          // own place.
+          // Out of place, each rank sends the beginning of its pattern; in place, it sends the part
+          // at its own place.
           add(base + other * one.count, one.count, {members_[other]},
               in_place ? base + other * one.count : base, one);
         }

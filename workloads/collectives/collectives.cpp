@@ -23,14 +23,15 @@ using program::Slice;
 
 constexpr program::StreamId stream = 0;
 
-/// The value of the receive buffer before a call; no pattern has it.
+/// The receive buffer is filled with this value before a call; no pattern has it.
 constexpr double poison = -128;
 
-/// Where textbook algorithms are played, each rank has a program of its own; the mesh may have no
-/// more ranks than this.
+/// The largest mesh on which textbook algorithms are played, since each rank then has a program of
+/// its own.
 constexpr int most_textbook_ranks = 256;
 
-/// The memory of one type: the source that is sent from, and the buffer that calls write to.
+/// The memory of one type: `source` is sent from, calls write to `work`, and textbook algorithms
+/// use `scratch`.
 struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };
@@ -61,14 +62,14 @@ program::CollectiveKind kind_of(Operation operation) {
   }
 }
 
-/// The ranks that a program is for.
+/// The ranks that play one program.
 struct Player {
-  bool takes_part = true;  ///< false for ranks outside the one group that communicates
-  int place = 0;           ///< in its group; textbook algorithms are written for one place
+  bool takes_part = true;  ///< false for ranks outside the communicating group
+  int place = 0;           ///< in its group, if the program is for one place only
 };
 
-/// Writes the program of one kind of rank. Each case has two sections: one prepares its memory, and
-/// one is timed.
+/// Writes the program of one Player. Each case has two sections: one prepares its memory, and the
+/// other is timed.
 class Writer {
  public:
   Writer(const Request& request, const Setting& setting, const std::vector<CollectiveCase>& cases,
@@ -145,7 +146,7 @@ class Writer {
                                         .dst = matrix(work)});
   }
 
-  /// Returns the data of one call: all of it, or this rank's part.
+  /// These functions return the data of one call: all of it, or only this rank's part.
   [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
     return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
   }
@@ -223,7 +224,7 @@ class Writer {
   std::map<program::DType, Buffers> buffers_;
 };
 
-/// Writes the programs of all ranks: one for each kind of rank.
+/// Writes the programs of all ranks. Ranks with the same role in their group share a program.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<CollectiveCase>& cases) {
   const bool any_textbook = std::ranges::any_of(cases, [](const CollectiveCase& one) {
@@ -362,7 +363,7 @@ Bench build(const Request& request, int /*batch*/) {
 BenchHooks hooks() {
   return {.batches =
               [](const Request& request) {
-                static_cast<void>(setting_of(request));  // throws for meshes that it cannot play
+                static_cast<void>(setting_of(request));  // throws for meshes that it cannot use
                 return 1;
               },
           .build = build,

@@ -16,12 +16,13 @@
 
 namespace isoscale::workloads::collectives {
 
-// The collectives benchmark measures collective operations of many sizes, and checks each bit for
-// bit. Its list of cases is the product of its options.
+// Measures collective operations of many sizes, and checks each result bit for bit. The cases are
+// all combinations of the options' values.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// sendrecv shifts along a ring: each rank sends to the next and receives from the one before.
+/// sendrecv shifts data along a ring: each rank sends to the next one and receives from the
+/// previous one.
 enum class Operation : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -36,14 +37,15 @@ enum class Operation : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Operation operation);
 [[nodiscard]] bool reduces(Operation operation);
-/// True if a whole consists of one part per rank; nccl-tests then counts parts.
+/// True if the data consists of one part for each rank. nccl-tests then counts the elements of a
+/// part.
 [[nodiscard]] bool has_parts(Operation operation);
 [[nodiscard]] bool has_root(Operation operation);
 
 enum class Place : std::uint8_t { out_of_place, in_place };
 enum class Groups : std::uint8_t { all, one };
-/// Says who implements a collective: the library, or a textbook algorithm as a program of exchanges
-/// and additions.
+/// library: the library's collective. Others: a textbook algorithm, written as exchanges and
+/// additions.
 enum class Implementation : std::uint8_t { library, ring, tree, recursive_doubling };
 [[nodiscard]] std::string_view name(Implementation implementation);
 
@@ -54,10 +56,10 @@ struct CollectiveCase {
   Place place = Place::out_of_place;
   Implementation implementation = Implementation::library;
   Groups groups = Groups::all;
-  std::uint64_t bytes = 0;   ///< S of nccl-tests, as realised
-  std::uint64_t count = 0;   ///< elements of the count argument: of a part where there are parts
-  std::uint64_t stride = 0;  ///< elements from one call's data to the next call's
-  std::uint64_t calls = 1;   ///< of one pass, each on its own data
+  std::uint64_t bytes = 0;   ///< size as nccl-tests counts and rounds it
+  std::uint64_t count = 0;   ///< elements; of one part if the operation has parts
+  std::uint64_t stride = 0;  ///< elements between the data of two calls
+  std::uint64_t calls = 1;   ///< calls in one pass, each on data of its own
   std::uint64_t most_times = 1;
 
   /// True if a call overwrites its own input, so that a second call would compute something else.
@@ -66,37 +68,38 @@ struct CollectiveCase {
   }
 };
 
-/// The group that all cases share.
+/// The group in which ranks communicate; it is the same for all cases.
 struct Setting {
-  mesh::Axis axis = mesh::Axis::dp;  ///< groups vary along it
+  mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis
   std::string axis_name;             ///< as given: "world", "tp"
   int members = 1;                   ///< ranks of a group
-  int root = 0;                      ///< place in the group
+  int root = 0;                      ///< place of the root in its group
 };
 
-/// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root
-/// beyond the group, or sizes too small for every operation.
+/// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root that
+/// is not in the group, or sizes that are too small for every operation.
 [[nodiscard]] Setting setting_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
-/// One call of a collective as its textbook algorithm: exchanges and additions on one stream.
+/// The input of emit_textbook(): one call of a collective, as exchanges and additions on one
+/// stream.
 struct TextbookCall {
   Operation operation = Operation::all_reduce;
   Implementation implementation = Implementation::ring;
   mesh::Axis axis = mesh::Axis::dp;
   int members = 1;
-  int me = 0;  ///< place of the rank that plays
+  int me = 0;  ///< place of this rank in the group
   program::Slice send{}, receive{};
-  program::BufferId scratch = program::no_buffer;  ///< of scratch_room() elements
+  program::BufferId scratch = program::no_buffer;  ///< has scratch_room() elements
 };
 
-/// Returns the elements of scratch that a call needs: half for incoming data, half for partial
-/// sums. `whole` is the larger of what a rank sends and receives.
+/// Returns the number of scratch elements that a call needs: half of them for incoming data, half
+/// for partial sums. `whole` is the larger of what a rank sends and what it receives.
 [[nodiscard]] constexpr std::uint64_t scratch_room(std::uint64_t whole) { return 2 * whole; }
 
-/// Emits the call. ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69 (2009); tree: binomial
-/// reduction and broadcast; recursive doubling, and halving for reduce_scatter: Thakur,
-/// Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19 (2005).
+/// Emits the ops of the call. Sources: ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69
+/// (2009); tree: binomial reduction and broadcast; recursive doubling, and halving for
+/// reduce_scatter: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19 (2005).
 void emit_textbook(program::Builder& builder, const TextbookCall& call);
 
 [[nodiscard]] BenchHooks hooks();

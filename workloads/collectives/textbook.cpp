@@ -43,7 +43,7 @@ class TextbookWriter {
     return parts_.count * static_cast<std::uint64_t>(part) /
            static_cast<std::uint64_t>(call_.members);
   }
-  /// Returns parts first ... last-1 of a slice that is as long as the whole.
+  /// Returns the parts `first` ... last - 1 of `whole`, which is a slice of the whole data.
   [[nodiscard]] Slice parts(const Slice& whole, int first, int last) const {
     Slice slice = whole;
     slice.offset += begin_of(first);
@@ -102,7 +102,7 @@ class TextbookWriter {
     if (!scatters) ring_gather();
   }
 
-  /// Sends partial sums to the next rank; part i ends, complete, on rank i.
+  /// Sends partial sums around the ring; rank i then has the complete sum of part i.
   void ring_scatter(const Slice& result) {
     Slice outgoing = part(call_.send, wrapped(call_.me - 1));
     for (int step = 0; step < call_.members - 1; ++step) {
@@ -139,8 +139,8 @@ class TextbookWriter {
         add(call_.receive, incoming_, call_.receive);
       }
     }
-    // A rank receives the result from the rank that it sent its sum to, then sends it to the ranks
-    // whose sums it received.
+    // A rank receives the result from the rank to which it has sent its partial sum, and then sends
+    // it to the ranks whose partial sums it has received.
     if (span < call_.members) exchange({transfer(Direction::receive, -span, call_.receive)});
     for (span /= 2; span >= 1; span /= 2) {
       if (call_.me % (2 * span) == 0 && call_.me + span < call_.members) {
@@ -193,7 +193,7 @@ class TextbookWriter {
 
   program::Builder& builder_;
   const TextbookCall& call_;
-  Slice parts_;     ///< as long as the whole
+  Slice parts_;     ///< has the size of the whole data
   Slice incoming_;  ///< scratch for incoming data
   Slice partial_;   ///< scratch for partial sums to send
 };

@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::uint32_t smallest_power = 128;
 
-/// The extents that the search combines, with m = n; and the shapes that reached the highest
-/// published rates (A100 and H100, Bekman, ml-engineering, accelerator benchmarks).
+/// The extents that the search combines (with m = n), and the shapes with the highest published
+/// rates (A100 and H100: Bekman, ml-engineering, accelerator benchmarks).
 constexpr std::array<std::uint32_t, 11> search_widths{256,  512,  768,  1024, 1536, 2048,
                                                       3072, 4096, 6144, 8192, 16384};
 
@@ -139,8 +139,8 @@ class Lister {
     }
   }
 
-  /// Adds the multiplications of one training step of the model on the mesh, with one microbatch a
-  /// rank.
+  /// Adds the multiplications in one training step of the model on the mesh, with one microbatch on
+  /// each rank.
   void model() {
     Request training = request_;
     training.options = {{"microbatch", options_.text("microbatch")},
@@ -185,11 +185,12 @@ class Lister {
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;
 
-/// The largest work of one pass through the sets, once these hold as much memory as the device asks
-/// for: a multiplication that takes this long on a CPU does not wait for memory.
+/// The most FLOP in one pass through the sets, once the sets have as much memory as the device
+/// demands. A multiplication that takes this long on a CPU does not wait for memory.
 constexpr double flop_of_pass = 4e9;
 
-/// The work of one play, if there can be enough calls: a few milliseconds of a CPU core or more.
+/// The FLOP that one play should have, unless that needs too many calls. A CPU core takes a few
+/// milliseconds or more for it.
 constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;

@@ -14,18 +14,19 @@
 
 namespace isoscale::workloads::gemm {
 
-// The gemm benchmark measures matrix multiplications of many shapes, on all ranks at once.
+// Measures matrix multiplications of many shapes, on all ranks at the same time.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// A multiplication: op(A) m x k, op(B) k x n, D m x n, all dense, `batch` times.
+/// A multiplication of dense matrices: op(A) is m x k, op(B) is k x n, and D is m x n, `batch`
+/// times.
 struct Shape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   program::Transpose transpose_a = program::Transpose::no;
   program::Transpose transpose_b = program::Transpose::yes;  ///< both operands contiguous along k
   program::DType a = program::DType::f32, b = program::DType::f32, d = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
-  program::Accumulation accumulation = program::Accumulation::split;  ///< of fp8
+  program::Accumulation accumulation = program::Accumulation::split;  ///< for fp8
   std::string origin{};  ///< "list", "powers", "model", "search"
 
   [[nodiscard]] std::uint64_t a_count() const { return std::uint64_t{m} * k * batch; }
@@ -35,26 +36,28 @@ struct Shape {
   [[nodiscard]] std::uint64_t bytes() const;  ///< of A, B and D
 };
 
-/// Returns each shape once, by origin and then by FLOP. Throws base::UsageError for invalid text, a
-/// shape that fp8 cannot have, or a model that the mesh does not divide.
+/// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for an
+/// invalid list, a shape that fp8 cannot have, or a model that cannot be divided over the mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
 
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
 
-/// Memory for multiplications of several shapes, `sets` of each: random operands and results.
+/// Memory for the multiplications of several shapes: each set has random operands and a result. A
+/// shape has `sets` sets.
 class Operands {
  public:
   explicit Operands(program::Builder& builder) : builder_(builder) {}
 
-  /// Reserves memory for a shape; must be called for every shape before fill().
+  /// Reserves memory for a shape. Must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
-  /// Emits the fills for rate measurements, with numbers that use all digits; belongs to setup.
+  /// Emits the fills for rate measurements, as part of setup. The numbers use all digits of their
+  /// type.
   void fill();
-  /// Returns the multiplication of one set; each set has memory of its own.
+  /// Returns the multiplication of a shape in one of its sets.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;
-  /// Fills the operands with integers, and the result with a value that is none; returns the
-  /// multiplication.
+  /// Emits fills of the operands with integers, and of the result with a value that is no integer.
+  /// Returns the multiplication.
   program::Gemm fill_check(const Shape& shape, std::uint64_t set);
 
  private:

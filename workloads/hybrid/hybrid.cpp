@@ -18,7 +18,7 @@ namespace isoscale::workloads::hybrid {
 
 namespace {
 
-/// Returns `at` along `axes`, and 0 along the others.
+/// Returns `at` with the coordinates along all axes but `axes` set to 0.
 mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   const auto keep = [&](int& coordinate, mesh::Axis axis) {
     if (!axes.contains(axis)) coordinate = 0;
@@ -31,8 +31,8 @@ mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   return at;
 }
 
-/// Returns the option as given, else "". Other workloads do not have these options, so there is no
-/// default text.
+/// Returns the value of an option if it was given, else "". Workloads without these options have no
+/// default for them.
 std::string given(const Request& request, std::string_view key) {
   const auto found = request.options.find(key);
   return found == request.options.end() ? std::string{} : found->second;
@@ -48,7 +48,7 @@ program::ProgramSet build(const Request& request) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
   const mesh::AxisSet axes = stack::program_axes(request);
   const std::vector<int> replicas = stack::replica_programs(request);
-  std::map<int, std::uint32_t> program_at;  // by the first rank of those that share it
+  std::map<int, std::uint32_t> program_at;  // by the first of the ranks that share it
   set.program_of_rank.reserve(static_cast<std::size_t>(request.mesh.size()));
   for (int rank = 0; rank < request.mesh.size(); ++rank) {
     mesh::Coordinates at = along(mesh::coordinates(request.mesh, rank), axes);

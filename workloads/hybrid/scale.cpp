@@ -31,16 +31,17 @@ namespace {
 constexpr long long default_microbatch = 4;
 constexpr long long default_microbatches = 16;
 
-/// The most layers x microbatches of a stage: with some 20 ops each, the program takes a few GB.
+/// The largest number of layers x microbatches in a stage. With about 20 ops each, the program then
+/// takes a few GB.
 constexpr long long most_layer_passes = 250'000;
 
-/// The split of a batch at the base mesh: batch = microbatch * microbatches.
+/// A batch on the base mesh, split into microbatches: batch = microbatch * microbatches.
 struct BatchPlan {
   long long microbatch = 0, microbatches = 0;
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-/// A batch and its split, as far as the user gave them.
+/// The batch and its split as the user gave them; values that were not given are absent.
 struct Given {
   std::optional<long long> batch, microbatch, microbatches;
 };
@@ -55,8 +56,9 @@ Given given_of(const Request& base) {
           .microbatches = number("microbatches")};
 }
 
-/// Splits the batch over `replicas` replicas: each gets fewer microbatches, and smaller ones only
-/// if one is left. If the batch does not divide, `problem` is set to the reason.
+/// Splits the batch over `replicas` replicas: each replica gets fewer microbatches, and smaller
+/// ones only if there would be less than one. If the batch cannot be divided, `problem` gets the
+/// reason.
 BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
                 std::string& problem) {
   BatchPlan plan{.microbatch = given.microbatch.value_or(
@@ -84,7 +86,7 @@ BatchPlan split(const Given& given, long long replicas, std::string_view replica
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
 }
 
-/// Returns numbers near the given value of `key` with which the batch divides.
+/// Returns numbers near the given value of `key` for which the batch can be divided.
 std::vector<long long> suggested(const Given& given, std::optional<long long> Given::*key,
                                  long long number, long long replicas) {
   return nearest_accepted(number, [&](long long candidate) {
@@ -96,8 +98,9 @@ std::vector<long long> suggested(const Given& given, std::optional<long long> Gi
   });
 }
 
-/// Throws NumberError unless the batch divides. The numbers that the error suggests are accepted
-/// with the other options.
+/// Returns the split of the batch. Throws base::UsageError if batch, microbatch and microbatches
+/// contradict each other, and NumberError if the batch cannot be divided. The numbers that the
+/// error suggests work with the other options.
 BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
   const Given given = given_of(base);
   if (given.batch && given.microbatch && given.microbatches &&
@@ -111,7 +114,7 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   const BatchPlan plan = split(given, replicas, replicas_text, problem);
   if (problem.empty()) return plan;
   if (given.microbatch && given.microbatches) {
-    // The batch is left out, since it follows from the other two.
+    // The numbers are suggested without the batch, which follows from the other two.
     Given two = given;
     two.batch.reset();
     const std::string more = given.batch ? "; leave batch out" : "";
@@ -122,9 +125,9 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// In fp8 a rank's share of a width must be a multiple of 16, so that tp must divide the width over
-/// that unit. A width that is not a multiple even on one rank is refused later, with its numbers,
-/// in scale().
+/// Returns the limit for fp8, in which each rank's part of a width must be a multiple of 16: tp
+/// must then divide the width over that unit. A width that is not a multiple even on one rank keeps
+/// its limit; scale() throws for it, with the numbers.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -141,12 +144,13 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
   return limits;
 }
 
-/// Returns the widths that tp must divide, and the layers that pp must divide.
+/// Returns the numbers that the mesh must divide: widths by tp, and layers by pp.
 std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
   const OptionReader options{stack::option_table(), base.options};
   const Model& model = base.model;
-  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp.
   const bool gathers = options.is("tp_output", "gather");
+  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp, so they
+  // can always be divided.
   if (scaling == Scaling::weak && !gathers) return {};
   const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
   const bool fp8 = stack::types_of(base.precision).casts_operands();
@@ -169,9 +173,9 @@ long long experts_of(const Request& request) {
   return OptionReader{stack::option_table(), request.options}.integer("experts");
 }
 
-/// Returns the factor by which the work per token grows if the sequence is cp times as long.
-/// Attention multiplies each token by every other, twice (scores and context); all other work is
-/// per token.
+/// Returns the factor by which the work per token grows if the sequence becomes cp times as long.
+/// Attention multiplies each token with every other, twice (scores and context); all other work per
+/// token stays the same.
 double growth_with_sequence(const Model& model, int cp) {
   const double hidden = model.hidden, heads = static_cast<double>(model.heads) * model.head_size;
   const double kv = static_cast<double>(model.kv_heads) * model.head_size;
@@ -183,8 +187,8 @@ double growth_with_sequence(const Model& model, int cp) {
 
 constexpr long long most_chunks = 4;
 
-/// Returns a length with at least two positions for each part into which cp, sequence parallelism
-/// and chunks cut the sequence; each rank has a multiple of `unit`.
+/// Returns a short sequence length. It has at least two positions for each part into which cp,
+/// sequence parallelism and chunks cut the sequence, and each rank's part is a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
   const OptionReader options{stack::option_table(), request.options};
   const bool splits = options.is("sequence_parallel", "on");
@@ -196,15 +200,15 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Returns a model with widths scaled down to a few multiples of what tp must divide, and at most
-/// two layers a stage. In fp8 all extents of GEMMs are multiples of 16, even if a rank has a single
-/// head.
+/// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
+/// stage has at most two layers. In fp8 all extents of GEMMs are multiples of 16, even if a rank
+/// has a single head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;
   const bool fp8 = stack::types_of(request.precision).casts_operands();
   Model model = real;
-  const auto width = [&](int least) {  // a multiple of 16 columns a rank
+  const auto width = [&](int least) {  // rounds up to a multiple of 16 columns a rank
     const int unit = 16 * mesh.tp;
     return (least + unit - 1) / unit * unit;
   };
@@ -225,8 +229,8 @@ std::size_t bucket_count(const Request& request, std::uint64_t bucket) {
   return stack::buckets_of(stack::parameters_of(geometry), bucket, element).size();
 }
 
-/// Returns the bucket size that cuts the small model's gradients into as many buckets as the real
-/// one's: at least two, and at most as many as it has tensors.
+/// Returns the bucket size with which the small model has as many buckets as `wanted`, or as near
+/// as possible. Each bucket has whole tensors.
 std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const stack::Geometry geometry{small, {.pp = small.mesh.pp - 1}};
   const auto element = stack::state_plan_of(small).element;
@@ -234,7 +238,7 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const std::uint64_t total = (parameters.back().offset + parameters.back().count()) * element;
   std::uint64_t best = total;
   std::size_t best_distance = std::numeric_limits<std::size_t>::max();
-  // Every size at which the cut can change is a sum of consecutive tensors.
+  // Only sums of consecutive tensors are tried, since the buckets change at no other size.
   for (std::size_t first = 0; first < parameters.size(); ++first) {
     for (std::size_t last = first; last < parameters.size(); ++last) {
       const std::uint64_t size =
@@ -254,13 +258,13 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   std::vector<mesh::Constraint> result = width_limits(base, scaling);
-  // Under weak scaling the sequence grows with cp, and not with tp.
+  // Under weak scaling the sequence grows with cp, but not with tp.
   const mesh::Constraint of_cp{mesh::Axis::cp, base.model.sequence, "sequence"};
   const mesh::Constraint of_tp{mesh::Axis::tp, base.model.sequence, "sequence"};
   if (scaling == Scaling::strong) result.push_back(of_cp);
   const OptionReader options{stack::option_table(), base.options};
   if (options.is("sequence_parallel", "on")) result.push_back(of_tp);
-  // The experts likewise grow with ep.
+  // Under weak scaling the experts grow with ep.
   if (const long long experts = experts_of(base); scaling == Scaling::strong && experts > 0) {
     result.push_back({mesh::Axis::ep, static_cast<int>(experts), "experts"});
   }
@@ -270,7 +274,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  // This check precedes that of the batch: no batch helps if ep has no experts.
+  // This is checked before the batch: if ep has no experts, no batch helps.
   if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {
@@ -334,7 +338,7 @@ Request twin(const Request& request) {
   Request small = request;
   small.model = small_model(request);
   small.keep = Keep::observables;
-  // The interleaved schedule takes microbatches in turns of pp.
+  // The interleaved schedule needs a multiple of pp microbatches.
   const bool in_turns = options.is("schedule", "interleaved");
   const long long some = 2LL * request.mesh.pp + (in_turns && request.mesh.pp > 1 ? 0 : 1);
   const long long microbatches = std::max(2LL, std::min(options.integer("microbatches"), some));

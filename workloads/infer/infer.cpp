@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t most_samples = 65536;
 constexpr std::size_t most_batches = 64;
 
-constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // of one GEMM
+constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEMM
 
 constexpr long long most_tokens = 1 << 24;
 
@@ -41,8 +41,8 @@ std::uint64_t parse_batch(std::string_view text) {
       base::quoted(text), most_samples));
 }
 
-/// Returns a model with widths scaled down to a few multiples of what tp must divide, and at most
-/// two layers a stage.
+/// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
+/// stage has at most two layers.
 Model small_model(const Model& real, const mesh::Shape& mesh) {
   Model model = real;
   model.head_size = std::min(real.head_size, 8);
@@ -57,7 +57,7 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// The passes in one play: enough that the beginning and end of a play take little of its time.
+/// The number of passes in a play, large enough that its beginning and end take little of its time.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {
@@ -67,8 +67,8 @@ Room room_of(const Setting& setting, std::uint64_t batch) {
           .decoded = window_of(setting).tokens};
 }
 
-/// Writes one program for each stage: other ranks of the mesh differ only in where their shards
-/// begin.
+/// Writes one program for each stage. The ranks of a stage share it: they differ only in where
+/// their shards begin.
 template <class Write>
 program::ProgramSet by_stage(const Request& request, const Write& write) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
@@ -96,7 +96,7 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
   return sum;
 }
 
-/// Returns the bytes of keys and values on one rank: 2 x layers / pp x batch x kv_heads / tp x
+/// Returns the bytes of keys and values on one rank: 2 x (layers / pp) x batch x (kv_heads / tp) x
 /// positions x head_size elements.
 units::Bytes cache_of(const Request& request, std::uint64_t batch) {
   const Model& model = request.model;
@@ -142,8 +142,8 @@ Bench bench_of(const Request& request, int index) {
   decode.number["position"] = static_cast<double>(window.position);
   decode.number["tokens"] = static_cast<double>(window.tokens);
   bench.rows = {std::move(prefill), std::move(decode)};
-  // Prompts that follow each other at once would overlap in the stages, so each one is played
-  // alone.
+  // If prompts followed one another at once, they would overlap in the stages, so each prompt is
+  // played alone.
   bench.cases = {{.section = program::step_section(prefill_step),
                   .most_times = request.mesh.pp > 1 ? 1 : passes,
                   .row_begin = 0,
@@ -220,7 +220,7 @@ std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
 }
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  if (scaling == Scaling::weak) return {};  // everything that is split grows
+  if (scaling == Scaling::weak) return {};  // everything that the mesh divides grows with it
   const Model& model = base.model;
   std::vector<mesh::Constraint> result{{mesh::Axis::tp, model.kv_heads, "kv_heads"},
                                        {mesh::Axis::tp, model.ffn, "ffn"},
@@ -264,7 +264,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
 Request twin(const Request& request) {
   const Setting setting = setting_of(request);
   const auto stages = static_cast<std::uint64_t>(request.mesh.pp);
-  std::uint64_t groups = 0, samples = 0;  // of a group
+  std::uint64_t groups = 0, samples = 0;  // samples of a group
   for (const std::uint64_t batch : setting.batches) {
     if (groups_of(batch, stages) < groups) continue;
     groups = groups_of(batch, stages);

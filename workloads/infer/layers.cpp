@@ -37,8 +37,8 @@ std::string_view suffix(stack::Tensor tensor) {
   return ".down";
 }
 
-/// The most bytes of scores that are kept at once, since the scores of a long prompt grow with its
-/// square.
+/// The most bytes of scores that exist at the same time, since the scores of a long prompt grow
+/// with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
 }  // namespace
@@ -137,7 +137,8 @@ Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass
                                pass.first_sample * g_.kv_heads * head() +
                                pass.position * g_.head_size;
   const auto of = [&](BufferId buffer) {
-    // With one new token there is a row for each head; with several, a block of rows for each head.
+    // A pass with one position has one row for each head; a pass with several positions has a block
+    // of rows for each head.
     return pass.positions == 1 ? stack::matrix(builder.whole(buffer), {.rows = heads,
                                                                        .columns = g_.head_size,
                                                                        .row_stride = head(),
@@ -251,8 +252,9 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // With one position, the queries of a head are consecutive rows: one product covers all of them.
-  // Otherwise the j-th queries of all key-value heads form a product of their own.
+  // With one position, the queries of all heads of a group are consecutive rows, so one product
+  // covers them. With several, there is a product for the j-th query heads of all key-value heads,
+  // for each j.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;
   const std::uint64_t rows = is_single ? g_.grouped : pass.positions;
@@ -305,7 +307,7 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   const BufferId up = multiply(dense(builder_.whole(middle), rows, g_.hidden),
                                weights_.of(layer, Tensor::up), rows, g_.hidden, columns);
   if (g_.up_parts == 1) return up;
-  // As in training, gate + up stands in for the gated product.
+  // As in training, the sum of gate and up replaces their gated product.
   const BufferId result = new_buffer(rows * g_.ffn);
   const auto part = [&](std::uint64_t p) {
     return stack::matrix(

@@ -24,8 +24,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request in the form that training's geometry reads: a microbatch is a group's
-/// samples.
+/// Returns the request in the form in which training's Geometry reads it: a microbatch is the
+/// samples of one group.
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);
@@ -74,8 +74,9 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
   if (g_.first_stage()) fill_inputs(request);
 }
 
-/// Prompts are stored as [group][position][sample], as the groups of a full batch take them; tokens
-/// as [token][sample]. Values depend on the sample and position only, on every mesh.
+/// Fills the inputs. Prompts are stored as [group][position][sample] with the groups of a full
+/// batch, and tokens as [token][sample]. Values depend only on sample and position, so they are the
+/// same on every mesh.
 void Replica::fill_inputs(const Request& request) {
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
@@ -162,7 +163,7 @@ void Replica::hand_back(std::uint64_t batch) {
 }
 
 Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& step) {
-  // These are the rows of the last position; with a single position, all rows.
+  // The rows of the last position; with a single position these are all rows.
   const Slice last{.buffer = output,
                    .offset = (pass.rows() - pass.samples) * g_.hidden,
                    .count = pass.samples * g_.hidden};
@@ -180,7 +181,7 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
 void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
                       std::uint64_t rows_of_sample) {
   if (keep_ == Keep::nothing) return;
-  // The global element is (sample, token, row, column).
+  // The indices of a global element are (sample, token, row, column).
   const auto tp = static_cast<std::uint64_t>(g_.tp);
   const bool is_split = g_.vocabulary > 0;
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;
@@ -201,10 +202,10 @@ void Replica::drop(const Product& product) {
   if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
 }
 
-// Tokens are decoded one after the other on a ring of stages: at tick k stage s has token (k - s -
-// g) / pp of group g = (k - s) mod pp, if there is such a group. There are no more groups than
-// stages, so that a stage has at most one at a time. With as many groups as stages, a stage always
-// has one, except while the first groups fill the ring and the last leave it.
+// Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -
+// s - g) / pp of group g = (k - s) mod pp, if there is such a group. There are at most as many
+// groups as stages, so a stage never has more than one at a time. If there are as many, a stage
+// always has one, except while the first groups enter the ring and the last ones leave it.
 
 void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens) {
   require(batch, room_.samples, "samples");
@@ -253,12 +254,12 @@ void Replica::shift(const std::optional<Product>& made,
     exchange.transfers.push_back(
         {.direction = direction, .axis = mesh::Axis::pp, .offset = offset, .slice = slice});
   };
-  // The offset to the next stage is counted backwards around the ring. Messages of prefill, on
-  // other streams, are counted forwards, so that neither can be mistaken for the other.
+  // The offset to the next stage is counted backwards around the ring, while messages of prefill,
+  // which are on other streams, count forwards. So the two cannot be confused.
   const std::int32_t to_next = 1 - g_.stages;
   if (made) add(program::Direction::send, to_next, made->sent);
   if (samples_to_come) {
-    // The first stage receives tokens, the others receive activations.
+    // The first stage receives tokens; the other stages receive activations.
     held_ = layers_.new_buffer(*samples_to_come * (g_.first_stage() ? 1 : g_.hidden));
     add(program::Direction::receive, -to_next, builder_.whole(held_));
   }

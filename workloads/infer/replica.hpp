@@ -14,8 +14,8 @@
 
 namespace isoscale::workloads::infer {
 
-/// The weights of one stage on one rank, with the initial values of training, but without gradients
-/// and optimizer.
+/// The weights of one stage on one rank. They have the initial values of training, but there are no
+/// gradients and no optimizer states.
 class Weights {
  public:
   /// Allocates the weights and, in the setup section, fills them from the seed.
@@ -29,36 +29,39 @@ class Weights {
   [[nodiscard]] program::Slice named(const std::string& name) const;
 
   std::vector<stack::Parameter> parameters_;
-  int first_layer_;  ///< of this stage, in the model
+  int first_layer_;  ///< the stage's first layer, as numbered in the model
   program::BufferId buffer_ = program::no_buffer;
 };
 
-/// Tokens that go through the layers at once: `positions` consecutive positions of each of
+/// Tokens that pass through the layers together: `positions` consecutive positions of each of
 /// `samples` consecutive samples. Rows are ordered [position][sample].
 struct Pass {
   std::uint64_t samples = 1, positions = 1;
-  std::uint64_t first_sample = 0;  ///< in the cache
-  std::uint64_t position = 0;      ///< of the first token: the number before it in the cache
+  std::uint64_t first_sample = 0;  ///< index of the first sample in the cache
+  std::uint64_t position = 0;      ///< number of tokens in the cache before the first one
 
   [[nodiscard]] std::uint64_t rows() const { return samples * positions; }
-  /// Returns the number of tokens that each token attends to: those before the pass, and all of the
-  /// pass.
+  /// Returns the number of tokens to which each token attends: all tokens before the pass, and all
+  /// tokens of the pass.
   [[nodiscard]] std::uint64_t length() const { return position + positions; }
 };
 
-/// Keys and values of one stage on one rank, each [layer][sample][kv head][position][d].
+/// The keys and values of one stage on one rank, both ordered [layer][sample][kv
+/// head][position][d].
 class Cache {
  public:
-  /// Allocates the cache and, in the setup section, fills it from the seed as a sample's history.
+  /// Allocates the cache. In the setup section, it is filled from the seed as if each sample had a
+  /// history.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
-  /// Returns positions x d of each (sample, kv head), from `pass`'s first sample + `sample` on.
+  /// Returns the keys [positions][d] of each (sample, kv head), beginning at sample `sample` of the
+  /// pass.
   [[nodiscard]] program::Matrix keys(const program::Builder& builder, int layer, const Pass& pass,
                                      std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
                                        std::uint64_t sample, std::uint64_t samples) const;
-  /// The place of a pass's own keys and values in the cache, as batch x rows x columns.
+  /// The place in the cache where a pass stores its own keys and values, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
   };
@@ -90,9 +93,9 @@ class Layers {
          const Weights& weights, const Cache& cache)
       : builder_(builder), g_(geometry), types_(types), weights_(weights), cache_(cache) {}
 
-  /// X [rows, h] -> Z [rows, h] of all layers of the stage, a new buffer.
+  /// Computes Z [rows, h] of all layers of the stage from X [rows, h], in a new buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
-  /// Writes the output projection of `rows` rows: [rows, V / tp], a new buffer.
+  /// Computes the output projection of `rows` rows, [rows, V / tp], in a new buffer.
   [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows);
 
   [[nodiscard]] program::BufferId new_buffer(std::uint64_t count);
@@ -100,17 +103,17 @@ class Layers {
  private:
   [[nodiscard]] program::BufferId attention(int layer, const Pass& pass,
                                             const program::Matrix& input);
-  /// Copies keys and values of the pass from the columns of `qkv` into the cache.
+  /// Copies the pass's keys and values from the columns of `qkv` to the cache.
   void remember(int layer, const Pass& pass, program::BufferId qkv);
-  /// Computes scores and context of some samples of the pass.
+  /// Computes scores and context of some samples of a pass.
   void attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
               program::BufferId qkv, program::BufferId context);
   [[nodiscard]] program::BufferId inner(int layer, const Pass& pass, program::BufferId middle);
-  /// X [rows, inputs] * W -> a new buffer [rows, outputs].
+  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs].
   [[nodiscard]] program::BufferId multiply(const program::Matrix& x, const program::Slice& weight,
                                            std::uint64_t rows, std::uint64_t inputs,
                                            std::uint64_t outputs);
-  /// g * X [rows, inputs] * W + residual, summed over tp -> a new buffer [rows, h].
+  /// Computes g * X [rows, inputs] * W + residual, summed over tp, in a new buffer [rows, h].
   [[nodiscard]] program::BufferId multiply_into(const program::Matrix& residual,
                                                 const program::Matrix& x,
                                                 const program::Slice& weight, std::uint64_t rows,
@@ -124,51 +127,53 @@ class Layers {
   const Cache& cache_;
 };
 
-/// The sizes that a replica has memory for.
+/// The largest sizes that a replica has memory for.
 struct Room {
-  std::uint64_t samples = 1;    ///< answered at once, at most
-  std::uint64_t prompt = 1;     ///< tokens of a prompt, at most
-  std::uint64_t positions = 1;  ///< of the cache, for each sample
-  std::uint64_t decoded = 1;    ///< tokens that one call of decode generates, at most
+  std::uint64_t samples = 1;    ///< samples that are answered at the same time
+  std::uint64_t prompt = 1;     ///< tokens of a prompt
+  std::uint64_t positions = 1;  ///< length of the cache, for each sample
+  std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
 
-/// Writes what one rank of one replica plays: a tp x pp mesh that answers a batch of samples,
-/// beside other replicas along dp. Weights, cache and inputs are one buffer table, filled in setup;
-/// prefill and decode write into the builder's current section, any number of times, for any sizes
-/// within the room. After each of them the cache holds what the model would: a decode may follow a
-/// prefill in one section.
+/// Writes the programs of one rank of a replica. A replica is a tp x pp mesh that answers a batch
+/// of samples; there are others along dp. Weights, cache and inputs are buffers that the setup
+/// section fills. prefill() and decode() write into the builder's current section. They may be
+/// called any number of times, for any sizes within the room. After each call the cache holds what
+/// a model's would, so a decode may follow a prefill in the same section.
 ///
-/// Stages work on groups_of(batch, pp) groups of samples at once. Prefill ends when the first stage
-/// has the last group's first tokens; a group's next token begins when the first stage has the one
-/// before. A token is sent as one element for each sample, taken from the last stage's answer; the
-/// first stage continues with the embedding of a token drawn from the seed.
+/// Stages work on groups_of(batch, pp) groups of samples at the same time. Prefill ends when the
+/// first stage has received the first tokens of the last group. The first stage begins a group's
+/// next token when it has received the previous one. A token is sent as one element for each
+/// sample, taken from the last stage's answer. The first stage does not use its value, but
+/// continues with the embedding of a token that is drawn from the seed.
 ///
-/// Only the request's model, mesh, precision, seed, keep and its option vocabulary matter.
+/// Of the request, only model, mesh, precision, seed, keep and the option vocabulary matter.
 class Replica {
  public:
-  /// `builder` must be in the setup section. Allocates the buffers and fills them.
+  /// Allocates the buffers, and fills them in the setup section, in which `builder` must be.
   Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
           const Room& room);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  /// Runs prompts of `prompt` tokens through the layers, fills the cache with them, and answers
-  /// each sample's last token. On several stages it uses streams pp_prev and pp_next. Throws
-  /// base::Error for sizes beyond the room.
+  /// Runs prompts of `prompt` tokens through the layers, stores their keys and values in the cache,
+  /// and computes the answer to each sample's last token. With several stages it uses the streams
+  /// pp_prev and pp_next. Throws base::Error if the sizes exceed the room.
   void prefill(std::uint64_t batch, std::uint64_t prompt);
-  /// Generates `tokens` tokens for each sample, the first at `position` of its cache. All ops are
-  /// on the compute stream, so that passes that follow each other at once keep their order. Throws
-  /// base::Error for sizes beyond the room.
+  /// Generates `tokens` tokens for each sample, the first one at `position` of its cache. All ops
+  /// are on the compute stream, so that passes which follow one another keep their order. Throws
+  /// base::Error if the sizes exceed the room.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
-  /// Observes the cache by layer; outputs are observed when they are made. Only one batch, of all
-  /// the room's samples, may be written then, and only under Keep::observables.
+  /// Makes the cache of each layer an observable; outputs become observables when they are
+  /// computed. Only allowed with Keep::observables, and if only one batch, of all samples of the
+  /// room, is played.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
 
  private:
-  /// The result of a stage for a group, and the part that is sent to the next stage: all of it, or
-  /// from the last stage's answer one element for each sample, the tokens.
+  /// The result of a stage for a group, and the slice that is sent to the next stage: the whole
+  /// result, or, on the last stage, one element for each sample, which stands for the token.
   struct Product {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
@@ -181,16 +186,16 @@ class Replica {
 
   void fill_inputs(const Request& request);
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
-  /// Sends the tokens of all groups from the last stage to the first, around the ring.
+  /// Sends the tokens of all groups from the last stage to the first.
   void hand_back(std::uint64_t batch);
-  /// Writes this stage's part of a token of a group.
+  /// Writes this stage's work on one token of a group.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
-  /// Writes the messages at the end of a tick, which go at once: a shift of the ring by one stage.
+  /// Writes the messages at the end of a tick: all stages send to the next one at the same time.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
   [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
   void observe(program::BufferId answer, const Pass& pass, const Step& step,
                std::uint64_t rows_of_sample);
-  /// Releases a product, unless it is an answer that is observed.
+  /// Releases the buffer of a result, unless it is an answer that is observed.
   void drop(const Product& product);
   void require(std::uint64_t asked, std::uint64_t room, const char* what) const;
   [[nodiscard]] std::uint64_t stages() const { return static_cast<std::uint64_t>(g_.stages); }
@@ -204,8 +209,8 @@ class Replica {
   Cache cache_;
   Layers layers_;
   program::BufferId prompts_ = program::no_buffer, tokens_ = program::no_buffer;
-  std::vector<Product> answers_;                 ///< of prefill, until their tokens go back
-  program::BufferId held_ = program::no_buffer;  ///< of decode: received, the next group's input
+  std::vector<Product> answers_;                 ///< of prefill, until their tokens are sent back
+  program::BufferId held_ = program::no_buffer;  ///< of decode: the next group's input, as received
 };
 
 }  // namespace isoscale::workloads::infer

@@ -86,15 +86,15 @@ int parse_node(std::string_view text) {
 constexpr DType type = DType::f32;
 constexpr program::StreamId stream = 0;
 
-constexpr double factor = 3;  // of the triad
+constexpr double factor = 3;  // the scalar of the triad
 
-constexpr double poison = -128;  // no pattern has it
+constexpr double poison = -128;  // fills the target; no pattern has it
 
 constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 
 constexpr std::uint64_t most_times = 256;
 
-/// The memories of a transfer: the one that is read, and the one that is written.
+/// The memory from which a transfer reads, and the memory to which it writes.
 struct Ends {
   Space from = Space::device, to = Space::device;
 };
@@ -120,8 +120,8 @@ Ends ends_of(Kind kind) {
   }
 }
 
-/// The parts of memory. A buffer's number is its order of allocation, since the bench says by
-/// number what each buffer must hold.
+/// The buffers, in order of allocation. The order matters, since expected values refer to buffers
+/// by number.
 enum class Part : std::uint8_t { source, second, target, staged };
 
 class Layout {
@@ -198,7 +198,8 @@ class Writer {
     return layout_.slice(ends_of(one.kind).to, Part::target, one.count);
   }
 
-  /// Moves pages to the host and removes advice, which would otherwise outlive the prefetch.
+  /// Prepares a case. Managed memory is moved to the host, and its advice is removed, which would
+  /// otherwise still be in effect.
   void make_ready(const MemoryCase& one) {
     if (!is_managed(one.kind)) return builder_.emit(stream, poisoned(target(one)));
     for (const Advice advice :
@@ -413,7 +414,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   std::vector<Expectation> expected{
       {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}}};
   const bool adds = one.kind >= Kind::triad;
-  if (!adds) {  // sums are no pattern
+  if (!adds) {  // the target of a sum holds no pattern
     expected.push_back(
         {.slice = layout.slice(ends.to, Part::target, one.count), .sources = {rank}});
   }

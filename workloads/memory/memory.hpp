@@ -10,8 +10,8 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Memory bandwidth: copies between host and device, within each, triad, and managed memory against
-/// explicit copies.
+/// Measures memory bandwidth: copies between host and device and within each, triad, and managed
+/// memory in comparison with explicit copies.
 namespace isoscale::workloads::memory {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
@@ -20,13 +20,13 @@ namespace isoscale::workloads::memory {
 [[nodiscard]] Bench build(const Request& request, int batch);
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
                                               int rank);
-/// Fills in the kinds that the device has, if none are named, and the numbers of all NUMA nodes for
-/// numa=all.
+/// Returns the request with defaults filled in: the kinds that the device supports if none are
+/// named, and the numbers of all NUMA nodes for numa=all.
 [[nodiscard]] Request on_machine(const Request& request, const Machine& machine);
 
 /// The transfers that are timed. The last five bring data from the host to the device, where one
-/// kernel reads it: by a copy before the kernel, or by the pages of managed memory, which move when
-/// they are touched or as advised.
+/// kernel reads it. The data is copied before the kernel, or it is in managed memory, whose pages
+/// are touched, prefetched or advised.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,
@@ -54,13 +54,15 @@ struct MemoryCase {
   std::uint64_t count = 0;  ///< elements of one array
 
   [[nodiscard]] std::uint64_t size() const;  ///< bytes of one array
-  /// Returns the bytes that the row's bandwidth is defined on: bytes that cross between host and
-  /// device count once; if both ends are in one memory, bytes read and written count.
+  /// Returns the bytes from which the row's bandwidth is computed. Bytes that are moved between
+  /// host and device count once. Within one memory, both the bytes read and the bytes written
+  /// count.
   [[nodiscard]] std::uint64_t bytes() const;
 };
-/// Returns the cases. Throws base::UsageError if nothing is left to measure.
+/// Returns the cases. Throws base::UsageError if there are none.
 [[nodiscard]] std::vector<MemoryCase> cases_of(const Request& request);
-/// Returns the NUMA nodes for host memory, one batch each; absent: the system chooses the node.
+/// Returns the NUMA nodes from which host memory is allocated, one for each batch; absent: the
+/// system chooses the node.
 [[nodiscard]] std::vector<std::optional<int>> numa_nodes_of(const Request& request);
 
 }  // namespace isoscale::workloads::memory

@@ -22,7 +22,7 @@ using program::CollectiveKind;
 using program::Slice;
 
 constexpr program::StreamId compute = 0;
-/// The passes in one play: enough that the beginning and end of a play take little of its time.
+/// The number of passes in a play, large enough that its beginning and end take little of its time.
 constexpr std::uint64_t passes = 16;
 
 struct Pair {
@@ -38,7 +38,7 @@ struct Plan {
   std::uint64_t multiplications = 1;
   std::vector<Pair> pairs{};
 
-  /// Returns the elements of the whole, as nccl-tests counts its size.
+  /// Returns the number of elements of the whole collective, as nccl-tests counts them.
   [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
     return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
   }
@@ -71,11 +71,12 @@ Plan plan_of(const Request& request) {
   return plan;
 }
 
-/// These buffers are allocated first.
+/// These buffers are allocated first, so they have these numbers.
 constexpr BufferId source = 0, target = 1;
 
-/// Writes three sections for each pair: the multiplications alone, the collective alone, both at
-/// once. After these, one section for each pair makes the inputs of its check.
+/// Writes the programs. Each pair of multiplications and a collective has three sections: the
+/// multiplications alone, the collective alone, and both at the same time. At the end, each pair
+/// has a section that makes the inputs of its check.
 class Writer {
  public:
   Writer(const Request& request, const Plan& plan)
@@ -101,7 +102,7 @@ class Writer {
       begin(3 * i + 1);
       communicate(pair);
       begin(3 * i + 2);
-      // The collective is issued first: it has less to do and more to wait for.
+      // The collective is issued first, since it computes less and waits more.
       communicate(pair);
       multiply(pair);
     }
@@ -201,7 +202,7 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "multiplications",
                  .type = OptionType::integer,
                  .default_value = "1",
-                 .gpu_default = "4",  // of 20 us each, the smallest
+                 .gpu_default = "4",  // of 20 us each, in the smallest case
                  .minimum = 1,
                  .maximum = 64,
                  .help = "multiplications in a row beside one message"},
@@ -246,10 +247,11 @@ Bench build(const Request& request, int /*batch*/) {
 
 std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
                                 int rank) {
-  if (index % 3 == 0) return {};  // the multiplications alone
+  if (index % 3 == 0) return {};  // multiplications alone: nothing is received
   const Plan plan = plan_of(request);
   const std::uint64_t part = plan.pairs.at(index / 3).part;
-  // Parts are ordered by the place in the group of all ranks, sources by the number of the rank.
+  // Parts are ordered by the rank's index in the group of all ranks, while sources are numbered by
+  // rank.
   const int place = mesh::group_index(request.mesh, rank, mesh::every_axis);
   const std::uint64_t own = static_cast<std::uint64_t>(place) * part;
   const std::vector<int> all = mesh::group_members(request.mesh, rank, mesh::every_axis);

@@ -21,22 +21,23 @@ using program::Direction;
 using program::Slice;
 using program::Transfer;
 
-constexpr program::DType type = program::DType::u8;  ///< so that any size is possible
+constexpr program::DType type = program::DType::u8;  ///< any number of bytes is possible
 
-/// The buffers in the order of allocation: the one that is sent from, and the one that receives.
+/// The buffers in order of allocation: `source` is sent from, and `work` receives.
 constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
 
-/// One timed section. `Kind::bandwidth` has two for each round: from low to high, and back.
+/// One timed section. For `Kind::bandwidth` each round has two: the lower rank of each pair sends,
+/// or the higher one (`back`).
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
-  Round pairs{};  ///< play at the same time; none for all_to_all
+  Round pairs{};  ///< pairs that play at the same time; empty for all_to_all
 };
 
-/// The part of one rank in a timed section: it rests, or exchanges with the rank `hop` places
-/// further on (modulo their number).
+/// The part of one rank in a timed section: it rests, or it exchanges data with the rank whose
+/// number is `hop` higher (modulo the number of ranks).
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;
@@ -65,7 +66,8 @@ bool is_silent(const Request& request, const Pair& pair) {
          request.silent_pairs.end();
 }
 
-/// True if all ranks take part, so that it cannot be timed if two of them do not answer.
+/// True if all ranks take part, so that the case cannot be timed if two of them do not answer each
+/// other.
 bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
 
 Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
@@ -81,7 +83,7 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// The most passes of one play: round trips, or as many messages as move this many bytes.
+/// The limits of one play: a number of round trips, and a number of bytes that messages move.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {
@@ -100,8 +102,8 @@ class Writer {
     builder_.emit(stream, fill_pattern(pattern, type, request.mesh));
   }
 
-  /// Writes two steps that prepare memory, for few bytes and for all, then one step for each timed
-  /// section.
+  /// Writes two steps that prepare memory, one for a few bytes and one for all bytes, and then one
+  /// step for each timed section.
   program::RankProgram write(const std::vector<Timed>& list, const std::vector<Part>& parts) {
     std::size_t section = 0;
     for (const std::uint64_t bytes : {latency_bytes, room()}) {
@@ -120,9 +122,10 @@ class Writer {
     return std::max(setting_.messages * setting_.bytes, latency_bytes);
   }
 
-  /// Copies this rank's own data to the receive buffer: no other rank's data is equal to it.
+  /// Fills the receive buffer with this rank's own data, which differs from that of every other
+  /// rank.
   void make_ready(std::uint64_t bytes) {
-    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy's columns are 32 bits
+    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has at most 2^32 columns
     for (std::uint64_t done = 0; done < bytes; done += widest) {
       const std::uint64_t count = std::min(widest, bytes - done);
       const auto stretch = [&](program::BufferId buffer) {
@@ -136,7 +139,8 @@ class Writer {
     }
   }
 
-  // Both ends use the same name for a link: how many ranks further on the receiver is, 1 or more.
+  // Sender and receiver give a link the same name: by how much the receiver's rank is higher, which
+  // is at least 1.
   void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
                 std::vector<Transfer>& transfers) const {
     transfers.push_back({.direction = Direction::send,
@@ -186,7 +190,7 @@ class Writer {
   program::Builder builder_;
 };
 
-/// Writes the programs of all ranks: one for each kind of rank.
+/// Writes the programs of all ranks. Ranks with the same parts in all sections share a program.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<Timed>& list) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
@@ -202,7 +206,7 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   return set;
 }
 
-/// Makes a row, which names the transport if it is not the usual one.
+/// Returns a row. It names the transport if this is not the default.
 RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
   RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
               .number = {{"bytes", static_cast<double>(bytes)}}};
@@ -256,8 +260,8 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .restore = program::step_section(is_ping_pong ? 0 : 1),
           .calls = calls,
           .most_times = passes,
-          // The spans of a ping-pong include the wait for the way there and back, and those of
-          // several messages cover all of them: neither is a call.
+          // A ping-pong's spans include the wait for the way there and back, and several messages
+          // share their spans, so no span is that of one call.
           .calls_are_spans = CallsAreSpans::no};
 }
 

@@ -24,7 +24,8 @@ namespace {
 
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
-/// Adds pairs that must not be played together: one to each round, from the first on.
+/// Adds pairs that must not be played at the same time, one to each round, beginning with round
+/// `first`.
 void deal_out(const std::vector<Pair>& pairs, std::size_t first, std::vector<Round>& rounds) {
   if (rounds.size() < first + pairs.size()) rounds.resize(first + pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) rounds[first + i].push_back(pairs[i]);
@@ -34,12 +35,13 @@ constexpr std::array kind_names{std::string_view{"latency"}, std::string_view{"b
                                 std::string_view{"bidirectional"}, std::string_view{"bisection"},
                                 std::string_view{"all_to_all"}};
 
-/// The bytes under way in one direction: enough that starting a message costs no bandwidth.
+/// The number of bytes on their way in one direction, large enough that starting a message costs no
+/// bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;
 
-/// Returns K for "sample:K"; absent for any other text.
+/// Returns K of a text "sample:K"; absent for any other text.
 std::optional<int> sample_size(std::string_view text) {
   constexpr std::string_view prefix = "sample:";
   if (!text.starts_with(prefix)) return std::nullopt;
@@ -56,7 +58,7 @@ std::vector<Round> rounds_of(const Request& request, const std::string& pairs) {
   if (pairs == "neighbours") return neighbours(ranks);
   if (pairs == "isolated") {
     std::vector<int> node_of_rank = request.node_of_rank;
-    node_of_rank.resize(static_cast<std::size_t>(ranks));  // unknown: all on one node
+    node_of_rank.resize(static_cast<std::size_t>(ranks));  // if unknown: all on one node
     return isolated(node_of_rank);
   }
   if (const auto count = sample_size(pairs)) return sample(ranks, *count, request.seed);
@@ -99,7 +101,7 @@ void add_transport(const Request& request, const OptionReader& options, Setting&
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  setting.all_to_all = false;  // of the default, the part that is possible
+  setting.all_to_all = false;  // it is left out of the default if impossible
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
@@ -119,7 +121,8 @@ mesh::Axis only_axis(const mesh::Shape& shape) {
 
 std::vector<Round> all_pairs(int ranks) {
   if (ranks < 2) return {};
-  // One seat stays fixed and the others move on by one; for an odd number the fixed seat is empty.
+  // The circle method: one seat stays fixed and the others move on by one. If the number of ranks
+  // is odd, the fixed seat is empty.
   const int seats = ranks + ranks % 2;
   std::vector<Round> rounds(static_cast<std::size_t>(seats) - 1);
   for (int round = 0; round < seats - 1; ++round) {
@@ -146,10 +149,11 @@ std::vector<Round> neighbours(int ranks) {
 
 std::vector<Round> sample(int ranks, int count, std::uint64_t seed) {
   std::vector<Round> rounds = all_pairs(ranks);
-  // With an odd number of ranks, a different rank rests in each round; a further round gives those
-  // that rested their missing pair.
+  // If the number of ranks is odd, another rank rests in each round, and one more round gives ranks
+  // that rested the pair that they missed.
   const auto wanted = static_cast<std::size_t>(count) + static_cast<std::size_t>(ranks % 2);
-  // The rounds with the smallest draws are taken, so that a seed gives the same rounds everywhere.
+  // Each round draws a number, and the rounds with the smallest numbers are taken, so that a seed
+  // gives the same rounds on every machine.
   std::vector<std::pair<std::uint64_t, std::size_t>> draws;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     draws.emplace_back(program::scatter_bits(program::fill_origin(seed) + i), i);
@@ -179,8 +183,8 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
     }
     deal_out(within, 0, rounds);
   }
-  // Nodes meet in pairs as ranks do in all_pairs; while two nodes meet, one pair of their ranks
-  // plays at a time.
+  // Nodes meet in pairs, arranged like ranks in all_pairs(). While two nodes meet, their ranks play
+  // one pair at a time.
   for (const Round& meetings : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
     for (const Pair& meeting : meetings) {

@@ -17,7 +17,7 @@ namespace isoscale::workloads::serve {
 
 namespace {
 
-/// Returns a uniform number in (0, 1], element `index` of a stream.
+/// Returns element `index` of a stream of random numbers, uniform in (0, 1].
 double uniform(std::uint64_t key, std::uint64_t index) {
   constexpr std::uint64_t step = 0x9e3779b97f4a7c15ULL;
   constexpr double unit = 0x1p-53;
@@ -88,8 +88,8 @@ void Dispatch::answered(std::size_t replica, double work) {
   State& state = state_.at(replica);
   if (state.requests == 0) throw base::Error("a replica has answered more than it was given");
   --state.requests;
-  // Sums of different numbers leave rounding errors; the work of an idle replica is set to exactly
-  // 0, so that idle replicas are equal.
+  // Sums of different numbers leave rounding errors. So the work of an idle replica is set to
+  // exactly 0, and idle replicas are equal.
   state.work = state.requests == 0 ? 0 : state.work - work;
 }
 

@@ -10,48 +10,50 @@
 
 namespace isoscale::workloads::serve {
 
-// Requests: their arrival times and answer lengths are drawn before anything is played, a policy
-// assigns them to replicas, and a ledger proves that each is answered once.
+// Requests: their arrival times and answer lengths are drawn before anything is played. A policy
+// assigns them to replicas, and a ledger checks that each is answered exactly once.
 
-/// poisson: one by one, independently. bursty: a number at the same moment, with bursts independent
-/// of each other.
+/// The arrival process. poisson: requests arrive one by one, independently. bursty: several arrive
+/// at the same moment; bursts are independent of each other.
 enum class Process : std::uint8_t { poisson, bursty };
 
 struct Arrivals {
   Process process = Process::poisson;
-  double rate = 1;          ///< requests a second, the mean
-  std::uint64_t burst = 1;  ///< requests of a burst; 1 of poisson
+  double rate = 1;          ///< mean number of requests per second
+  std::uint64_t burst = 1;  ///< requests in a burst; 1 for poisson
 };
 
-/// Returns the first `count` arrival times, in seconds, ascending; a function of its arguments
-/// alone. Gaps between bursts are exponential with mean burst / rate, also the first one. So the
-/// number of arrivals in T seconds has the mean rate x T and, if T is long, the variance rate x T x
-/// burst. Times of one seed scale with 1 / rate: every rate has the same pattern.
+/// Returns the first `count` arrival times, in seconds, ascending. They depend only on the
+/// arguments. The gaps between bursts, and the one before the first burst, are exponential with
+/// mean burst / rate. So the number of arrivals in T seconds has the mean rate x T and, for long T,
+/// the variance rate x T x burst. Times of one seed scale with 1 / rate: the pattern is the same at
+/// every rate.
 [[nodiscard]] std::vector<double> arrival_times(const Arrivals& arrivals, std::uint64_t count,
                                                 std::uint64_t seed);
 
-/// fixed: every answer has `output` tokens. uniform: 1 to `output` tokens, each equally likely.
+/// Lengths of answers. fixed: every answer has `output` tokens. uniform: 1 to `output` tokens, all
+/// equally likely.
 enum class Lengths : std::uint8_t { fixed, uniform };
 
-/// Returns the tokens of each of `count` answers; a function of its arguments alone.
+/// Returns the number of tokens of each of `count` answers. It depends only on the arguments.
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 
-/// round_robin: one replica after the other. shortest_queue: the replica with the fewest unanswered
-/// requests. least_loaded: the replica with the least unanswered work. Of equal replicas, the next
-/// one in turn.
+/// The rule that chooses a replica. round_robin: one after another. shortest_queue: the one with
+/// the fewest unanswered requests. least_loaded: the one with the least unanswered work. Of several
+/// equal ones, the next in turn.
 enum class Policy : std::uint8_t { round_robin, least_loaded, shortest_queue };
 
-/// Reads a policy. Throws base::Error for a name that does not exist.
+/// Returns the policy of this name. Throws base::Error if there is none.
 [[nodiscard]] Policy parse_policy(std::string_view name);
 
 class Dispatch {
  public:
   Dispatch(Policy policy, std::size_t replicas) : policy_(policy), state_(replicas) {}
 
-  /// Returns the replica that takes a request of this much work, and counts the work as its own.
+  /// Returns the replica for a request with this much work, and adds the work to that replica.
   [[nodiscard]] std::size_t assign(double work);
-  /// Notes that `replica` has answered a request of this much work.
+  /// Subtracts the work of a request that `replica` has answered.
   void answered(std::size_t replica, double work);
 
  private:
@@ -66,21 +68,23 @@ class Dispatch {
   std::size_t turn_ = 0;
 };
 
-/// Proves that no request is lost, and none answered twice.
+/// Checks that no request is lost and that none is answered twice.
 
 class Ledger {
  public:
   explicit Ledger(std::size_t requests) : replica_of_(requests), is_answered_(requests) {}
 
-  /// Notes a request as sent. Throws base::Error if it is unknown or was dispatched before.
-  void dispatched(std::uint64_t request, std::size_t replica);
-  /// Notes an answer. Throws base::Error if the request was not sent to `replica`, or was answered
+  /// Notes that a request was sent to a replica. Throws base::Error if it is unknown or was sent
   /// before.
+  void dispatched(std::uint64_t request, std::size_t replica);
+  /// Notes that a request was answered. Throws base::Error if it was not sent to `replica`, or was
+  /// answered before.
   void answered(std::uint64_t request, std::size_t replica);
 
   [[nodiscard]] std::size_t open() const { return replica_of_.size() - answers_; }
   [[nodiscard]] bool all_answered() const { return open() == 0; }
-  /// Throws base::Error that counts and names the lost requests, unless each request was answered.
+  /// Throws base::Error, with the number and names of lost requests, unless all requests were
+  /// answered.
   void close() const;
 
  private:

@@ -23,9 +23,10 @@ namespace {
 
 constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'000'000;
 
-constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, over all batch sizes
+constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for all batch sizes
 
-/// Reads a number above 0.
+/// Reads a number above 0. Throws base::UsageError for any other text; its message ends with
+/// `others`.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -47,7 +48,8 @@ std::uint64_t whole(const OptionReader& options, std::string_view key) {
   return static_cast<std::uint64_t>(options.integer(key));
 }
 
-/// Returns the request of workload `infer` at the largest batch: the work of a replica.
+/// Returns the request of the workload `infer` at the largest batch size, which is the work of one
+/// replica.
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
   Request result = request;
@@ -81,7 +83,7 @@ program::RankProgram stage_program(const Request& request, int stage) {
   return builder.finish();
 }
 
-/// Returns the programs; ranks of one stage share a program.
+/// Returns the programs of a replica. The ranks of a stage share a program.
 program::ProgramSet programs_of(const Request& request) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
   for (int stage = 0; stage < request.mesh.pp; ++stage) {

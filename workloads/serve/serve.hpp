@@ -14,25 +14,25 @@
 
 namespace isoscale::workloads::serve {
 
-// Serving: dp replicas answer requests as they come. A replica has several programs; which one it
-// plays next depends on the requests that have arrived, and the runner chooses it.
+// Serving: dp replicas answer requests as they arrive. A replica has several programs; the runner
+// chooses which one it plays next, depending on the requests that have arrived.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// The options of the workload, parsed.
+/// The parsed options of the workload.
 struct Setting {
   std::uint64_t prompt = 0;  ///< tokens of each prompt
-  std::uint64_t output = 0;  ///< tokens of an answer, at most
+  std::uint64_t output = 0;  ///< tokens of the longest answer
   Lengths lengths = Lengths::fixed;
-  std::uint64_t max_batch = 1;  ///< requests that a replica answers at once, at most
+  std::uint64_t max_batch = 1;  ///< requests that a replica answers at the same time, at most
   Process process = Process::poisson;
-  std::uint64_t burst = 1;       ///< requests that arrive at once
-  std::uint64_t requests = 1;    ///< of a trial
-  std::optional<double> rate{};  ///< requests a second; absent: the highest is searched for
-  std::optional<double> slo{};   ///< seconds that the 99th percentile of latency may take
+  std::uint64_t burst = 1;       ///< requests that arrive at the same moment
+  std::uint64_t requests = 1;    ///< number of requests in a trial
+  std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
+  std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
   Policy policy = Policy::round_robin;
 
-  /// Returns the mean length of an answer.
+  /// Returns the mean number of tokens of an answer.
   [[nodiscard]] double mean_tokens() const;
 };
 /// Reads the options. Throws base::UsageError for an invalid rate or slo, and for options that
@@ -43,21 +43,21 @@ struct Setting {
 /// batch is played with the smallest size that holds it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
-// These functions are in the registry's row; see workloads/api/workload.hpp.
+// The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
-/// Fits a request to a mesh. Throws base::UsageError for a precision `infer` cannot compute in, and
-/// for too many programs.
+/// Fits a request to a mesh. Throws base::UsageError for a precision in which `infer` cannot
+/// compute, and if there would be too many programs.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 
-/// Returns the hooks of one session with the programs of all replicas. It has neither cases nor
-/// rows: the runner makes the rows, since they depend on when requests are answered.
+/// Returns the hooks of one session with the programs of all replicas. The session has neither
+/// cases nor rows: the runner makes the rows, which depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
-/// Builds the programs of one replica, on a mesh without dp: for each batch size of sizes_of(), a
-/// prefill, which gives the first token, and a decode of each later token.
+/// Builds the programs of one replica, on a mesh without dp. Each batch size of sizes_of() has a
+/// prefill, which gives the first token, and a decode for each later token.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
-/// Returns the section of batch size number `size`; token 0 is prefill.
+/// Returns the section for batch size number `size` and a token; token 0 is the prefill.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,
                                           std::uint64_t output);
 

@@ -15,7 +15,7 @@ namespace isoscale::workloads::serve {
 
 namespace {
 
-/// Returns a quantile; absent below `fewest` values.
+/// Returns a quantile; absent if there are fewer than `fewest` values.
 std::optional<double> at_percent(std::span<const double> sorted, std::size_t percent,
                                  std::size_t fewest) {
   if (sorted.size() < fewest) return std::nullopt;
@@ -58,7 +58,8 @@ double imbalance_of(std::span<const ReplicaUse> uses) {
   return sum > 0 ? most * static_cast<double>(uses.size()) / sum : 1;
 }
 
-/// Returns, for each arrival, the number of unanswered requests, itself included.
+/// Returns, for each arrival, the number of unanswered requests at that moment, including the
+/// arriving one.
 std::vector<double> backlogs_of(std::span<const Outcome> outcomes) {
   std::vector<double> finished;
   for (const Outcome& one : outcomes) finished.push_back(one.finished);
@@ -84,7 +85,7 @@ void put_growth(const std::vector<double>& backlogs, Summary& into) {
   into.backlog_growth = into.backlog_rise / static_cast<double>(backlogs.size() - quarter);
 }
 
-/// Returns the mean number of requests that all replicas took at once.
+/// Returns the mean number of requests that all replicas together took at a time.
 double taken_at_once(std::span<const ReplicaUse> uses) {
   std::uint64_t requests = 0, batches = 0;
   for (const ReplicaUse& use : uses) {

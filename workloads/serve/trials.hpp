@@ -10,81 +10,84 @@
 
 namespace isoscale::workloads::serve {
 
-// A trial plays requests at one rate. These functions summarise its requests and search for the
-// highest rate that is sustained; all are pure.
+// A trial plays requests at one rate. The functions below summarise the requests of a trial, and
+// search for the highest rate that can be sustained. All are pure.
 
-/// One request; times are seconds after the trial's begin, on the dispatcher's clock.
+/// The times of one request, in seconds after the begin of the trial, on the dispatcher's clock.
 struct Outcome {
-  double arrival = 0;     ///< as drawn
-  double dispatched = 0;  ///< sent to its replica
-  double started = 0;     ///< its batch was taken
-  double first = 0;       ///< its first token
-  double finished = 0;    ///< its last token
+  double arrival = 0;     ///< arrival time as drawn
+  double dispatched = 0;  ///< when it was sent to its replica
+  double started = 0;     ///< when its batch began
+  double first = 0;       ///< when its first token was complete
+  double finished = 0;    ///< when its last token was complete
   std::size_t replica = 0;
   std::uint64_t batch = 0;   ///< number of its batch on its replica
-  std::uint64_t filled = 1;  ///< requests in that batch
+  std::uint64_t filled = 1;  ///< number of requests in that batch
   std::uint64_t tokens = 1;
 
   [[nodiscard]] double latency() const { return finished - arrival; }
 };
 
-/// The use of a replica until the last answer of the trial.
+/// The use of a replica from the begin of a trial to its last answer.
 struct ReplicaUse {
   std::uint64_t requests = 0, batches = 0;
-  double busy = 0;         ///< seconds with a batch
+  double busy = 0;         ///< seconds in which it played a batch
   double utilisation = 0;  ///< busy over the trial's time
 };
 
-/// Quantiles are samples: the smallest that is not exceeded by that percentage of samples. They are
-/// absent with too few samples to be meaningful: the 90th below 10 requests, the 99th below 100.
+/// Quantiles of samples: the smallest sample that is not exceeded by the given percentage of
+/// samples. Those of too few samples are absent: the 90th percentile below 10 requests, the 99th
+/// below 100.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };
 [[nodiscard]] Quantiles quantiles_of(std::vector<double> values);
 
 struct Summary {
-  double time = 0;       ///< from the begin to the last answer, seconds
-  double offered = 0;    ///< requests over the last arrival, 1/s
-  double achieved = 0;   ///< answers over `time`, 1/s
-  Quantiles latency{};   ///< arrival to last token
-  Quantiles ttft{};      ///< arrival to first token
-  Quantiles queueing{};  ///< arrival to the batch's start
-  Quantiles tpot{};      ///< from token to token, of requests with two or more
+  double time = 0;       ///< seconds from the begin to the last answer
+  double offered = 0;    ///< requests per second until the last arrival
+  double achieved = 0;   ///< answers per second over `time`
+  Quantiles latency{};   ///< from arrival to last token
+  Quantiles ttft{};      ///< from arrival to first token
+  Quantiles queueing{};  ///< from arrival to the begin of the batch
+  Quantiles tpot{};      ///< between two tokens, of answers with two or more
   std::vector<ReplicaUse> replicas{};
-  double imbalance = 1;       ///< most busy over mean busy
-  std::uint64_t backlog = 0;  ///< requests not answered at the last arrival
-  /// The mean number of unanswered requests at arrivals of the last quarter, less that at arrivals
-  /// of the first quarter.
+  double imbalance = 1;       ///< busy time of the busiest replica over the mean
+  std::uint64_t backlog = 0;  ///< unanswered requests at the last arrival
+  /// The mean number of unanswered requests over the arrivals of the last quarter, minus the mean
+  /// over those of the first quarter.
   double backlog_rise = 0;
-  /// The share of arriving requests that pile up: the rise over the arrivals in between. It is
-  /// around 0 if all are answered in time, else 1 - capacity / offered.
+  /// The share of arriving requests that pile up: backlog_rise over the number of arrivals between
+  /// the two quarters. It is about 0 if all requests are answered in time, else about 1 - capacity
+  /// / offered.
   double backlog_growth = 0;
 };
-/// Summarises all requests of a trial, in order of arrival; at least one.
+/// Summarises all requests of a trial, in order of arrival; there must be at least one.
 [[nodiscard]] Summary summarise(std::span<const Outcome> outcomes, std::size_t replicas);
 
-/// The largest backlog_growth that counts as sustained: one in 20 requests piles up.
+/// The largest backlog_growth of a sustained rate: one request in 20 piles up.
 inline constexpr double most_growth = 0.05;
-/// True if a trial's rate could not be sustained: its backlog grew by more than most_growth and by
-/// more requests than the replicas took at once, or more than one request in 100 took longer than
-/// `slo` seconds, if there is one.
+/// True if a trial's rate could not be sustained. That is the case if its backlog grew by more than
+/// most_growth and by more requests than the replicas take at a time, or if there is an `slo` and
+/// more than one request in 100 took longer than `slo` seconds.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 
-/// Searches for the highest rate that a system sustains, by trying some; pure.
+/// The search for the highest rate that a system sustains; pure.
 
-/// Doubles the rate until one is too high (or halves it until one is not), then tries the geometric
-/// mean of the two until they are within 5% of each other.
+/// Doubles the rate until one is not sustained, or halves it until one is. Then tries the geometric
+/// mean of the highest sustained and the lowest other rate, until these are within 5% of each
+/// other.
 class RateSearch {
  public:
   explicit RateSearch(double first) : next_(first) {}
 
-  /// Returns the rate to try next; absent when the search is over.
+  /// Returns the next rate to try; absent when the search is over.
   [[nodiscard]] std::optional<double> next() const { return next_; }
   enum class Outcome : unsigned char { sustained, saturated };
-  /// Reports the outcome of next().
+  /// Reports whether the rate of next() was sustained.
   void tell(Outcome outcome);
-  /// Returns the highest rate that was sustained; absent while none was.
+  /// Returns the highest rate that was sustained; absent if none was so far.
   [[nodiscard]] std::optional<double> sustained() const { return low_; }
 
   static constexpr double resolution = 1.05;

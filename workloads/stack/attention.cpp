@@ -16,8 +16,9 @@ using program::Matrix;
 using program::Role;
 using program::Transpose;
 
-/// Makes views of the attention operands. The batch runs over (sample, key-value head) with one
-/// stride; the `j`-th query heads of all key-value heads form one batched GEMM.
+/// Returns the operands of attention as views of buffers. A batch covers all pairs of sample and
+/// key-value head, with one stride. The `j`-th query heads of all key-value heads form one batched
+/// GEMM.
 class AttentionViews {
  public:
   AttentionViews(const Builder& builder, const Geometry& g) : builder_(builder), g_(g) {}
@@ -26,7 +27,7 @@ class AttentionViews {
   [[nodiscard]] Matrix key(BufferId qkv) const { return column(qkv, g_.grouped); }
   [[nodiscard]] Matrix value(BufferId qkv) const { return column(qkv, g_.grouped + 1); }
 
-  /// Returns [batch][j][s][s].
+  /// Returns the scores of the `j`-th query heads from a buffer [batch][j][s][s].
   [[nodiscard]] Matrix scores(BufferId buffer, std::uint64_t j) const {
     const std::uint64_t square = g_.sequence * g_.sequence;
     return matrix(builder_.whole(buffer), {.rows = g_.sequence,
@@ -36,7 +37,7 @@ class AttentionViews {
                                            .batch = batch(),
                                            .batch_stride = g_.grouped * square});
   }
-  /// Returns [s][batch][j][d].
+  /// Returns the context of the `j`-th query heads from a buffer [s][batch][j][d].
   [[nodiscard]] Matrix context(BufferId buffer, std::uint64_t j) const {
     return matrix(builder_.whole(buffer), {.rows = g_.sequence,
                                            .columns = g_.head_size,
@@ -48,7 +49,8 @@ class AttentionViews {
   [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
 
  private:
-  /// Returns column block `index` of each head's [q.., k, v] columns of [s][batch][..][d].
+  /// Returns block `index` of the columns of each key-value head, which are [q.., k, v], from a
+  /// buffer [s][batch][..][d].
   [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const {
     return matrix(builder_.whole(qkv), {.rows = g_.sequence,
                                         .columns = g_.head_size,
@@ -62,9 +64,9 @@ class AttentionViews {
   const Geometry& g_;
 };
 
-/// Returns the factor of the context. The rows of a softmax add up to 1. Without softmax, sums of s
-/// products of scores and values have variance s, and s^2 / hidden more because all keys and values
-/// are products of inputs with the same weights.
+/// Returns the factor that scales the context. With a softmax it is 1, since rows add up to 1.
+/// Without a softmax, a sum of s products of scores and values has variance s, plus s^2 / hidden
+/// because all keys and values are products of inputs with the same weights.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
@@ -93,7 +95,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
-  // These are the scores of this rank's queries with the keys of the whole sequence.
+  // The scores of this rank's queries with the keys of the whole sequence.
   const AttentionViews view{builder_, g_};
   const BufferId scores =
       new_buffer(view.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);
@@ -184,7 +186,7 @@ void LayerWriter::local_attention_backward(const LayerState& state, BufferId d_c
     gemm.mode = types_.mode;
     builder_.emit(0, gemm);
   };
-  // The query heads of a group share key and value.
+  // The query heads of a group share their key and value, so their contributions are added up.
   const auto accumulate = [](std::uint64_t j) { return j == 0 ? 0.0 : 1.0; };
   const auto through_context = [&](std::uint64_t j) {
     emit({.m = s,

@@ -12,15 +12,16 @@
 
 namespace isoscale::workloads::stack {
 
-/// Converts an extent to the type that ops use; those of Geometry are checked to fit.
+/// Converts an extent to the type of op extents. The extents of a Geometry have been checked to
+/// fit.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
-/// The layout of rows x columns from `offset` on, with rows `row_stride` apart, `batch` times
-/// `batch_stride` apart; the slice spans exactly the elements that are touched.
+/// The layout of matrices in a slice: the first one begins at `offset`, its rows are `row_stride`
+/// apart, and the `batch` matrices are `batch_stride` apart.
 struct Layout {
   std::uint64_t rows = 0, columns = 0, row_stride = 0;
   std::uint64_t offset = 0, batch = 1, batch_stride = 0;
-  std::uint64_t tp_step = 0;  ///< elements further per tp coordinate
+  std::uint64_t tp_step = 0;  ///< added to the offset for each step along tp
 };
 
 [[nodiscard]] inline program::Matrix matrix(const program::Slice& in, const Layout& layout) {
@@ -35,13 +36,13 @@ struct Layout {
           .batch_stride = layout.batch_stride};
 }
 
-/// Returns all of a contiguous slice as a rows x columns matrix.
+/// Returns a contiguous slice as a matrix of `rows` x `columns`.
 [[nodiscard]] inline program::Matrix dense(const program::Slice& in, std::uint64_t rows,
                                            std::uint64_t columns) {
   return matrix(in, {.rows = rows, .columns = columns, .row_stride = columns});
 }
 
-/// Returns rows first ... first + rows - 1 of a matrix of `columns` columns.
+/// Returns the rows `first` ... first + rows - 1 of a matrix with `columns` columns.
 [[nodiscard]] inline program::Matrix rows_of(const program::Matrix& whole, std::uint64_t first,
                                              std::uint64_t rows, std::uint64_t columns) {
   program::Matrix part = whole;
@@ -50,16 +51,16 @@ struct Layout {
   return part;
 }
 
-// The functions below work on consecutive elements.
+// The functions below treat slices as consecutive elements.
 
-/// Returns elements offset ... offset + count - 1 of a buffer; an empty slice for no_buffer.
+/// Returns the elements `offset` ... offset + count - 1 of a buffer; an empty slice for no_buffer.
 [[nodiscard]] inline program::Slice flat(program::BufferId buffer, std::uint64_t offset,
                                          std::uint64_t count) {
   if (buffer == program::no_buffer) return {};
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// Returns this rank's part of `whole` if it is cut into `parts` equal parts, one for each
+/// Returns this rank's part of `whole`, which is cut into `parts` equal parts, one for each
 /// coordinate along dp.
 [[nodiscard]] inline program::Slice own_part(program::Slice whole, std::uint64_t parts) {
   if (parts == 1 || whole.buffer == program::no_buffer) return whole;
@@ -69,8 +70,9 @@ struct Layout {
   return whole;
 }
 
-/// Calls visit(columns, piece) for pieces that fit into an op, whose extents have 32 bits. `piece`
-/// returns the part of a slice as a matrix of one row.
+/// Cuts `count` elements into pieces that fit into an op, whose extents have 32 bits, and calls
+/// visit(columns, piece) for each. piece(slice) returns that piece of a slice as a matrix of one
+/// row.
 template <class Visit>
 void for_each_piece(std::uint64_t count, const Visit& visit) {
   constexpr std::uint64_t most = std::uint64_t{1} << 31U;
@@ -84,8 +86,8 @@ void for_each_piece(std::uint64_t count, const Visit& visit) {
   }
 }
 
-/// Writes dst = src, for any number of elements, as many in both. Either may move with a
-/// coordinate.
+/// Writes dst = src for slices with the same number of elements. The place of either may depend on
+/// a mesh coordinate.
 inline void copy_flat(program::Builder& builder, program::StreamId stream,
                       const program::Slice& src, const program::Slice& dst) {
   for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
@@ -96,7 +98,7 @@ inline void copy_flat(program::Builder& builder, program::StreamId stream,
   });
 }
 
-/// Writes sum = sum + addend, for as many elements in both.
+/// Writes sum = sum + addend for slices with the same number of elements.
 inline void add_flat(program::Builder& builder, program::StreamId stream,
                      const program::Slice& addend, const program::Slice& sum) {
   for_each_piece(sum.count, [&](std::uint32_t columns, const auto& piece) {
@@ -116,17 +118,17 @@ inline void fill_flat(program::Builder& builder, const program::Slice& dst, doub
                                 .value = value});
 }
 
-/// Buffers of one kind that are used in turn. Streams that use them in turn wait for each other.
-/// Buffers that are allocated and released would not share storage then: the builder gives freed
-/// storage to no op that would have to wait for it.
+/// Buffers of one kind that are used in turn, by streams that wait for each other when they use the
+/// same buffer. Buffers that are allocated and released each time would not share storage, since
+/// the builder never gives freed storage to an op that would have to wait for it.
 class Slots {
  public:
-  /// Makes at least `least` buffers before one is used again.
+  /// At least `least` buffers are allocated before one is used again.
   Slots(program::Builder& builder, const program::Buffer& kind, std::size_t least)
       : builder_(&builder), kind_(kind), least_(least) {}
 
-  /// Returns the buffer that has been free for longest; a new one if fewer than `least` were made,
-  /// or none is free.
+  /// Returns the buffer that has been free for the longest time, or a new one if fewer than `least`
+  /// were allocated or none is free.
   [[nodiscard]] program::BufferId take() {
     if (made_ < least_ || free_.empty()) {
       ++made_;
@@ -136,9 +138,9 @@ class Slots {
     free_.pop_front();
     return slot;
   }
-  /// Returns a buffer: ops that are written later may write to it.
+  /// Marks a buffer as free: ops that are written later may overwrite it.
   void give_back(program::BufferId slot) { free_.push_back(slot); }
-  /// Releases all buffers, which must have been given back and are not used again.
+  /// Releases all buffers. All must have been given back, and none may be used again.
   void release() {
     for (const program::BufferId slot : free_) builder_->release(slot);
     free_.clear();

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// These parts of a layer are bound by memory: each op reads and writes its operands once, in place
-// where it can. The residual is added by the GEMM before it, and its gradient by the norm's.
+// Norms, softmax and activations. They are bound by memory: each op reads and writes its operands
+// once, in place where possible. The residual is added by the GEMM before a norm, and its gradient
+// by the norm's gradient.
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
 

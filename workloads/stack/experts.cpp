@@ -20,7 +20,7 @@ using program::Role;
 using program::Slice;
 using program::Transpose;
 
-/// Returns consecutive slices as one batch of matrices.
+/// Returns slices that follow one another in memory as one batch of matrices.
 program::Matrix batched(const std::vector<Slice>& slices, std::uint64_t columns) {
   Slice all = slices.front();
   all.count = slices.back().offset + slices.back().count - all.offset;
@@ -132,7 +132,7 @@ void ExpertWriter::add_residual(BufferId dst, BufferId residual) {
 
 BufferId ExpertWriter::inner_forward(const Dispatch& way, BufferId up, int microbatch) {
   if (g_.up_parts == 1) return up;
-  // As in the dense MLP, inner = gate + up.
+  // As in the dense MLP, inner = gate + up replaces the gated product.
   const std::uint64_t rows = way.expert_rows();
   const BufferId inner = allocate(rows * g_.ffn, Role::activation, microbatch);
   const auto part = [&](std::uint64_t p) {
@@ -173,12 +173,12 @@ void ExpertWriter::clear(const Slice& gradient) {
                                  .value = 0});
 }
 
-// Rows reach the experts of a rank, are multiplied there, and come back.
+// Rows are sent to the ranks of their experts, multiplied there, and sent back.
 
 BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, Role role,
                              int microbatch) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
-  if (is_alone && is_arranged) {  // both permutations at once
+  if (is_alone && is_arranged) {  // one move does both permutations
     std::vector<std::uint32_t> from = way.arranged_from;
     for (std::uint32_t& row : from) {
       if (row != program::Rows::no_row) row = way.sent_from[row];
@@ -186,7 +186,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
     return moved(from, 1, scale, tokens, role, microbatch);
   }
   const Role on_the_way = Role::workspace;
-  // Nothing is sent if a part of the sequence comes after all experts are full.
+  // Nothing is sent if all experts were full before this rank's part of the sequence.
   const BufferId sent = way.sent_from.empty() ? no_buffer
                                               : moved(way.sent_from, 1, scale, tokens,
                                                       is_alone ? role : on_the_way, microbatch);
@@ -196,7 +196,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
   if (sent != no_buffer) builder_.release(sent);
   if (received == no_buffer && way.expert_rows() == 0) return no_buffer;
   if (!is_arranged) return received;
-  if (received == no_buffer) {  // only padding
+  if (received == no_buffer) {  // only padding is multiplied
     return zeros(way.expert_rows(), role, microbatch);
   }
   const BufferId arranged = moved(way.arranged_from, 1, 1, received, role, microbatch);
@@ -218,7 +218,7 @@ BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scal
       here = moved(way.restored_from, 1, 1, rows, Role::workspace, -1);
       builder_.release(rows);
     } else if (is_arranged && rows != no_buffer) {
-      builder_.release(rows);  // padding
+      builder_.release(rows);  // the rows are only padding
       here = no_buffer;
     }
     const BufferId back = exchanged(way.received, way.sent, here, Role::workspace, -1);
@@ -260,7 +260,7 @@ BufferId ExpertWriter::exchanged(const std::vector<std::uint64_t>& sent,
   const std::uint64_t count =
       std::accumulate(op.receive_counts.begin(), op.receive_counts.end(), std::uint64_t{0});
   const BufferId dst = count == 0 ? no_buffer : allocate(count, role, microbatch);
-  // A member without any row takes part nevertheless, with zero elements of some buffer.
+  // A member without rows takes part with zero elements, for which any buffer will do.
   op.send = parameters_.expert_weight(0, Tensor::up, 0);
   op.send.count = 0;
   if (src != no_buffer) op.send = builder_.whole(src);
@@ -348,7 +348,7 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
       first += rows;
     }
     if (!is_last) continue;
-    // An expert that received no token has a gradient too, which must be zero.
+    // The gradient of an expert that received no token must be zero.
     if (batch_ == ExpertBatch::exact && !begun_[gradient.offset]) clear(gradient);
     gradient_done_(gradient);
   }

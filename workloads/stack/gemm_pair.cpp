@@ -6,9 +6,9 @@
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
 
-// The pair of GEMMs that tensor parallelism splits: the first column-parallel, the second
-// row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or column-parallel
-// with all-gathers of its input and output.
+// The pair of GEMMs that tensor parallelism splits. The first GEMM is column-parallel. The second
+// one is row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or
+// column-parallel with all-gathers of its input and output.
 namespace isoscale::workloads::stack {
 
 namespace {
@@ -113,7 +113,7 @@ BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, B
 }
 
 LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferId d_out) {
-  if (g_.sequence_parallel) {  // the layer casts: it reads a copy of its own
+  if (g_.sequence_parallel) {  // the layer casts, so it reads its own copy
     const GatheredRows rows = rows_.gather(d_out);
     const LinearWriter::Operand cast =
         linear_.gradient(linear, dense(rows.pieces.front().slice, g_.tokens, linear.outputs));
@@ -141,8 +141,8 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
                                      const Residual& residual, InputGradient order) {
   const auto& [layer, microbatch, linear, in] = first;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // Only the shard was kept: all rows are gathered again, either under the input gradient, or when
-  // the weight gradient is written.
+  // Forward kept only this rank's rows, so all rows are gathered again, while the input gradient is
+  // computed or when the weight gradient is written.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {
@@ -162,7 +162,7 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   const bool closes_later = sum.is_open() && !puts_off_;
   if (!closes_later) after_weight_gradients(layer, microbatch, release_residual);
   if (order == InputGradient::first) after_weight_gradients(layer, microbatch, weights);
-  if (closes_later) {  // the weight gradient runs under the communication
+  if (closes_later) {  // the weight gradient hides the communication
     rows_.close(sum);
     release_residual();
   }

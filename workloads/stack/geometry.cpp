@@ -25,14 +25,14 @@ namespace {
 
 constexpr double least_skew = 0.01, most_skew = 100;
 
-/// The option `partition`.
+/// The parsed option `partition`.
 struct Partition {
   enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: the first replica's share over that of each other one
+  double skew = 1;  ///< skewed: share of the first replica over that of any other
 };
 
-/// Reads "equal", "proportional" or "skewed:2.5"; nullopt for any other text. A skew is 0.01 ...
-/// 100.
+/// Parses "equal", "proportional" or "skewed:2.5"; nullopt for any other text. A skew must be
+/// between 0.01 and 100.
 std::optional<Partition> parse_partition(std::string_view text) {
   if (text == "equal") return Partition{};
   if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
@@ -46,7 +46,7 @@ std::optional<Partition> parse_partition(std::string_view text) {
   return Partition{.kind = Partition::Kind::skewed, .skew = skew};
 }
 
-/// The number of microbatches that go to a replica together, and the fewest that one needs.
+/// A replica's number of microbatches must be a multiple of `unit`, and at least `least`.
 struct Turns {
   int unit = 1, least = 1;
 };
@@ -60,7 +60,7 @@ Turns turns_of(const Request& request) {
   return {.unit = 1, .least = options.is("schedule", "zb-h1") ? 2 : 1};
 }
 
-/// Returns the speed of each replica, which is that of its slowest rank.
+/// Returns the speed of each replica, that of its slowest rank.
 std::vector<double> speed_of_replica(const Request& request) {
   std::vector<double> speeds(static_cast<std::size_t>(request.mesh.dp), HUGE_VAL);
   for (int rank = 0; rank < request.mesh.size(); ++rank) {
@@ -182,8 +182,9 @@ Types types_of(Precision precision) {
     case Precision::fp8:
       break;
   }
-  // Only the linear layers multiply in fp8. Attention's products and the vocabulary projection stay
-  // in bf16, as in NVIDIA's Transformer Engine: their errors would cost more than their time.
+  // Only linear layers multiply in fp8. Attention's products and the vocabulary projection use
+  // bf16, as in NVIDIA's Transformer Engine, since the errors of fp8 would cost more than the time
+  // of bf16.
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 
@@ -215,7 +216,7 @@ int Deal::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
   while (begin > 0 && count(begin - 1) == count(replica)) --begin;
-  // A sample is base + coordinate x step, and a base must not be negative.
+  // The number of a sample is base + coordinate x step, and the base must not be negative.
   return first(begin) >= begin * count(begin) ? begin : replica;
 }
 
@@ -249,7 +250,7 @@ Deal deal_of(const Request& request) {
   const Turns turns = turns_of(request);
   Deal deal{.microbatches = std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
-  // Microbatches that the schedule cannot take are refused elsewhere.
+  // For microbatches that the schedule cannot use, an error is thrown elsewhere.
   if (is_equal || each % turns.unit != 0 || each < turns.least) return deal;
   deal.microbatches = deal_by_weight(each / turns.unit * request.mesh.dp,
                                      weights_of(partition, request), turns.least / turns.unit);
@@ -271,7 +272,7 @@ void require_partition(const Request& scaled) {
   const OptionReader options{option_table(), scaled.options};
   const Turns turns = turns_of(scaled);
   const auto each = static_cast<int>(options.integer("microbatches"));
-  // The smallest exact share must be at least what a replica needs.
+  // The smallest exact share must be at least the minimum of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

@@ -46,8 +46,9 @@ BucketReduction::BucketReduction(program::Builder& builder, const Geometry& geom
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
       mesh_(request.mesh) {
-  // A narrow type holds the mean over tokens, or half of it to twice: a sum over many would exceed
-  // the range of f16. A power of two loses no digit.
+  // A sum over many tokens would exceed the range of f16, so data in a narrow type is scaled to
+  // about the mean over tokens, between half of it and twice. The scale is a power of two, so no
+  // digit is lost.
   const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
                         (geometry.replicas / request.mesh.dp);
   scale_ = std::exp2(-std::round(std::log2(tokens)));
@@ -91,8 +92,8 @@ void BucketReduction::all_reduce_narrow(program::StreamId stream, const Slice& b
                                     .dst = dense(to, 1, bucket.count),
                                     .scale = scale});
   };
-  // The first cast is on backward's stream, which has just written the bucket. The second waits for
-  // the reduction, and backward must not wait with it.
+  // The first cast is on backward's stream, which has just written the bucket. The second cast
+  // waits for the reduction, so it is on another stream, and backward need not wait.
   cast(0, bucket, travels, scale_);
   all_reduce(stream, travels, axes);
   cast(stream, travels, bucket, 1 / scale_);

@@ -15,30 +15,31 @@
 
 namespace isoscale::workloads::stack {
 
-/// Returns the type in which gradients are sent between replicas: option grad_dtype.
+/// Returns the type in which gradients are sent between replicas (option grad_dtype).
 [[nodiscard]] program::DType travel_type(const Request& request);
 
-/// The gradients that compression=topk keeps: `keep` of each `block` elements.
+/// The parameters of compression=topk: of each `block` elements of a gradient, `keep` are sent.
 struct TopK {
   std::uint32_t block = 0, keep = 0;
-  /// Returns how many of `count` elements a replica sends: `keep` for each block, also for the last
-  /// and shorter one.
+  /// Returns how many of `count` elements a replica sends: `keep` for each block. The last block
+  /// counts in full, even if it is shorter.
   [[nodiscard]] std::uint64_t kept(std::uint64_t count) const {
     return (count + block - 1) / block * keep;
   }
 };
 
-/// Turns the gradients of one bucket, each replica's own, into their sum on all replicas. It sums
-/// in the type in which gradients accumulate, or in a narrow type, or only the largest with error
-/// feedback.
+/// Replaces the gradients of one bucket on each replica by their sum over all replicas. They are
+/// summed in the type in which gradients are accumulated, or in a narrow type. With compression,
+/// only the largest are sent, and the rest is added to later ones (error feedback).
 class BucketReduction {
  public:
-  /// `gradients` is the flat buffer that all buckets are slices of. Compression allocates as much
-  /// again for gradients that have not been sent yet, and clears it in the setup section.
+  /// `gradients` is the flat buffer of which all buckets are slices. With compression a buffer of
+  /// the same size is allocated for gradients that have not been sent yet, and cleared in the setup
+  /// section.
   BucketReduction(program::Builder& builder, const Geometry& geometry, const Request& request,
                   program::BufferId gradients);
 
-  /// Emits the reduction of `bucket` over the group along `axes`; communication is on `stream`.
+  /// Emits the reduction of `bucket` over the groups along `axes`. Communication is on `stream`.
   void write(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
 
  private:
@@ -51,40 +52,43 @@ class BucketReduction {
   program::Builder& builder_;
   program::DType type_, travel_type_;
   mesh::Shape mesh_;
-  double scale_ = 1;  ///< of data sent in a narrow type, a power of two
+  double scale_ = 1;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
   program::BufferId unsent_ = program::no_buffer;  ///< only with compression
 };
 
-/// The slice that the weight gradient of a microbatch is written to: gradient = product + beta *
-/// gradient.
+/// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
+/// slice.
 struct GradientTarget {
   program::Slice slice{};
   double beta = 0;
 };
 
-/// Reduces the gradients of a stage's replicas: one sum per bucket, under the backward passes that
-/// follow, or after them all. With zero=1 each rank gets the sum of its part only. With zero=2|3 a
-/// bucket of a microbatch's gradients is whole until it is complete, and a rank adds its part of
-/// the sum to that of the microbatches before. It does nothing with strategy=funnel.
+/// Sums the gradients of a stage over its replicas, bucket by bucket, while later backward passes
+/// run or after all of them. With zero=1 each rank gets only its part of the sum. With zero=2|3 a
+/// bucket has the whole gradients of one microbatch until it is complete; then each rank adds its
+/// part of the sum to that of earlier microbatches. With strategy=funnel nothing is done here.
 class Gradients {
  public:
   Gradients(program::Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
-  /// Returns the target for Parameters::gradient's slice of a weight.
+  /// Returns where a microbatch's gradient of a weight is written. `gradient` is the slice from
+  /// Parameters::gradient().
   [[nodiscard]] GradientTarget target(const program::Slice& gradient, int microbatch);
-  /// Notes that this gradient has its contribution of the microbatch.
+  /// Notes that the gradient of this weight has been written for a microbatch, and reduces its
+  /// bucket if that is complete.
   void done(const program::Slice& gradient, int microbatch);
-  /// Called after all backward passes have been written: reduces the remaining buckets.
+  /// Reduces the remaining buckets. Called after all backward passes have been written.
   void finish();
 
  private:
   void reduce(const Bucket& bucket);
   void reduce_scatter(const program::Slice& whole, const program::Slice& part);
-  /// Sums over replicas that differ in other axes than dp.
+  /// Sums a part over the replicas that differ in axes other than dp.
   void reduce_part(const program::Slice& part);
-  /// Adds this rank's part of the sum over dp of one microbatch's bucket.
+  /// Adds this rank's part of a microbatch's bucket, summed over dp, to that of earlier
+  /// microbatches.
   void accumulate(const Bucket& bucket, program::BufferId whole, int microbatch);
   [[nodiscard]] std::size_t number(const Bucket& bucket) const;
 
@@ -94,7 +98,7 @@ class Gradients {
   BucketReduction reduction_;
   bool reduces_, reduces_experts_, overlaps_;
   program::StreamId stream_ = 0;
-  Slots whole_, parts_;  ///< zero=2|3: buckets of one microbatch, and what is received of them
+  Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
   std::map<std::pair<std::size_t, int>, program::BufferId> open_;  ///< by bucket and microbatch
 };
 

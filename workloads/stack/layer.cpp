@@ -119,7 +119,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   return attention_part_backward(state, layer, microbatch, d_middle, order);
 }
 
-/// dZ -> d inner -> dY
+/// Computes dY from dZ, by way of the gradient of inner.
 BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
                                    const Residual& gradient) {
   if (experts_.has_experts()) {
@@ -151,7 +151,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   return d_middle;
 }
 
-/// dY -> d context -> d QKV -> dX
+/// Computes dX from dY, by way of the gradients of context and QKV.
 BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int microbatch,
                                               BufferId d_middle, InputGradient order) {
   const Saved saved = saved_for_backward();
@@ -216,7 +216,7 @@ program::Matrix LayerWriter::up_part(BufferId up, std::uint64_t part) const {
 
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
-  // If it is gathered over tp, the gathered one is kept instead.
+  // If `inner` is gathered over tp, the gathered copy is kept instead.
   const Role inner_role = role_of(saved.inner && !g_.gathers());
   const Role up_role = g_.elementwise ? role_of(saved.states)
                        : gated        ? Role::workspace
@@ -234,7 +234,7 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
     state.inner = state.up;
     return;
   }
-  // inner = gate + up: the sum stands in for the gated product and moves the same bytes.
+  // inner = gate + up: the sum replaces the gated product, since it moves the same bytes.
   state.inner = new_buffer(g_.tokens * g_.ffn, role_of(saved.inner), microbatch);
   builder_.emit(0, program::Add{.rows = static_cast<std::uint32_t>(g_.tokens),
                                 .columns = static_cast<std::uint32_t>(g_.ffn),
@@ -298,10 +298,12 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
   return result;
 }
 
-// Backward computes again what forward does not keep (Korthikanti et al., arXiv 2205.05198).
+// The functions below compute again in backward what forward does not keep (Korthikanti et al.,
+// arXiv 2205.05198).
 
 bool LayerWriter::recomputes_inner() const {
-  // If the activation's result is gathered over tp, it would have to be gathered again.
+  // If the activation's output is gathered over tp, it is kept, since it would have to be gathered
+  // again.
   return g_.recompute == Recompute::selective && g_.elementwise && !g_.gathers();
 }
 
@@ -314,7 +316,7 @@ Saved LayerWriter::saved_by_forward() const {
 }
 
 Saved LayerWriter::saved_for_backward() const {
-  const bool as_stored = !types_.casts_operands();  // else casts are kept instead
+  const bool as_stored = !types_.casts_operands();  // else casts are kept, not this
   return {.states = true,
           .linear_inputs = as_stored,
           .scores = true,

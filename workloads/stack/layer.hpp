@@ -18,28 +18,28 @@
 
 namespace isoscale::workloads::stack {
 
-/// The buffers that a layer keeps from the forward to the backward pass of one microbatch.
+/// The buffers that a layer keeps from forward to backward, for one microbatch.
 struct LayerState {
   program::BufferId input, qkv, scores, context, middle, inner;
-  /// The inputs of the QKV and the up GEMM: the results of the norms; without norms the layer's
-  /// input and middle themselves.
+  /// The inputs of the QKV GEMM and of the up GEMM. With norms they are the results of the norms,
+  /// else the same as `input` and `middle`.
   program::BufferId attention_input, mlp_input;
-  program::BufferId attention_inverse, mlp_inverse;  ///< of the norms
+  program::BufferId attention_inverse, mlp_inverse;  ///< what the gradients of the norms need
   program::BufferId up;                              ///< the input of the activation
 };
 
-/// Says what a forward pass keeps for backward; it releases the rest once it is used.
+/// The data that a forward pass keeps for backward. Everything else is released after its last use.
 struct Saved {
-  bool states;         ///< QKV, norms' inverses, what norms and activations read; cast operands
-  bool linear_inputs;  ///< the inputs of linear layers, in the form they read
+  bool states;         ///< QKV, inputs and inverses of norms, inputs of activations, cast operands
+  bool linear_inputs;  ///< inputs of linear layers, as their GEMMs read them
   bool scores;
-  bool inner;       ///< the input of the down GEMM, in the form it reads
+  bool inner;       ///< input of the down GEMM, as it reads it
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the input gradient comes before or after the QKV weight gradient. It comes first so
-/// that an all-reduce of it can be hidden. On the first layer of a stage it comes last, so that the
-/// message to the previous stage leaves when backward ends, and not one GEMM earlier.
+/// The place of the input gradient, before or after the weight gradient of QKV. first: an
+/// all-reduce of it can be hidden. last: for the first layer of a stage, whose message to the
+/// previous stage then leaves when backward ends, and not one GEMM earlier.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
@@ -55,33 +55,33 @@ class LayerWriter {
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
-  /// Computes Z of X [shard_tokens, h] in a new buffer of role `output_role`.
+  /// Computes Z from X [shard_tokens, h], in a new buffer of role `output_role`.
   [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
                                           program::Role output_role);
-  /// Says whether backward leaves the weight gradients to weight_gradients(), and keeps what it
+  /// If `later` is true, backward() computes no weight gradients, and keeps what weight_gradients()
   /// needs for them.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
-  /// Writes the weight gradients that backward left.
+  /// Writes the weight gradients that backward() has put off.
   void weight_gradients(int layer, int microbatch);
-  /// Calls `write` now, or if weight gradients are put off, after those of the layer.
+  /// Calls `write` now or, if weight gradients are put off, after weight_gradients() of this layer.
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
   static constexpr int vocabulary_layer = Weights::vocabulary;
 
-  /// Says whether the gradient that backward is given is released after use.
+  /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
-  /// Computes dX of dZ [shard_tokens, h] in a new buffer; releases what forward kept, but not X.
+  /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases what forward kept, except X.
   [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
                                            Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] program::BufferId input_of(int layer, int microbatch) const;
   void forget(int layer, int microbatch);
 
-  /// Computes logits = X * Wv, which are kept as their own gradient (loss = 1/2 |logits|^2).
+  /// Computes logits = X * Wv. The logits are also their own gradient, since loss = 1/2 |logits|^2.
   [[nodiscard]] program::BufferId vocabulary_forward(int microbatch, program::BufferId input);
-  /// Computes dX = dlogits * Wv^T, summed over tp.
+  /// Computes dX = dlogits * Wv^T, and sums it over tp.
   [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
                                                       program::BufferId logits);
 
-  /// True if backward reads the inputs that forward was given, so that they must be kept.
+  /// True if backward() reads the inputs of forward(), so that they must be kept.
   [[nodiscard]] bool keeps_inputs() const {
     return !types_.casts_operands() || g_.elementwise || g_.recompute == Recompute::full;
   }
@@ -93,18 +93,19 @@ class LayerWriter {
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
-  /// Computes Z of X and the rest of `state`, and releases what is not saved.
+  /// Computes Z, and the rest of `state`, from X; releases what `saved` does not name.
   [[nodiscard]] program::BufferId layer_forward(LayerState& state, int layer, int microbatch,
                                                 program::Role output_role, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
-  /// Computes the scores of queries and keys, and with elementwise work their softmax.
+  /// Computes the scores from queries and keys; with elementwise work also their softmax.
   [[nodiscard]] program::BufferId scores_of(program::BufferId qkv, program::Role role,
                                             int microbatch);
   void local_scores(program::BufferId qkv, program::BufferId scores);
   void local_context(const LayerState& state);
   [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
                                                      program::BufferId d_context);
-  /// The backward pass if all keys and values are on this rank, and with those of the ring of cp.
+  /// Write the backward pass of attention. local: all keys and values are on this rank. ring: they
+  /// are sent around the ring of cp.
   void local_attention_backward(const LayerState& state, program::BufferId d_context,
                                 program::BufferId d_scores, program::BufferId d_qkv);
   void ring_attention_backward(const LayerState& state, program::BufferId d_context,
@@ -112,56 +113,59 @@ class LayerWriter {
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] program::BufferId inner_gradient(const LayerState& state,
                                                  program::BufferId d_inner);
-  /// Returns `part` of [tokens, parts * ffn].
+  /// Returns part number `part` of `up`, which is [tokens, parts * ffn].
   [[nodiscard]] program::Matrix up_part(program::BufferId up, std::uint64_t part) const;
 
-  // Elementwise work.
-  /// Returns the norm of x and, in `inverse`, what its gradient needs beside x. Without norms it
-  /// returns x itself.
+  // Elementwise work. Returns the norm of x, and stores in `inverse` what its gradient needs
+  // besides x. Without norms it returns x itself.
   [[nodiscard]] program::BufferId norm(program::BufferId x, program::BufferId& inverse,
                                        int microbatch, const Saved& saved);
-  /// Changes the gradient of a norm's result in place to that of x, plus what bypassed the norm.
+  /// Turns the gradient of a norm's result into the gradient of x, in place, and adds `bypass`, the
+  /// gradient that did not pass the norm.
   void norm_gradient(program::BufferId gradient, program::BufferId x, program::BufferId inverse,
                      program::BufferId bypass);
-  /// Both change their last argument in place.
+  /// These functions work in place on their last argument.
   void softmax(program::BufferId scores);
   void softmax_gradient(program::BufferId probabilities, program::BufferId gradient);
-  /// Computes the activation of [tokens, parts * ffn] in a new buffer [tokens, ffn].
+  /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
   [[nodiscard]] program::BufferId activation(program::BufferId up, program::Role role,
                                              int microbatch);
-  /// Writes in place of one argument; the other is released.
+  /// Writes the result in place of one argument, and releases the other.
   [[nodiscard]] program::BufferId activation_gradient(program::BufferId up,
                                                       program::BufferId gradient);
 
-  // These functions handle what backward computes again.
+  // The functions below handle what backward computes again.
   [[nodiscard]] Saved saved_by_forward() const;
-  /// Returns what backward has once it has computed the rest again.
+  /// Returns what backward can read once it has computed again what forward did not keep.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_layer(LayerState& state, int layer, int microbatch);
   void recompute_inner(LayerState& state, int layer, int microbatch);
   void recompute_scores(LayerState& state, int microbatch);
-  /// True if forward drops only the activation's result.
+  /// True if forward keeps everything but the activation's output.
   [[nodiscard]] bool recomputes_inner() const;
 
-  /// Computes out = in * W for the first GEMM of a pair, of all rows of the tp group.
+  /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
+  /// sequence parallelism `in` has only this rank's rows, and the others are gathered first.
   void first_forward(const Linear& linear, program::BufferId in, program::BufferId out,
                      int microbatch, InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
   [[nodiscard]] program::BufferId second_forward(const Linear& linear, program::BufferId in,
                                                  program::BufferId residual, program::Role role,
                                                  int microbatch, InputCopy input_copy);
-  /// Computes d_in (this rank's columns) and the weight gradient of the second GEMM of a pair.
+  /// Computes the gradient of the input (this rank's columns), and the weight gradient, of the
+  /// second GEMM of a pair.
   [[nodiscard]] program::BufferId second_backward(int layer, const Linear& linear,
                                                   program::BufferId in, program::BufferId d_out,
                                                   int microbatch);
-  /// Does so block by block, as the rows come.
+  /// Does the same block by block, as rows arrive from other ranks.
   [[nodiscard]] program::BufferId second_backward_by_rows(int layer, const Linear& linear,
                                                           program::BufferId in,
                                                           program::BufferId d_out, int microbatch);
-  /// Returns d_out of the second GEMM of a pair, for its two products.
+  /// Returns the gradient of the second GEMM's output, in the form in which its two products read
+  /// it.
   [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear,
                                                       program::BufferId d_out);
-  /// Computes d_in (this rank's columns) of the second GEMM of a pair.
+  /// Computes the gradient of the second GEMM's input (this rank's columns).
   [[nodiscard]] program::BufferId second_input_gradient(const Linear& linear,
                                                         const LinearWriter::Operand& d_out);
   /// The first GEMM of a pair and its input.
@@ -174,16 +178,17 @@ class LayerWriter {
     program::BufferId buffer = program::no_buffer;
     Ownership ownership = Ownership::kept;
   };
-  /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient.
+  /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient, for the first
+  /// GEMM of a pair.
   [[nodiscard]] program::BufferId first_backward(const First& first,
                                                  const LinearWriter::Operand& d_out,
                                                  const Residual& residual, InputGradient order);
-  /// The input of a norm before a pair, and what the norm left for its gradient.
+  /// The input x of the norm before a pair, and what the norm stored for its gradient.
   struct Normed {
     program::BufferId x, inverse;
   };
-  /// Computes first_backward, and the gradient of the norm before it if there is one. The last of
-  /// the two adds what bypassed the pair.
+  /// Calls first_backward(), and computes the gradient of the norm before the pair, if there is
+  /// one. The second of these, or the only one, adds `bypass`.
   [[nodiscard]] program::BufferId normed_backward(const First& first,
                                                   const LinearWriter::Operand& d_out,
                                                   const Residual& bypass, InputGradient order,
@@ -194,16 +199,17 @@ class LayerWriter {
                                                           int microbatch,
                                                           program::BufferId d_middle,
                                                           InputGradient order);
-  /// Returns d_out * W^T by rows, for TensorRows; it reads its arguments when it is called.
+  /// Returns a function that computes d_out * W^T for some rows, for TensorRows. It reads its
+  /// arguments only when it is called, so they must still exist.
   [[nodiscard]] TensorRows::Product input_product(const Linear& linear,
                                                   const LinearWriter::Operand& d_out);
   void first_weight_gradient(const First& first, const GatheredRows& in,
                              const LinearWriter::Operand& d_out);
   void weight_gradient(const Linear& linear, program::BufferId in,
                        const LinearWriter::Operand& d_out, int microbatch);
-  /// Returns the layer with the place where a microbatch's weight gradient goes.
+  /// Returns `linear` with the slice in which a microbatch's weight gradient is written.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
-  /// Notes that this weight gradient has the contribution of a microbatch.
+  /// Notes that a weight gradient has been written for a microbatch.
   void note_weight_gradient(const Linear& linear, int microbatch);
   [[nodiscard]] static program::Role role_of(bool saved) {
     return saved ? program::Role::activation : program::Role::workspace;
@@ -215,10 +221,10 @@ class LayerWriter {
     if (condition) builder_.release(buffer);
   }
 
-  /// Gathers [tokens, columns] of each rank to [tokens, tp * columns] on all.
+  /// Gathers [tokens, columns] from each rank of tp into [tokens, tp * columns] on all of them.
   [[nodiscard]] program::BufferId gather_columns(program::BufferId part, std::uint64_t columns,
                                                  program::Role role, int microbatch);
-  /// Reduces [tokens, tp * columns] partial sums to [tokens, columns] of the sum.
+  /// Sums [tokens, tp * columns] over tp, and gives each rank its [tokens, columns] of the sum.
   [[nodiscard]] program::BufferId scatter_columns(program::BufferId partial, std::uint64_t columns);
 
   program::Builder& builder_;

@@ -22,8 +22,8 @@ using program::Transpose;
 
 namespace {
 
-/// Throws for a layer that casts: a cast has one scale for a whole tensor, so such a layer cannot
-/// begin with some rows.
+/// Throws std::logic_error for a layer that casts its operands: a cast has one scale for a whole
+/// tensor, so single rows cannot be cast.
 void require_stored(const Linear& linear) {
   if (linear.operands == Operands::cast) throw std::logic_error("a layer that casts, by rows");
 }
@@ -84,8 +84,8 @@ LinearWriter::Operand LinearWriter::weight(const Linear& linear) {
   if (linear.operands == Operands::stored) return {.plain = stored};
   const auto known = weights_.find(linear.weight.offset);
   if (known != weights_.end()) return known->second;
-  // The weight is cast once for all microbatches: the first forward pass of a step comes before all
-  // else.
+  // The weight is cast only once for all microbatches, in the first forward pass of a step, before
+  // anything else.
   const program::Place place = builder_.place();
   builder_.at({.phase = place.phase, .layer = place.layer, .microbatch = -1});
   const Operand operand =
@@ -151,7 +151,7 @@ LinearWriter::Operand LinearWriter::gradient(const Linear& linear, const Matrix&
 }
 
 void LinearWriter::release(const Operand& gradient) {
-  if (gradient.descale == program::no_buffer) return;  // as stored: the caller owns it
+  if (gradient.descale == program::no_buffer) return;  // not cast: the buffer belongs to the caller
   release(gradient.plain);
   release(gradient.transposed);
   builder_.release(gradient.descale);

@@ -12,25 +12,26 @@
 
 namespace isoscale::workloads::stack {
 
-/// Says whether the GEMMs of a linear layer take their operands as they are stored or cast to fp8.
+/// The form in which the GEMMs of a linear layer read their operands: as they are stored, or cast
+/// to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
 /// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
 inline constexpr int fp8_multiple = 16;
-/// Throws base::UsageError, with the number and what to change, if the linear layers have an extent
-/// that fp8 GEMMs cannot take.
+/// Throws base::UsageError if the linear layers have an extent that fp8 GEMMs cannot have; the
+/// message has the number and what to change.
 void require_fp8_extents(const Geometry& geometry);
 
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   program::Slice weight, gradient;  ///< inputs x outputs
-  double gradient_beta = 0;         ///< 1 if the gradient is added to the present one
+  double gradient_beta = 0;         ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
 };
 
-/// Says whether forward keeps what backward reads of the input of a linear layer.
+/// Says whether forward keeps the copy of a linear layer's input that backward reads.
 enum class InputCopy : std::uint8_t { kept, dropped };
 
 /// The addend of a product: beta * c.
@@ -52,8 +53,8 @@ class LinearWriter {
   LinearWriter(program::Builder& builder, const Geometry& geometry, const Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// A matrix in the form that the GEMMs take; without a transposed copy they transpose as they
-  /// read.
+  /// A matrix as GEMMs read it. Without a transposed copy, GEMMs transpose the plain one while they
+  /// read it.
   struct Operand {
     program::Matrix plain{}, transposed{};
     program::BufferId descale = program::no_buffer;
@@ -62,20 +63,22 @@ class LinearWriter {
   void forward(const Linear& linear, int microbatch, const program::Matrix& x,
                const program::Matrix& y, const Addend& addend,
                InputCopy input_copy = InputCopy::kept);
-  /// Keeps what backward reads of the input, after a forward pass that dropped it. If operands are
-  /// taken as they are stored, that is x itself, and nothing is done.
+  /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
+  /// operands are read as they are stored, since backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const program::Matrix& x);
-  /// Returns dY for both of the products below; to be released after them.
+  /// Returns dY in the form in which both products below read it. It must be released after them.
   [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
   void release(const Operand& gradient);
   /// Writes dX = gain * dY * W^T + addend.
   void input_gradient(const Linear& linear, const Operand& dy, const program::Matrix& dx,
                       const Addend& addend);
-  /// Writes dW += gain * X^T * dY. If forward cast x, it is not read and may have been released.
+  /// Writes dW += gain * X^T * dY. If forward has cast X, `x` is not read and may have been
+  /// released.
   void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
                        const Operand& dy);
 
-  // These write the same products for some rows of layers whose operands are taken as stored.
+  // These functions write the products above for only some rows. They are for layers whose operands
+  // are read as they are stored.
   void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
                     const program::Matrix& y, const Addend& addend);
   void input_gradient_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& dy,
@@ -87,7 +90,7 @@ class LinearWriter {
  private:
   struct Destination {
     program::DType type;
-    std::optional<program::Role> plain, transposed;  ///< absent: no such copy
+    std::optional<program::Role> plain, transposed;  ///< role of each copy; absent: no such copy
     int microbatch = -1;
   };
   [[nodiscard]] Operand cast(const program::Matrix& src, std::uint64_t rows, std::uint64_t columns,
@@ -98,7 +101,7 @@ class LinearWriter {
   program::Builder& builder_;
   const Geometry& g_;
   const Types& types_;
-  std::map<std::uint64_t, Operand> weights_;  ///< by offset of the weight: cast in this step
+  std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
   std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< and by microbatch
 };
 

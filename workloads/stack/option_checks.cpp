@@ -19,12 +19,12 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// An option, and the value of it that excludes no other option.
+/// An option, and its value that is compatible with all other options.
 struct Setting {
   std::string_view key, neutral;
 };
 
-/// Returns the value given for a key if it differs from `neutral`, else "".
+/// Returns the value of an option if it was given and differs from `neutral`, else "".
 std::string departure(const Request& request, std::string_view key, std::string_view neutral) {
   const auto given = request.options.find(key);
   return given == request.options.end() || given->second == neutral ? "" : given->second;
@@ -57,10 +57,10 @@ void require_funnel(const Request& request) {
   }
 }
 
-/// Returns the divisors of `number` on both sides of `wanted`, as text.
+/// Returns a text with the divisors of `number` nearest below and above `wanted`.
 std::string divisors_near(long long number, long long wanted) {
   long long below = wanted - 1, above = wanted + 1;
-  while (number % below != 0) --below;  // 1 divides
+  while (number % below != 0) --below;  // ends at 1 at the latest
   while (above < number && number % above != 0) ++above;
   if (above > number) return std::to_string(below);
   return fmt::format("{} and {}", below, above);
@@ -143,7 +143,7 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
   }
 }
 
-/// The most indices of rows in the programs of all ranks: some 4 GiB of plan.
+/// The most row indices in the programs of all ranks together; they take about 4 GiB.
 constexpr double most_indices = 1e9;
 
 void require_numbers(const Request& scaled, const OptionReader& options, const Routing& routing) {
@@ -207,8 +207,8 @@ void require_alone(const Request& scaled, const OptionReader& options) {
   }
 }
 
-/// Refuses programs that would be too large: every rank has its own, with the rows that it sends,
-/// receives and moves.
+/// Throws base::UsageError if the programs would be too large: each rank has a program of its own,
+/// with the indices of all rows that it sends, receives and moves.
 void require_size(const Request& scaled, const OptionReader& options, const Routing& routing) {
   constexpr double moves = 6;
   const double samples = static_cast<double>(options.integer("batch"));
@@ -246,7 +246,7 @@ void require_data(const Request& scaled) {
 void shrink_data_options(Request& twin) {
   const OptionReader options{option_table(), twin.options};
   if (!options.is("compression", "topk")) return;
-  constexpr long long small_block = 100;  // divides no tensor: last blocks are short
+  constexpr long long small_block = 100;  // divides no tensor, so last blocks are shorter
   twin.options["compression_block"] =
       std::to_string(std::min(options.integer("compression_block"), small_block));
   twin.options["compression_ratio"] = "100";

@@ -12,7 +12,7 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns the options for samples, and for gradients over replicas.
+/// Returns the options about samples, and about gradients of replicas.
 std::vector<OptionSpec> data_options() {
   return {
       OptionSpec{.key = "batch",
@@ -123,7 +123,7 @@ std::vector<OptionSpec> data_options() {
   };
 }
 
-/// Returns the options for a layer that is split over ranks.
+/// Returns the options about how a layer is split over ranks.
 std::vector<OptionSpec> tensor_options() {
   return {
       OptionSpec{.key = "tp_output",
@@ -168,7 +168,7 @@ std::vector<OptionSpec> tensor_options() {
   };
 }
 
-/// Returns the options for pipeline stages.
+/// Returns the options about pipeline stages.
 std::vector<OptionSpec> pipeline_options() {
   return {
       OptionSpec{.key = "schedule",
@@ -197,7 +197,7 @@ std::vector<OptionSpec> pipeline_options() {
   };
 }
 
-/// Returns the options for the parts of a layer and the activations that it keeps.
+/// Returns the options about the parts of a layer and the activations that it keeps.
 std::vector<OptionSpec> layer_options() {
   return {
       OptionSpec{.key = "elementwise",
@@ -215,7 +215,7 @@ std::vector<OptionSpec> layer_options() {
   };
 }
 
-/// Returns the options for experts in place of MLPs.
+/// Returns the options about experts, which replace MLPs.
 std::vector<OptionSpec> expert_options() {
   return {
       OptionSpec{.key = "experts",

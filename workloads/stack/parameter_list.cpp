@@ -15,8 +15,8 @@ using program::Shard;
 
 constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
 
-/// Returns rows x columns on this rank, out of a global matrix whose rows are `global_columns`
-/// apart. This rank's part begins `step` global elements further per tp coordinate.
+/// Returns this rank's rows x columns of a global matrix whose rows are `global_columns` elements
+/// apart. Along tp, each rank's part begins `step` global elements after that of the rank before.
 Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
                  std::uint64_t global_columns, std::uint64_t step, std::uint64_t fan_in) {
   Shard shard{.extents = {1, rows, columns},
@@ -29,8 +29,8 @@ Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
       .name = std::move(name), .rows = rows, .columns = columns, .shard = shard, .fan_in = fan_in};
 }
 
-/// Returns the second GEMM's matrix of a pair: split by rows, or by columns if its output is
-/// gathered.
+/// Returns the matrix of the second GEMM of a pair. It is split by rows or, if the GEMM's output is
+/// gathered, by columns.
 Parameter second(std::string name, const Geometry& g, std::uint64_t inner) {
   const auto tp = static_cast<std::uint64_t>(g.tp);
   if (g.tp_output == TpOutput::gather) {
@@ -49,7 +49,7 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
       return matrix(named("qkv"), g.hidden, g.qkv, g.qkv * tp, g.qkv, g.hidden);
     case Tensor::projection:
       return second(named("projection"), g, g.context);
-    case Tensor::up: {  // columns are [part][ffn], and a shard takes its range of each part
+    case Tensor::up: {  // columns are [part][ffn]; each part is split over tp
       Parameter up = matrix(named("up"), g.hidden, g.up_parts * g.ffn, 0, g.ffn, g.hidden);
       const std::uint64_t whole = g.ffn * tp;
       up.shard.extents = {g.hidden, g.up_parts, g.ffn};
@@ -63,7 +63,7 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
   return second(named("down"), g, g.ffn);
 }
 
-/// Adds the matrices of this rank's experts, the same tensor of all experts in a row.
+/// Adds the matrices of this rank's experts: those of a tensor are consecutive for all experts.
 void add_experts(const Geometry& g, int layer, std::vector<Parameter>& result) {
   for (const Tensor tensor : {Tensor::down, Tensor::up}) {
     for (int e = 0; e < g.local_experts; ++e) {

@@ -27,15 +27,16 @@ using program::Slice;
 constexpr double default_epsilon = 1e-8;
 constexpr double verification_epsilon = 100;
 
-/// Returns the learning rate of timed steps, of which there may be many thousands. The loss adds up
-/// the squares of all `hidden` outputs of a token: if the rate did not fall with `hidden`, descent
-/// would overshoot, and weights would grow until they are infinite. f32 masters can still hold such
-/// updates.
+/// Returns the learning rate of timed steps, of which there may be many thousands. The loss is the
+/// sum of squares of all `hidden` outputs of a token. If the rate did not fall with `hidden`,
+/// descent would overshoot, and weights would grow to infinity. f32 masters can still represent
+/// such small updates.
 double timed_rate(const Model& model) { return 1e-3 / model.hidden; }
 
-/// Returns a learning rate at which updates change the largest weights by some percent. That is far
-/// above the rounding of f32 masters, and small enough that the second step does not magnify the
-/// rounding of the first. Gradients scale with the residual gain, 0.5 / layers.
+/// Returns a learning rate at which updates change the largest weights by a few percent. That is
+/// far more than the rounding of f32 masters, and so little that the second step does not amplify
+/// the rounding of the first. The rate grows with the number of layers because gradients scale with
+/// the residual gain, 0.5 / layers.
 double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
 
 }  // namespace
@@ -80,7 +81,7 @@ std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
 
 program::Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key,
                           double deviation) {
-  // Integers uniform on -r ... r have variance r (r + 1) / 3.
+  // Integers that are uniform on -r ... r have the variance r (r + 1) / 3.
   constexpr double most = 127;
   const int exponent =
       static_cast<int>(std::ceil(std::log2(deviation / std::sqrt(most * (most + 1) / 3))));
@@ -112,8 +113,8 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
   const Types types = types_of(request.precision);
   optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
   if (request.keep == Keep::observables) {
-    // Adam's step is rate * m / (sqrt(v) + epsilon); with these values it differs from that of SGD
-    // by some percent.
+    // Adam's step is rate * m / (sqrt(v) + epsilon). With these values it differs from the step of
+    // SGD by a few percent.
     const bool adam = optimizer_ == program::Optimizer::adam;
     epsilon_ = verification_epsilon;
     rate_ = verification_rate(request.model) * (adam ? verification_epsilon : 1.0);
@@ -174,7 +175,7 @@ void Parameters::fill(Builder& builder, std::uint64_t seed) const {
     } else if (states_.masters != program::no_buffer) {
       draw_parts(builder, seed, states_.masters, states_.gradients);
     } else if (plan_.zero == 1) {
-      for (const Bucket& bucket : buckets_) {  // nothing else writes what is reduced with the rest
+      for (const Bucket& bucket : buckets_) {  // nothing else writes the padding
         fill_flat(
             builder,
             flat(states_.gradients, bucket.offset + bucket.count - bucket.padding, bucket.padding),
@@ -233,7 +234,8 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   const auto from_last = static_cast<std::size_t>(layers_ - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
   if (experts_ == 0) return head + from_last * layer_tensors.size() + place;
-  // A layer's two attention tensors come last; those of all experts follow all layers.
+  // Each layer's two attention tensors come first; the tensors of all experts follow after all
+  // layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
   const auto experts = static_cast<std::size_t>(experts_);
   if (place >= mlp) return head + from_last * attention + place - mlp;
@@ -318,7 +320,7 @@ void Parameters::gather_observed(Builder& builder, program::BufferId from,
     Slice mine = is_whole ? own_part(flat(from, bucket.offset, bucket.count), plan_.shards)
                           : part(from, bucket);
     program::BufferId copy = program::no_buffer;
-    if (builder.buffer(from).space != program::Space::device) {  // sent data is on the device
+    if (builder.buffer(from).space != program::Space::device) {  // only the device can send
       copy = builder.allocate(
           {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
       copy_flat(builder, 0, mine, builder.whole(copy));
@@ -352,7 +354,8 @@ void Parameters::observe(Builder& builder) const {
     if (!follows_) {
       builder.observe(name + ".gradient", slice(gradients, entry.offset, entry.count()), shard);
     }
-    // A narrow weight is too coarse to show how little it changes; its master shows it.
+    // A weight in a narrow type is too coarse to show the small change of a step. Its master shows
+    // it, but this replica has none.
     if (follows_ && has_master_type_) continue;
     builder.observe(name + ".weight", slice(weights, entry.offset, entry.count()), shard);
   }

@@ -16,7 +16,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// The states that are kept in host memory until they are used.
+/// The states that are kept in host memory until they are needed.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 
 /// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
@@ -27,18 +27,18 @@ enum class Offload : std::uint8_t { none, weights, optimizer };
 /// sharded, and it is 0.
 struct StatePlan {
   int zero = 0;
-  std::uint64_t shards = 1;        ///< dp where something is sharded, else 1
-  std::uint64_t bucket_bytes = 0;  ///< that are sent at once, at least
-  std::uint64_t element = 0;       ///< bytes of a gradient, or with zero=3 of a weight
-  std::size_t prefetch = 0;        ///< units of weights that are fetched ahead
+  std::uint64_t shards = 1;        ///< dp if something is sharded, else 1
+  std::uint64_t bucket_bytes = 0;  ///< least number of bytes that are sent at once
+  std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
+  std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
   Offload offload = Offload::none;
-  program::Space host = program::Space::pinned;  ///< where offloaded states are kept
-  bool overlaps = true;  ///< transfers have streams of their own, under GEMMs
+  program::Space host = program::Space::pinned;  ///< memory in which offloaded states are kept
+  bool overlaps = true;  ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
   [[nodiscard]] bool is_managed() const { return host == program::Space::managed; }
-  /// Return the spaces of the weights and of the optimizer's states.
+  /// These functions return the memory of the weights, and of the optimizer's states.
   [[nodiscard]] program::Space weight_space() const {
     return offload == Offload::weights ? host : program::Space::device;
   }
@@ -48,58 +48,60 @@ struct StatePlan {
 };
 
 [[nodiscard]] StatePlan state_plan_of(const Request& request);
-/// Returns the bytes of weights, gradients, masters and moments on a rank of a stage that keeps all
-/// of them (zero=0).
+/// Returns the bytes of weights, gradients, masters and moments on each rank of a stage if nothing
+/// is sharded (zero=0).
 [[nodiscard]] units::Bytes whole_states(const Request& request, int stage);
 
-/// The weight matrices of a layer, in the order in which backward produces their gradients.
+/// The weight matrices of a layer, in the order in which backward computes their gradients.
 enum class Tensor : std::uint8_t { down, up, projection, qkv };
 inline constexpr std::array layer_tensors{Tensor::down, Tensor::up, Tensor::projection,
                                           Tensor::qkv};
 
-/// One weight matrix of this rank: rows x columns, contiguous in the flat buffers from `offset` on.
+/// One weight matrix of this rank. It has rows x columns elements, which are contiguous in the flat
+/// buffers from `offset` on.
 struct Parameter {
   std::string name;  ///< of the global tensor, "layer3.qkv"
   std::uint64_t rows = 0, columns = 0, offset = 0;
   program::Shard shard;
   std::uint64_t fan_in = 0;  ///< of the global tensor
-  bool of_expert = false;    ///< differs along ep, where its gradient is not shared
-  /// The tensor that it is observed as a part of, and its place in it; "" = by itself. The same
-  /// tensor of all experts of a layer is observed as one, since a single expert may get no token,
-  /// and its weights then stay unchanged.
+  bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
+  /// The name of the tensor as a part of which this one is observed, and where it begins in that
+  /// tensor (`observed_base`); "" = it is observed by itself. The same tensor of all experts of a
+  /// layer is observed as one tensor: a single expert may get no token, and its weights would then
+  /// not change.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
 };
 
-/// Consecutive whole parameters that are reduced and updated together.
+/// Consecutive parameters that are reduced and updated together. Each is in one bucket as a whole.
 struct Bucket {
-  std::uint64_t offset = 0, count = 0;  ///< elements of the flat buffers
+  std::uint64_t offset = 0, count = 0;  ///< range in the flat buffers
   std::size_t last = 0;                 ///< index of its last parameter
-  std::uint64_t padding = 0;            ///< of the count, elements at its end of no parameter
-  bool of_expert = false;               ///< of all its parameters
+  std::uint64_t padding = 0;            ///< elements at the end that belong to no parameter
+  bool of_expert = false;               ///< true if all its parameters are those of experts
 };
 
-/// Returns the parameters of one stage on one rank, in the order in which backward produces their
-/// gradients; those of experts come after all others.
+/// Returns the parameters of one stage on one rank, in the order in which backward computes their
+/// gradients. Those of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
-/// Cuts parameters into buckets. A bucket ends with the parameter that fills it to `bucket` bytes,
-/// at `element` bytes each.
+/// Returns the buckets of some parameters. A bucket ends with the parameter that fills it to at
+/// least `bucket` bytes; each element counts `element` bytes.
 [[nodiscard]] std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters,
                                              std::uint64_t bucket, std::uint64_t element);
 
-/// Adds padding after each bucket so that it can be cut into `parts` equal parts.
+/// Adds padding at the end of each bucket, so that it can be cut into `parts` equal parts.
 void pad_buckets(std::vector<Parameter>& parameters, std::vector<Bucket>& buckets,
                  std::uint64_t parts);
 
-/// Consecutive elements of the flat buffers.
+/// A range of elements of the flat buffers.
 struct Range {
   std::uint64_t offset = 0, count = 0;
   [[nodiscard]] std::uint64_t end() const { return offset + count; }
 };
 
-/// The flat buffers. A sharded one holds only this rank's part of each bucket, at 1/dp of the
-/// bucket's offset.
+/// The flat buffers. A sharded buffer has only this rank's part of each bucket, which begins at
+/// 1/dp of the bucket's offset.
 struct States {
   program::BufferId weights = program::no_buffer;
   program::BufferId gradients = program::no_buffer;
@@ -108,17 +110,18 @@ struct States {
   program::BufferId powers = program::no_buffer;
 };
 
-/// Weights, gradients, master copy and optimizer state as flat buffers in one order.
+/// The weights, gradients, master weights and optimizer states of a stage, in flat buffers with the
+/// same order of parameters.
 class Parameters {
  public:
-  /// Allocates the buffers and, in the setup section, fills them from the seed.
+  /// Allocates the buffers; in the setup section, fills them from the seed.
   Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// Returns a slice of the buffer that all weights, or gradients, of a stage share. If there is no
-  /// such buffer, the slice has no_buffer and says by its offset which of them is meant.
+  /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage.
+  /// If there is no such buffer, the slice has no_buffer, and its offset identifies the parameter.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// Returns the slice of an expert of this rank; tensor is up or down.
+  /// These functions return the slice of an expert of this rank; `tensor` is up or down.
   [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
@@ -127,25 +130,25 @@ class Parameters {
   [[nodiscard]] const StatePlan& plan() const { return plan_; }
   [[nodiscard]] const States& states() const { return states_; }
   [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements
-  /// Returns the elements of a layer, or of the vocabulary projection.
+  /// Return the range of a layer, or of the vocabulary projection, in the flat buffers.
   [[nodiscard]] Range range(int layer_of_stage) const;
   [[nodiscard]] Range vocabulary_range() const;
-  /// Returns the bucket that holds this gradient.
+  /// Returns the bucket to which this gradient belongs.
   [[nodiscard]] const Bucket& bucket_of(const program::Slice& gradient) const;
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Returns the bucket that is complete once this gradient has its last contribution; nullptr if
-  /// none is.
+  /// Returns the bucket that is complete when this gradient is complete; nullptr if none is.
   [[nodiscard]] const Bucket* completed_by(const program::Slice& gradient) const;
   [[nodiscard]] program::Slice gradient(const Bucket& bucket) const;
   [[nodiscard]] program::Slice weight(const Bucket& bucket) const;
 
-  /// Returns this rank's part of a bucket in a flat buffer of `buffer`'s states: all of it unless
-  /// sharded.
+  /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If that is not
+  /// sharded, the part is the whole bucket.
   [[nodiscard]] program::Slice part(program::BufferId buffer, const Bucket& bucket) const;
-  /// Returns the update of a bucket, without its slices; gradients are sums over `tokens` tokens.
+  /// Returns the update op of a bucket, still without its slices. Gradients are sums over `tokens`
+  /// tokens.
   [[nodiscard]] program::Update update(std::size_t bucket, double tokens) const;
-  /// Observes gradients and weights; sharded ones are gathered first.
+  /// Makes gradients and weights observables. Sharded ones are gathered first.
   void observe(program::Builder& builder) const;
 
  private:
@@ -157,47 +160,49 @@ class Parameters {
   }
   void allocate(program::Builder& builder, const Types& types);
   void fill(program::Builder& builder, std::uint64_t seed) const;
-  /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat
-  /// buffers.
+  /// Draws the parameters in the range `of`, and clears its padding, in the buffer `into`, whose
+  /// first element is element `base` of the flat buffers.
   void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
             std::uint64_t base, Range of) const;
-  /// Draws each bucket into `scratch`, which has room for all of them or for the largest, and keeps
-  /// this rank's part of it.
+  /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`
+  /// must have room for all buckets, or at least for the largest.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
                   program::BufferId scratch) const;
-  /// Does so with storage of its own.
+  /// Like the function above, with scratch memory that is allocated here.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
   void gather_observed(program::Builder& builder, program::BufferId from,
                        program::BufferId to) const;
 
   bool has_vocabulary_;
-  bool follows_;  ///< another rank updates the weights and has the states for it
+  bool follows_;  ///< another replica has the optimizer's states and updates the weights
   bool has_master_type_;
   int layers_, experts_;  ///< of this rank
   program::Optimizer optimizer_;
   /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient, so
-  /// that updates are smooth. Otherwise the sign of a gradient near 0 would decide an update, and
-  /// rounding would decide that sign.
+  /// that updates are smooth. Otherwise the sign of a gradient near 0, and thus rounding, would
+  /// decide an update.
   double epsilon_;
   double rate_;
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// The whole gradients and weights on each rank, if states are sharded and the program is
-  /// verified.
+  /// The whole gradients and weights on each rank; only allocated if states are sharded and the
+  /// program is verified.
   program::BufferId observed_gradients_ = program::no_buffer;
   program::BufferId observed_weights_ = program::no_buffer;
 };
 
-/// Returns a key for the values of one tensor, from the run's seed and the tensor's name.
+/// Returns the key from which a tensor's values are drawn. It depends on the run's seed and the
+/// tensor's name.
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
-/// Returns a fill with random values of this standard deviation, or up to 2% less, on Fill's grid,
-/// which is exact in bf16. It is never more, because attention without softmax multiplies three
-/// tensors, and thus raises an excess to its third power in every layer.
+/// Returns a fill with random values on Fill's grid, which is exact in bf16. Their standard
+/// deviation is the given one or up to 2% less. It is never more, because attention without softmax
+/// multiplies three tensors, so that an excess would grow to its third power in each layer.
 [[nodiscard]] program::Fill random_fill(const program::Slice& dst, const program::Shard& shard,
                                         std::uint64_t key, double deviation);
-/// Returns the initial values of a parameter, with standard deviation 1/sqrt(fan in).
+/// Returns a fill with the initial values of a parameter, whose standard deviation is 1/sqrt(fan
+/// in).
 [[nodiscard]] program::Fill weight_fill(const program::Slice& dst, const Parameter& parameter,
                                         std::uint64_t seed);
 

@@ -23,7 +23,7 @@ Schedule schedule_of(const OptionReader& options) {
   return std::ranges::find(table, std::string_view{name}, &ScheduleRow::name)->schedule;
 }
 
-/// Reads "7,8,8,7".
+/// Parses a list of layer counts, "7,8,8,7".
 std::vector<int> named_layers(const std::string& text) {
   std::vector<int> layers;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -42,7 +42,8 @@ std::vector<int> named_layers(const std::string& text) {
   return layers;
 }
 
-/// Divides the layers as evenly as possible; the first stages have more.
+/// Returns the number of layers of each stage, as equal as possible. The first stages have one
+/// more.
 std::vector<int> nearest_layers(int layers, int stages) {
   std::vector<int> result(static_cast<std::size_t>(stages), layers / stages);
   for (int s = 0; s < layers % stages; ++s) ++result[static_cast<std::size_t>(s)];
@@ -83,7 +84,7 @@ void require_layers(const Request& request, const Pipeline& pipeline, const Opti
                     pipeline.stages, layers, fits));
   }
   int v = pipeline.chunks;
-  while (layers % (pipeline.stages * v) != 0) --v;  // with v = 1 pp divides them, by the limits
+  while (layers % (pipeline.stages * v) != 0) --v;  // ends at v = 1, since pp divides the layers
   throw base::UsageError(fmt::format(
       "v={} does not divide the {} layers of a stage; use v={}, or stage_layers=nearest",
       pipeline.chunks, layers / pipeline.stages, v));

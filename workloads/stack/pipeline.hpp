@@ -15,10 +15,10 @@
 
 namespace isoscale::workloads::stack {
 
-/// The work on one microbatch. Backward is one pass, or its two halves one by one.
+/// One kind of work on a microbatch. Backward is a single pass, or it is split into its two halves.
 enum class Pass : std::uint8_t { forward, backward, input_gradient, weight_gradient };
 
-/// One microbatch through one chunk of a stage's layers.
+/// A pass of one microbatch through one chunk of a stage's layers.
 struct Action {
   Pass pass = Pass::forward;
   int microbatch = 0;
@@ -28,34 +28,37 @@ struct Action {
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
 
-/// A pipeline: each of `stages` ranks holds `chunks` runs of layers (virtual stages). Run c of
-/// stage s is number c * stages + s in the model.
+/// A pipeline. Each of its `stages` stages has `chunks` groups of consecutive layers (virtual
+/// stages). Chunk c of stage s is virtual stage c * stages + s of the model.
 struct Pipeline {
   Schedule schedule = Schedule::one_f_one_b;
   int stages = 1, chunks = 1, microbatches = 1;
-  std::vector<int> layers{};  ///< of each virtual stage
+  std::vector<int> layers{};  ///< for each virtual stage
 
   [[nodiscard]] int virtual_stages() const { return stages * chunks; }
   [[nodiscard]] int virtual_stage(int stage, int chunk) const { return chunk * stages + stage; }
 };
 
-/// The times of one microbatch in one stage, over all its chunks: forward, and the two halves of
+/// The times of one microbatch in one stage, summed over its chunks: forward, and both halves of
 /// backward.
 struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// One row of the table of schedules.
+/// One schedule: its name, and functions that give its actions, its idle time and its microbatches
+/// in flight.
 struct ScheduleRow {
   Schedule schedule;
-  std::string_view name;  ///< as in the option
-  /// Returns the actions of a stage, in order. Each chunk's passes keep the order of microbatches.
+  std::string_view name;  ///< value of the option
+  /// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
+  /// order.
   std::vector<Action> (*actions)(const Pipeline& pipeline, int stage);
-  /// Returns the idle time of each stage in a step, from the first stage's start to the last one's
-  /// end, if stages have equal work and messages take no time. It requires m >= p.
+  /// Returns the idle time of each stage in a step, which lasts from the first stage's start to the
+  /// last one's end. It assumes that stages have equal work, that messages take no time, and that
+  /// there are at least as many microbatches as stages.
   double (*bubble)(const Pipeline& pipeline, const PassTimes& times);
-  /// Returns the most microbatches in flight on a stage, each counted once for each chunk that it
-  /// is in.
+  /// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
+  /// each chunk in which it is in flight.
   int (*in_flight)(const Pipeline& pipeline, int stage);
 };
 
@@ -70,39 +73,39 @@ struct ScheduleRow {
 [[nodiscard]] std::span<const ScheduleRow> schedule_table();
 [[nodiscard]] const ScheduleRow& row_of(Schedule schedule);
 
-/// Returns the idle time over the working time of stages, for a pipeline whose backward takes twice
-/// as long as its forward, half of it for either gradient.
+/// Returns the idle time over the working time of stages. It assumes that each half of backward
+/// takes as long as forward.
 [[nodiscard]] double ideal_bubble(const Pipeline& pipeline);
 
-/// The messages between two neighbouring stages at one moment: the result of an action here is
-/// sent, and the input of the next action here is received. They are one exchange on both sides.
+/// The messages between a stage and a neighbour at one moment. The result of the action `made` is
+/// sent, and the input of the action `awaited` is received, both in one exchange on both sides.
 struct HandOver {
-  int offset = 1;  ///< +1: with the next stage (round to the first), -1: the one before
-  std::optional<Action> made{};     ///< of this stage
+  int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
+  std::optional<Action> made{};  ///< of this stage
   std::optional<Action> awaited{};  ///< of this stage
   bool operator==(const HandOver&) const = default;
 };
 
 using StageStep = std::variant<Action, HandOver>;
 
-/// Returns the actions and messages of a stage, in order. A message is handed over when the stage
-/// that reads it is free to. The order of all stages follows one clock, so that ranks do not wait
-/// for each other in a circle, whether streams run at the same time or all in program order. On
-/// that clock a forward pass of n layers takes n, and so does each half of a backward pass.
+/// Returns the actions and the messages of a stage, in order. A message is received when the stage
+/// that needs it is free for it. The order on all stages follows from one simulated clock, so that
+/// stages never wait for each other in a circle, whether streams run concurrently or one op after
+/// another. On this clock a forward pass through n layers takes n, and so does each half of a
+/// backward pass.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
-/// Returns the pipeline of a request. A mesh without stages has one chunk, and nothing is handed
-/// over.
+/// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
 /// Returns the numbers that pp must divide.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
-/// Throws base::UsageError, with the numbers and the nearest that works, if the schedule does not
-/// fit the microbatches, or the stages the layers.
+/// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
+/// not fit the number of microbatches, or the number of stages that of layers.
 void require_pipeline(const Request& scaled);
 
-/// Return the option stage_layers of a twin, with at most two layers in a stage and uneven if the
-/// real ones are, and the number of layers that goes with it.
+/// These functions return the option stage_layers of a twin, and its number of layers. A stage has
+/// at most two layers. Stages are uneven if the real ones are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

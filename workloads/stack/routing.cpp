@@ -21,15 +21,16 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// A separate sequence of random numbers for each key.
+/// A sequence of random numbers. Each key has a sequence of its own.
 class Draws {
  public:
   explicit Draws(std::uint64_t key) : word_(program::fill_origin(key)) {}
 
   std::uint64_t word() { return program::scatter_bits(word_ += 0x9e3779b97f4a7c15ULL); }
-  /// Returns a uniform number in 0 ... 1, without 1.
+  /// Returns a uniform number of at least 0 and below 1.
   double fraction() { return static_cast<double>(word() >> 11U) * 0x1p-53; }
-  /// Returns a uniform number in 0 ... count - 1, to within count / 2^32.
+  /// Returns a uniform number in 0 ... count - 1, with an error of the probabilities of at most
+  /// count / 2^32.
   std::uint64_t below(std::uint64_t count) { return ((word() >> 32U) * count) >> 32U; }
 
  private:
@@ -49,7 +50,8 @@ std::vector<std::uint32_t> shuffled(std::uint64_t count, Draws& draws) {
   return order;
 }
 
-/// Distributes experts evenly: the positions take them in turn, in a random order.
+/// Distributes experts evenly: the positions of a sample, in random order, take the experts in
+/// turn.
 std::vector<std::uint32_t> deal(const Routing& routing, Draws draws) {
   std::vector<std::uint32_t> experts(routing.sequence * routing.topk);
   const std::vector<std::uint32_t> order = shuffled(routing.sequence, draws);
@@ -63,7 +65,7 @@ std::vector<std::uint32_t> deal(const Routing& routing, Draws draws) {
   return experts;
 }
 
-/// Draws experts by popularity, each token's without repetition.
+/// Draws experts by popularity. Those of a token are all different.
 class Popularity {
  public:
   Popularity(const Routing& routing, int layer) {
@@ -100,7 +102,8 @@ class Popularity {
   [[nodiscard]] double weight(std::uint32_t rank) const {
     return rank == 0 ? sums_[0] : sums_[rank] - sums_[rank - 1];
   }
-  /// Draws a rank that is not taken, in one step: with the probabilities of repeated draws.
+  /// Draws a rank that is not in `taken`, in one step. Its probabilities are those of drawing until
+  /// a free rank comes.
   [[nodiscard]] std::uint32_t other_than(const std::vector<std::uint32_t>& taken,
                                          Draws& draws) const {
     const auto is_free = [&](std::uint32_t rank) { return std::ranges::count(taken, rank) == 0; };
@@ -124,7 +127,8 @@ class Popularity {
 
 constexpr std::uint32_t no_row = program::Rows::no_row;
 
-/// Returns the experts of each row of a rank's activation, `topk` each.
+/// Returns the experts of each row of the activation on rank `ep` of the ep group, `topk` for each
+/// row.
 std::vector<std::uint32_t> experts_of_rows(const Routing& routing, const Geometry& g, int ep,
                                            int layer, int microbatch) {
   const auto member = static_cast<std::uint64_t>(g.at.dp * g.ep + ep);
@@ -169,8 +173,8 @@ void set_sent(const Routing& routing, const std::vector<std::uint32_t>& experts,
   }
 }
 
-/// Arranges received rows by expert. `from[member][expert of this rank]` is the number of rows
-/// received, member by member.
+/// Sets the order of received rows by expert. `from[member][expert of this rank]` is the number of
+/// rows received from a member for an expert.
 void set_arranged(const std::vector<std::vector<std::uint64_t>>& from, ExpertBatch batch,
                   std::uint64_t room, Dispatch& result) {
   const std::size_t local = from.front().size();
@@ -269,8 +273,8 @@ RouteStats route_stats(const Request& request) {
   const std::uint64_t local = routing.experts / ep;
   std::uint64_t multiplied = 0, most = 0;
   for (int layer = 0; layer < request.model.layers; ++layer) {
-    // Samples are numbered [dp][ep][microbatch]; an expert's rank receives those of its dp
-    // coordinate.
+    // Samples are numbered [dp][ep][microbatch]. Rows stay within their dp coordinate, so the
+    // counts begin anew for each.
     std::vector<std::uint64_t> rows(ep);
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
       if (sample % (of_rank * ep) == 0) std::ranges::fill(rows, 0);
@@ -326,7 +330,7 @@ Dispatch dispatch(const Routing& routing, const Geometry& g, ExpertBatch batch, 
   const std::uint64_t room = routing.capacity * g.microbatch * members;
   set_arranged(from, batch, room, result);
   if (batch == ExpertBatch::exact && (members == 1 || local == 1)) {
-    result.arranged_from.clear();  // nothing to move
+    result.arranged_from.clear();  // rows are already in order
     result.restored_from.clear();
   }
   return result;

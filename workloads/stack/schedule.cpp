@@ -14,8 +14,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Makes `ahead` forward passes, then one backward and one forward in turn, then the remaining
-/// backward ones. Pass number i is forward(i), backward(i).
+/// Calls the passes of a schedule: `ahead` forward passes, then one forward and one backward pass
+/// in turn, then the remaining backward passes. forward(i) and backward(i) are pass number i.
 template <class Forward, class Backward>
 void in_turn(int ahead, int total, const Forward& forward, const Backward& backward) {
   for (int i = 0; i < ahead; ++i) forward(i);
@@ -55,7 +55,7 @@ std::vector<Action> one_f_one_b(const Pipeline& pipeline, int stage) {
   return actions;
 }
 
-/// Returns the number of forward passes before the first backward one.
+/// Returns the number of forward passes before the first backward pass.
 int interleaved_ahead(const Pipeline& pipeline, int stage) {
   const int ahead = 2 * (pipeline.stages - 1 - stage) + (pipeline.chunks - 1) * pipeline.stages;
   return std::min(ahead, pipeline.chunks * pipeline.microbatches);
@@ -63,8 +63,8 @@ int interleaved_ahead(const Pipeline& pipeline, int stage) {
 
 std::vector<Action> interleaved(const Pipeline& pipeline, int stage) {
   const int p = pipeline.stages, v = pipeline.chunks;
-  // Pass i: p microbatches go through the first chunk, the same ones through the next, ..., then
-  // the next p.
+  // Pass number i: the first p microbatches go through the first chunk, then through the next one,
+  // and so on; then the next p microbatches do.
   const auto place = [&](int i) {
     return Action{Pass::forward, i / (p * v) * p + i % p, i % (p * v) / p};
   };
@@ -131,14 +131,15 @@ constexpr std::array table{
 
 using Time = std::int64_t;
 
-/// An action on the clock, and the action on another stage whose message it reads.
+/// An action with its start on the clock, and the action on another stage whose result it needs.
 struct Timed {
   Action action;
   Time start = 0;
-  std::optional<Action> source{};  ///< made by the stage before (forward) or the next one
+  std::optional<Action> source{};  ///< an action of the previous stage, or in backward of the next
 };
 
-/// Plays all stages' actions on one clock, and keeps those of one stage and its neighbours.
+/// Simulates the actions of all stages on one clock, and keeps those of one stage and its
+/// neighbours.
 class Clock {
  public:
   Clock(const Pipeline& pipeline, int stage)
@@ -182,7 +183,7 @@ class Clock {
     return ends_[pass + (forward ? 0 : passes())];
   }
 
-  /// False if the input of the action has not been made yet.
+  /// Simulates an action. Returns false if its input is not available yet.
   bool play(std::size_t stage, const Action& action, Time& free) {
     const int here = pipeline_.virtual_stage(static_cast<int>(stage), action.chunk);
     const bool forward = action.pass == Pass::forward;
@@ -207,16 +208,16 @@ class Clock {
   }
 
   const Pipeline& pipeline_;
-  std::vector<Time> ends_;  ///< forward, then backward, by virtual stage and microbatch
+  std::vector<Time> ends_;  ///< first those of forward, then those of backward
   std::vector<std::vector<Timed>> stages_;
   std::vector<bool> is_kept_;
 };
 
-/// A step of a stage with its moment. At one moment messages come before actions, and messages are
-/// ordered by the pair of stages, the same on both sides.
+/// An action or a message of a stage, with its time. At the same time messages come before actions.
+/// Messages are ordered by the pair of stages, so that the order is the same on both sides.
 struct Moment {
   Time time = 0;
-  int link = 0;  ///< of a hand-over: the stage that it goes forward from; of an action: stages
+  int link = 0;  ///< of a message: the stage before its link; of an action: `stages`
   StageStep step;
 };
 
@@ -248,7 +249,7 @@ std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
     moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
                        HandOver{.offset = offset, .awaited = timed.action}});
   }
-  // These are the messages of this stage that the neighbours read.
+  // Messages of this stage whose receivers are its neighbours.
   if (p > 1) {
     for (const int offset : {-1, +1}) {
       for (const Timed& timed : clock.of((stage + p + offset) % p)) {

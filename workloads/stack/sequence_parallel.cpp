@@ -22,7 +22,7 @@ using program::Transpose;
 std::vector<Positions> inner_positions(const Geometry& g) {
   if (!g.sequence_parallel) return {{.first = 0, .count = g.sequence}};
   const auto tp = static_cast<std::uint64_t>(g.tp);
-  const std::uint64_t part = g.sequence / tp;  // of one rank
+  const std::uint64_t part = g.sequence / tp;  // of the sequence of one rank
   std::vector<Positions> result;
   if (g.ring) {
     const auto mine = static_cast<std::uint64_t>(g.at.tp);
@@ -114,7 +114,7 @@ RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId res
   const program::StreamId stream = g_.streams_tp() ? builder_.stream("tp") : program::StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
-    if (residual != program::no_buffer) {  // each rank adds its part of it
+    if (residual != program::no_buffer) {  // each rank adds the rows that it keeps
       addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
     }
     product(first, rows, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
@@ -142,9 +142,9 @@ RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId
 }
 
 RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId residual) {
-  // The sum of a rank's rows starts at the rank after it and goes around the ring to it. So blocks
-  // are multiplied in the order in which gather_ring brought them; the rank's own, the first, comes
-  // last.
+  // The sum of a rank's rows begins on the next rank, goes around the ring, and ends on the rank
+  // itself. So blocks are multiplied in the order in which gather_ring() received them, except that
+  // the rank's own block, which was first there, comes last.
   const std::uint64_t rows = g_.shard_tokens;
   BufferId arrived = program::no_buffer;
   for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
@@ -187,7 +187,7 @@ BufferId ContextRing::new_block() {
 
 BufferId ContextRing::pack(BufferId qkv, Part part) {
   const BufferId block = new_block();
-  // In QKV (position, sample, head) has one stride: each has a row of d columns.
+  // In QKV the rows of all (position, sample, head) have one stride; each row has d columns.
   const std::uint64_t rows = g_.sequence * batch();
   const std::uint64_t index = g_.grouped + (part == Part::key ? 0 : 1);
   builder_.emit(builder_.stream("cp"),
@@ -272,7 +272,7 @@ void ContextRing::emit(program::Gemm gemm) {
 template <class RowsOf>
 void ContextRing::block_gradient(BufferId scores, int block, const RowsOf& rows, double scale,
                                  BufferId arrived, const Matrix& gradient) {
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // they share keys and values
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // query heads of a group share keys and values
     const bool starts = j == 0 && arrived == program::no_buffer;
     emit({.m = extent(g_.sequence),
           .n = extent(g_.head_size),
@@ -331,7 +331,7 @@ BufferId ContextRing::score_gradients(BufferId qkv, BufferId scores, BufferId d_
   BufferId block = pack(qkv, Part::value), arrived = program::no_buffer;
   for (int i = 0; i < g_.cp; ++i) {
     const BufferId following = next(block, i);
-    if (i > 0) {  // the own block comes last: its sum ends here
+    if (i > 0) {  // the rank's own block comes last, since its sum ends here
       const BufferId sum = new_block();
       block_gradient(
           scores, i, [&](std::uint64_t j) { return context_of(d_context, j); }, scale, arrived,
@@ -340,7 +340,7 @@ BufferId ContextRing::score_gradients(BufferId qkv, BufferId scores, BufferId d_
       arrived = pass_on(sum);
       builder_.release(sum);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // while the sum is sent
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // hides sending the sum
       emit({.m = extent(g_.sequence),
             .n = extent(g_.sequence),
             .k = extent(g_.head_size),
@@ -379,7 +379,7 @@ void ContextRing::gradients(const Backward& of) {
             .c = query(of.d_qkv, j),
             .d = query(of.d_qkv, j)});
     }
-    if (i == 0) {  // the sum of the values' gradient has arrived under the products above
+    if (i == 0) {  // the sum for values has arrived during the products above
       block_gradient(
           of.scores, 0, [&](std::uint64_t j) { return context_of(of.d_context, j); },
           of.context_scale, of.arrived_values, own(of.d_qkv, Part::value));

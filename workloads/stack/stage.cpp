@@ -36,11 +36,12 @@ using program::Role;
 using program::Slice;
 using program::Transport;
 
-/// Writes a program in which the buffers with these numbers, sorted, are in symmetric memory.
+/// Writes a program. The buffers in `symmetric` (sorted) are allocated in symmetric memory.
 using ProgramWriter =
     std::function<program::RankProgram(const std::vector<program::BufferId>& symmetric)>;
 
-/// True for a sum or a gather over the ranks of tp, which has a symmetric kernel.
+/// True for collectives that can use symmetric memory: sums and gathers over tp, for which there
+/// are symmetric kernels.
 bool travels(const Collective& collective) {
   const bool has_kernel = collective.kind == CollectiveKind::all_reduce ||
                           collective.kind == CollectiveKind::all_gather ||
@@ -48,15 +49,15 @@ bool travels(const Collective& collective) {
   return has_kernel && collective.axes == mesh::AxisSet{mesh::Axis::tp};
 }
 
-/// True for messages to the next stage, or around the ring of tp.
+/// True for messages that can use symmetric memory: those between stages, or around the ring of tp.
 bool travels(const Exchange& exchange) {
   return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
     return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
   });
 }
 
-/// Switches communication that can use it to symmetric memory; returns the buffers that it touches,
-/// sorted.
+/// Switches all communication that can use symmetric memory to it, and returns the buffers that it
+/// touches, sorted.
 std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   std::vector<BufferId> touched;
   const auto set = [&](program::Program& section) {
@@ -80,16 +81,16 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   return touched;
 }
 
-/// Returns the program of `write` with the option `transport` applied. Under transport=symmetric,
-/// collectives over tp that have a symmetric kernel, and messages over tp and between stages, use
-/// Transport::symmetric, and every buffer that they touch is in Space::symmetric. The ops are the
-/// same, and so is the data sent.
+/// Returns the program that `write` writes, with the option `transport` applied. With
+/// transport=symmetric, collectives over tp that have a symmetric kernel and messages over tp and
+/// between stages use Transport::symmetric, and every buffer that they touch is in
+/// Space::symmetric. The ops and the data that they send are the same as without it.
 program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
   program::RankProgram program = write({});
   const OptionReader options{option_table(), request.options};
   if (!options.is("transport", "symmetric")) return program;
-  // The space of a buffer is decided when it is allocated, but the ops that send it are known only
-  // once the program is written. So it is written twice.
+  // The memory of a buffer is chosen when it is allocated, but the ops that send it are known only
+  // when the program is complete. So the program is written twice.
   const std::vector<BufferId> touched = set_symmetric(program);
   if (touched.empty()) return program;
   program = write(touched);
@@ -97,8 +98,8 @@ program::RankProgram with_transport(const Request& request, const ProgramWriter&
   return program;
 }
 
-/// Writes the program of one stage: its actions in schedule order, the messages between them, the
-/// reduction of gradient buckets over dp, and the update.
+/// Writes the program of one stage: its actions in the order of the schedule, the messages between
+/// them, the reduction of gradients over dp, and the update.
 class StageWriter {
  public:
   StageWriter(const Request& request, const mesh::Coordinates& at,
@@ -108,14 +109,14 @@ class StageWriter {
  private:
   void act(const Action& action);
   void forward(const Action& action);
-  /// Writes a whole backward pass, or one without the weight gradients.
+  /// Writes a whole backward pass, or only the part that computes input gradients.
   void backward(const Action& action);
   void weight_gradients(const Action& action);
   [[nodiscard]] bool is_first(const Action& action) const;  ///< of the model's virtual stages
   [[nodiscard]] bool is_last(const Action& action) const;
   void observe_output(int microbatch, BufferId output);
   void release_unless_kept(BufferId buffer);
-  /// Releases the input of a layer once nothing reads it again.
+  /// Releases the input of a layer unless something still reads it.
   void release_input(int layer, int microbatch);
 
   const Request& request_;
@@ -131,8 +132,8 @@ class StageWriter {
   Inputs inputs_;
   LayerWriter layers_;
   HandOvers hand_overs_;
-  std::map<int, BufferId> outputs_;      ///< by microbatch: what the last layer or logits gave
-  std::map<int, BufferId> head_inputs_;  ///< by microbatch: input of the output projection
+  std::map<int, BufferId> outputs_;      ///< output of the last layer, or the logits, by microbatch
+  std::map<int, BufferId> head_inputs_;  ///< input of the output projection, by microbatch
 };
 
 StageWriter::StageWriter(const Request& request, const mesh::Coordinates& at,
@@ -162,7 +163,7 @@ program::RankProgram StageWriter::write() {
   }
   weights_.finish();
   gradients_.finish();
-  // Along cp and ep ranks have parts of the same samples.
+  // Ranks along cp and ep have different parts of the same samples.
   const double tokens =
       static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
   funnel_.reduce(parameters_);
@@ -257,8 +258,8 @@ void StageWriter::backward(const Action& action) {
     });
   }
   if (!is_first(action)) return hand_overs_.leave(action, gradient);
-  // It would continue into an embedding. No weight gradient depends on it, so it is compared
-  // itself.
+  // In a model, the gradient would be passed on to an embedding. No weight gradient depends on it,
+  // so verification compares it directly.
   if (request_.keep == Keep::observables) {
     builder_.observe("input.gradient", builder_.whole(gradient),
                      sample_shard(g_, microbatch, g_.hidden, g_.hidden));
@@ -286,8 +287,8 @@ void StageWriter::release_input(int layer, int microbatch) {
 }
 
 void StageWriter::observe_output(int microbatch, BufferId output) {
-  // The global element is (sample, position, column); samples are numbered [dp][microbatch][in
-  // microbatch].
+  // The indices of a global element are (sample, position, column). Samples are numbered
+  // [dp][microbatch][in microbatch].
   if (g_.vocabulary == 0) {
     builder_.observe("output", builder_.whole(output),
                      sample_shard(g_, microbatch, g_.hidden, g_.hidden));
@@ -312,11 +313,11 @@ void StageWriter::release_unless_kept(BufferId buffer) {
 
 mesh::AxisSet program_axes(const Request& request) {
   const OptionReader options{option_table(), request.options};
-  // On a ring every rank multiplies its own rows first, so the logits that verification reads are
-  // in a different order on each rank.
+  // On a ring every rank multiplies its own rows first, so the rows of the logits, which
+  // verification reads, have a different order on each rank.
   const bool reads_rotated = options.is("ring", "on") && options.is("vocabulary", "on") &&
                              request.keep == Keep::observables;
-  if (options.integer("experts") > 0) {  // routing differs with the samples
+  if (options.integer("experts") > 0) {  // routing depends on the samples
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
   const bool replicas_differ =

@@ -9,13 +9,14 @@
 
 namespace isoscale::workloads::stack {
 
-/// Returns the axes along which ranks play different programs; along the others one program serves
-/// all.
+/// Returns the axes along which ranks play different programs. Ranks that differ only along other
+/// axes share a program.
 [[nodiscard]] mesh::AxisSet program_axes(const Request& request);
-/// Returns, by coordinate along dp, the first replica that plays the same program. Several replicas
-/// may share a program even if program_axes has dp.
+/// Returns, for each coordinate along dp, the first replica with the same program. Replicas may
+/// share a program even if program_axes() contains dp.
 [[nodiscard]] std::vector<int> replica_programs(const Request& request);
-/// Builds setup and step of the ranks at `at` along program_axes.
+/// Builds the setup and the step of the ranks whose coordinates along program_axes() are those of
+/// `at`.
 [[nodiscard]] program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at);
 
 }  // namespace isoscale::workloads::stack

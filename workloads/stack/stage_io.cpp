@@ -162,7 +162,7 @@ void HandOvers::write(const HandOver& message) {
        .microbatch = named.microbatch});
   const bool scatters = g_.scatters_hand_over();
   const std::uint64_t rows =
-      g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // elements of them
+      g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // in elements
   program::Exchange exchange;
   const auto add = [&](Direction direction, const Slice& slice) {
     exchange.transfers.push_back(

@@ -16,32 +16,34 @@
 
 namespace isoscale::workloads::stack {
 
-/// Returns the places of microbatch `microbatch`'s [sequence][sample][columns] elements in the
-/// global [sample][sequence][whole] tensor. Samples are numbered [dp][ep][microbatch][in
-/// microbatch], so that a batch has the same data however it is distributed. The sequence is split
-/// over cp and, between pairs of GEMMs that are sequence parallel, over tp. Columns are split over
-/// tp if whole > columns.
+/// Returns where the elements [sequence][sample][columns] of a microbatch are in the global tensor
+/// [sample][sequence][whole]. Samples are numbered [dp][ep][microbatch][in microbatch], so that a
+/// batch has the same data however it is distributed. The sequence is split over cp and, between
+/// pairs of GEMMs with sequence parallelism, also over tp. Columns are split over tp if `whole` is
+/// larger than `columns`.
 [[nodiscard]] program::Shard sample_shard(const Geometry& geometry, int microbatch,
                                           std::uint64_t columns, std::uint64_t whole);
-/// Returns those of some positions of this rank's part of the sequence, on all ranks of tp.
+/// Like sample_shard(), for some positions of this rank's part of the sequence, which all ranks of
+/// tp have.
 [[nodiscard]] program::Shard position_shard(const Geometry& geometry, int microbatch,
                                             std::uint64_t columns, std::uint64_t whole,
                                             const Positions& positions);
 
-/// The inputs of the first stage. They are resident on the device, or copied there from host
-/// memory, each microbatch one ahead of its use, on a stream of their own. With strategy=funnel the
-/// first replica has the inputs of all replicas, and scatters each microbatch's just before its
-/// use.
+/// The inputs of the first stage. They are on the device for the whole run, or each microbatch is
+/// copied there from host memory, one microbatch ahead of its use, on a stream of its own. With
+/// strategy=funnel the first replica has the inputs of all replicas, and scatters those of each
+/// microbatch just before its use.
 class Inputs {
  public:
-  /// Allocates the inputs and fills them in the setup section; does nothing on later stages.
+  /// Allocates the inputs, and fills them in the setup section. Does nothing on later stages.
   Inputs(program::Builder& builder, const Geometry& geometry, const Types& types,
          const Request& request);
 
-  /// Returns the input of a microbatch, ready for the ops that follow; called once for each, in
-  /// order.
+  /// Returns the input of a microbatch; ops that are written afterwards may read it. Called once
+  /// for each microbatch, in order.
   [[nodiscard]] program::BufferId take(int microbatch);
-  /// Called after the microbatch's backward.
+  /// Releases the input of a microbatch, unless it is kept on the device for the whole run. Call
+  /// this after the microbatch's backward pass.
   void give_back(program::BufferId input);
 
  private:
@@ -49,38 +51,38 @@ class Inputs {
   void copy(int microbatch);
   [[nodiscard]] program::BufferId source_of(int microbatch);
   [[nodiscard]] program::BufferId scatter(int microbatch);
-  [[nodiscard]] std::uint64_t source_count() const;  ///< elements of a microbatch
+  [[nodiscard]] std::uint64_t source_count() const;  ///< of one microbatch
 
   program::Builder& builder_;
   const Geometry& g_;
   program::DType type_;
   program::Space space_;
-  int parts_ = 1;  ///< replicas whose inputs this rank has
+  int parts_ = 1;  ///< number of replicas whose inputs are on this rank
   bool scatters_ = false;
-  std::vector<program::BufferId> sources_;  ///< one per microbatch
+  std::vector<program::BufferId> sources_;  ///< for each microbatch
   std::map<int, program::BufferId> copied_;
 };
 
-/// Hands activations and their gradients from stage to stage: [tokens, hidden]. They are sent
-/// whole, or each rank of tp sends its block of rows, and the receivers gather them (Narayanan et
-/// al., arXiv 2104.04473, section 4.1).
+/// Sends activations [tokens, hidden] and their gradients from stage to stage. They are sent as a
+/// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
+/// (Narayanan et al., arXiv 2104.04473, section 4.1).
 class HandOvers {
  public:
   HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types);
 
-  /// Takes the result of an action for a neighbour. The hand-over that names it sends it and then
+  /// Stores the result of an action until the message that contains it is written; the message then
   /// releases it.
   void leave(const Action& made, program::BufferId buffer);
-  /// Writes one exchange with a neighbour.
+  /// Writes the exchange of messages with a neighbour.
   void write(const HandOver& message);
-  /// Returns what a hand-over received for this action; the caller releases it.
+  /// Returns the input that was received for an action. The caller must release it.
   [[nodiscard]] program::BufferId take(const Action& awaited);
 
  private:
   using Key = std::tuple<Pass, int, int>;
   static Key key(const Action& action) { return {action.pass, action.microbatch, action.chunk}; }
   [[nodiscard]] program::BufferId allocate(std::uint64_t count, program::Role role, int microbatch);
-  /// Gathers the rows of all ranks of tp from this rank's.
+  /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
   [[nodiscard]] program::BufferId gather(program::BufferId part, const Action& awaited);
   [[nodiscard]] program::Role role_of(const Action& awaited) const;
 
@@ -90,30 +92,31 @@ class HandOvers {
   std::map<Key, program::BufferId> made_, received_;
 };
 
-/// True if everything goes through the first replica: strategy=funnel with more than one.
+/// True if all data goes through the first replica: strategy=funnel with several replicas.
 [[nodiscard]] bool funnels(const Geometry& geometry, const Request& request);
-/// True if this replica receives its weights from the first one instead of updating them.
+/// True if this replica receives its weights from the first replica and does not update them.
 [[nodiscard]] bool follows(const Geometry& geometry, const Request& request);
 
-/// Trains replicas as torch.nn.DataParallel does (its documentation; Li et al., arXiv 2006.15704,
-/// compare with it): the first replica gathers all outputs, scatters their gradients, adds up the
-/// gradients of the weights after backward, updates and broadcasts the weights. All of it is on the
-/// compute stream: nothing overlaps. Each coordinate along tp and pp has its own row of replicas.
-/// (Inputs scatters the inputs.)
+/// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
+/// compare with it). The first replica gathers all outputs and scatters their gradients. After
+/// backward it sums the weight gradients of all replicas, updates the weights, and broadcasts them.
+/// All ops are on the compute stream, so nothing overlaps. For each coordinate along tp and pp this
+/// is done separately. The inputs are scattered by the class Inputs.
 class Funnel {
  public:
   Funnel(program::Builder& builder, const Geometry& geometry, const Types& types,
          const Request& request);
   [[nodiscard]] bool is_on() const { return is_on_; }
 
-  /// Gathers the outputs of a microbatch of all replicas on the first one.
+  /// Gathers the outputs of all replicas for a microbatch on the first replica.
   void gather_output(int microbatch, program::BufferId output);
-  /// Returns a new buffer with this replica's part of the gradient that the first one made from the
-  /// outputs: as loss = 1/2 |Y|^2, dY is Y.
+  /// Returns a new buffer with this replica's part of the gradient of the outputs, which the first
+  /// replica scatters. It equals the outputs, since loss = 1/2 |Y|^2.
   [[nodiscard]] program::BufferId loss_gradient(int microbatch);
-  /// Reduces gradients to the first replica, bucket by bucket; does nothing if the funnel is off.
+  /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing if the funnel is
+  /// off.
   void reduce(const Parameters& parameters);
-  /// Broadcasts the first replica's weights to all; does nothing if the funnel is off.
+  /// Broadcasts the first replica's weights to all replicas. Does nothing if the funnel is off.
   void broadcast(const Parameters& parameters);
 
  private:
@@ -126,7 +129,7 @@ class Funnel {
   bool is_on_, is_root_;
   struct Output {
     program::BufferId of_all = program::no_buffer;  ///< on the first replica
-    std::uint64_t count = 0;                        ///< elements of one replica's
+    std::uint64_t count = 0;                        ///< elements of the output of one replica
   };
   std::map<int, Output> outputs_;  ///< by microbatch
 };

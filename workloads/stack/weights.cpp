@@ -22,7 +22,7 @@ using program::BufferId;
 using program::no_buffer;
 using program::Slice;
 
-/// Returns all uses of a stage's weights in one step, in the order of its schedule.
+/// Returns all passes of a step that use a stage's weights, in the order of its schedule.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
   std::vector<WeightUse> uses;
   std::size_t number = 0;
@@ -54,7 +54,8 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
   return uses;
 }
 
-/// One bucket of each kind is updated while the next is fetched; moments and masters have one type.
+/// The number of buckets on the device at a time: one is updated while the next one is fetched.
+/// This holds for weights, and for moments and masters, which have one type.
 constexpr std::size_t buckets_at_once = 2;
 
 std::size_t state_count(const States& states) {
@@ -75,7 +76,7 @@ Weights::Weights(program::Builder& builder, const Geometry& geometry, const Para
       slots_(builder, {}, 1) {
   if (resident_) return;
   const StatePlan& plan = parameters.plan();
-  // Copies share the stream of the inputs, which use the same link, since there are few streams.
+  // There are few streams, so copies share the stream of the inputs, which come over the same link.
   if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);
@@ -119,8 +120,8 @@ std::vector<std::size_t> Weights::units_of(int layer) const {
 }
 
 void Weights::plan_stays() {
-  std::map<int, std::vector<std::size_t>> units;   // by layer
-  std::map<std::size_t, std::size_t> before, now;  // stays by unit, of the use before and this one
+  std::map<int, std::vector<std::size_t>> units;   // units of each layer
+  std::map<std::size_t, std::size_t> before, now;  // stays of the previous and of this use, by unit
   for (std::size_t use = 0; use < uses_.size(); ++use) {
     const int layer = uses_[use].layer;
     if (!units.contains(layer)) units[layer] = units_of(layer);
@@ -305,7 +306,7 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
     bundle.whole_weight = flat(bundle.weights.back(), 0, bucket.count);
   }
   bundle.weight = own_part(bundle.whole_weight, plan.shards);
-  // If there is a master, an update only writes the weight, so that it need not be fetched.
+  // If there are master weights, an update only writes the weights, so they need not be fetched.
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
     copy_flat(builder_, fetch_, own_part(home, plan.shards), bundle.weight);
   }

@@ -12,37 +12,37 @@
 
 namespace isoscale::workloads::stack {
 
-/// One pass of a microbatch through a layer that reads its weights.
+/// One pass of a microbatch that reads the weights of a layer.
 struct WeightUse {
-  int layer = 0;  ///< of the stage; Weights::vocabulary = the output projection
+  int layer = 0;  ///< within the stage; Weights::vocabulary = output projection
   program::Place place{};
-  std::size_t action = 0;  ///< of the schedule: passes of one follow each other at once
+  std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
 };
 
-/// Makes the weights of a layer ready before each of its passes, and releases them after it.
-/// Resident weights always are ready. Sharded ones (zero=3) are gathered over dp, bucket by bucket.
-/// Those in host memory (offload=weights) are copied to the device, or if the memory is managed
-/// advised to move there, layer by layer. This happens `prefetch` buckets or layers ahead, on a
-/// stream of its own.
+/// Makes the weights of a layer available before each pass that reads them, and releases them
+/// afterwards. Weights that stay on the device are always available. Sharded ones (zero=3) are
+/// gathered over dp, bucket by bucket. Those in host memory (offload=weights) are copied to the
+/// device, layer by layer, or advised to move there if the memory is managed. This is done
+/// `prefetch` buckets or layers ahead, on a stream of its own.
 class Weights {
  public:
   static constexpr int vocabulary = -1;
 
   Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
-  /// Called before the next use, which is this layer's: fetches what is missing, and what comes
-  /// after it.
+  /// Fetches the weights that the next use needs and that are not on the device yet, and those of
+  /// the following uses. Must be called before each use, with its layer.
   void before(int layer);
-  /// Called after the use has been written.
+  /// Must be called after the ops of each use have been written.
   void after();
-  /// Called after all uses have been written.
+  /// Must be called after all uses.
   void finish() { slots_.release(); }
-  /// Returns the place of the weights of the layer in use.
+  /// Returns the slice of a tensor's weights; `layer` must be in use.
   [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
   [[nodiscard]] program::Slice of_vocabulary() const;
 
  private:
-  /// A stay of a unit on the device, over consecutive uses of one action.
+  /// A time during which a unit is on the device. It covers consecutive uses in one action.
   struct Stay {
     std::size_t unit = 0, first_use = 0, last_use = 0;
     program::BufferId slot = program::no_buffer;
@@ -57,32 +57,33 @@ class Weights {
   const Parameters& parameters_;
   bool resident_;
   std::vector<WeightUse> uses_;
-  std::vector<Range> units_;       ///< each is fetched at once
-  std::vector<Stay> stays_;        ///< in the order in which they begin
-  std::vector<std::size_t> here_;  ///< stays that have begun and not ended
+  std::vector<Range> units_;       ///< each is fetched as a whole
+  std::vector<Stay> stays_;        ///< in the order of their begin
+  std::vector<std::size_t> here_;  ///< stays that have begun but not ended
   Slots slots_;
   program::StreamId stream_ = 0;
-  std::size_t use_ = 0;                   ///< the current use, or the next
-  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and that have begun
+  std::size_t use_ = 0;                   ///< index of the current use, or of the next one
+  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and those that have
 };
 
-/// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part, and all ranks
-/// gather the whole. Offloaded states come to the device before and return after, one bucket while
-/// another is updated.
+/// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
+/// all ranks then gather the whole bucket. Offloaded states are copied to the device before the
+/// update and back after it, while another bucket is updated.
 class Updates {
  public:
   Updates(program::Builder& builder, const Parameters& parameters);
 
-  /// Writes the updates. Gradients are sums over `tokens` tokens.
+  /// Writes all updates. Gradients are sums over `tokens` tokens.
   void write(double tokens);
 
  private:
-  /// The slices that an update reads and writes; they are in slots if their home is elsewhere.
+  /// The slices that an update reads and writes. They are in slots if the states are kept
+  /// elsewhere.
   struct Bundle {
     program::Slice master{}, moment1{}, moment2{};
-    program::Slice weight{};                             ///< this rank's part
-    program::Slice whole_weight{};                       ///< of the bucket; the same unless sharded
-    std::vector<program::BufferId> states{}, weights{};  ///< slots
+    program::Slice weight{};        ///< this rank's part
+    program::Slice whole_weight{};  ///< the whole bucket; the same if nothing is sharded
+    std::vector<program::BufferId> states{}, weights{};  ///< slots that are in use
   };
   [[nodiscard]] Bundle fetch(const Bucket& bucket);
   void fetch_state(const Bucket& bucket, program::BufferId home, program::Slice& here,

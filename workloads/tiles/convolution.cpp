@@ -25,15 +25,16 @@ constexpr program::StreamId compute = 0;
 
 std::uint32_t narrow(std::uint64_t number) { return static_cast<std::uint32_t>(number); }
 
-/// All axes that a mesh of tiles may have.
+/// All axes along which a mesh of tiles may have several ranks.
 constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
 
 /// Under verification, an epsilon far above any gradient makes Adam's steps smooth. Otherwise the
-/// sign of a gradient near 0 would decide a step, and rounding would decide that sign.
+/// sign of a gradient near 0, and thus rounding, would decide a step.
 constexpr double verification_epsilon = 100;
 
-/// Returns the numbers of the update. Under verification the rate changes the largest weights by
-/// some percent, far above rounding. Gradients scale with the residual gain, 0.5 / layers.
+/// Returns an update op without its slices. Under verification its rate changes the largest weights
+/// by a few percent, far more than rounding does. Gradients scale with the residual gain, 0.5 /
+/// layers.
 program::Update update_of(const Geometry& g, const Request& request) {
   program::Update update;
   const bool adam = OptionReader{option_table(), request.options}.is("optimizer", "adam");
@@ -62,12 +63,13 @@ void Convolution::backward(BufferId d_out, const Slice& kernel, BufferId d_in) c
 void Convolution::convolve(const Region& region, BufferId in, const Slice& kernel, BufferId out,
                            Adjoint adjoint) const {
   const std::uint64_t row = region.row + g_.halo, column = region.column + g_.halo;
-  // The first addend is the pixels themselves: the residual.
+  // The sum begins with the pixels themselves, which are the residual.
   if (!types_.has_master()) {
     return add_taps(region, in, kernel, adjoint,
                     {pixels(in, region, row, column), pixels(out, region, row, column)});
   }
-  // Narrow types would round once per tap; so the sum is wide, and rounded once.
+  // A sum in a narrow type would be rounded once for each tap. So the sum is in a wide type, and is
+  // rounded once.
   const std::uint64_t line = region.columns * g_.pixel();
   const BufferId wide = builder_.allocate(
       {.dtype = types_.accumulate, .role = program::Role::workspace, .count = region.rows * line});
@@ -98,8 +100,8 @@ void Convolution::add_taps(const Region& region, BufferId in, const Slice& kerne
                            const Sum& sum) const {
   const std::uint64_t square = g_.channels * g_.channels;
   for (std::uint64_t tap = 0; tap < g_.taps(); ++tap) {
-    // Tap (i, j) reads the pixel i - halo rows and j - halo columns away; its adjoint reads the
-    // opposite one.
+    // Tap (i, j) reads the pixel that is i - halo rows and j - halo columns away; the adjoint reads
+    // the pixel in the opposite direction.
     const std::uint64_t from = adjoint == Adjoint::yes ? g_.taps() - 1 - tap : tap;
     const std::uint64_t i = from / g_.kernel, j = from % g_.kernel;
     builder_.emit(compute,
@@ -134,7 +136,7 @@ void Convolution::kernel_gradient(BufferId in, BufferId d_out, const Slice& d_ke
                                                 .batch_stride = times > 1 ? g_.pixel() : 0});
   };
   for (std::uint64_t i = 0; i < g_.kernel; ++i) {
-    // The taps of a row are a batch: their views of the input are one pixel apart.
+    // The taps in a row are one batch, since their views of the input are one pixel apart.
     const Matrix result = stack::matrix(d_kernel, {.rows = g_.channels,
                                                    .columns = g_.channels,
                                                    .row_stride = g_.channels,

@@ -15,7 +15,7 @@
 namespace isoscale::workloads::tiles {
 namespace {
 
-constexpr std::uint64_t most_pixels = 1'000'000;  // of a side
+constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
 
 std::optional<std::uint64_t> side(std::string_view text) {
   std::uint64_t number = 0;
@@ -51,7 +51,8 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
   const auto down = static_cast<std::uint64_t>(tiles_down);
   const auto across = static_cast<std::uint64_t>(tiles_across);
   const Extent given = parse_image(options.text("image"));
-  // The image of a request that has grown is given by its tile.
+  // If weak scaling has grown the request, the option `image` is the size of a tile, and not of the
+  // image.
   if (request.growth > 1) {
     tile = given;
     whole = {.rows = given.rows * down, .columns = given.columns * across};

@@ -8,77 +8,82 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 
-/// Convolutions of images that are cut into tiles: rows of tiles are along cp, columns along tp.
+/// Convolutions of images that are cut into tiles. Along cp, tiles are below each other; along tp,
+/// they are beside each other.
 namespace isoscale::workloads::tiles {
 
-/// Pixels of an image.
+/// The size of an image or a tile, in pixels.
 struct Extent {
   std::uint64_t rows = 0, columns = 0;
 };
-/// Reads "256" or "256x512". Throws base::UsageError for other texts, or more than a million pixels
-/// a side.
+/// Reads "256" or "256x512". Throws base::UsageError for any other text, and for more than a
+/// million pixels on a side.
 [[nodiscard]] Extent parse_image(std::string_view text);
 
 enum class Boundary : std::uint8_t {
-  periodic,  ///< the image's other side
+  periodic,  ///< pixels of the opposite side of the image
   fixed,     ///< zeros
 };
 
-/// Some pixels of a tile; rows and columns are counted from the tile's own first pixel.
+/// A rectangle of pixels of a tile. Rows and columns count from the first pixel of the tile, not of
+/// its halo.
 struct Region {
   std::uint64_t row = 0, column = 0, rows = 0, columns = 0;
   [[nodiscard]] bool empty() const { return rows == 0 || columns == 0; }
 };
 
-/// The sizes of one rank's part: its tile of some samples, in a buffer with a halo around it.
-/// Elements are ordered [row][column][sample][channel]: a row of pixels of all samples is then one
-/// matrix, and rows of pixels have one stride.
+/// The sizes of one rank's part: its tile of some samples, in a buffer that also has a halo around
+/// the tile. Elements are ordered [row][column][sample][channel]. So a row of pixels of all samples
+/// is one matrix, and rows of pixels have one stride.
 struct Geometry {
-  /// `at` only matters where programs differ: along cp and tp of an image with a fixed boundary.
+  /// `at` only matters along axes where programs differ: cp and tp, if the image has a fixed
+  /// boundary.
   Geometry(const Request& request, const mesh::Coordinates& at);
 
   int tiles_down, tiles_across;  ///< extents of cp and tp
   Extent whole;                  ///< the image
   Extent tile;
-  std::uint64_t samples, whole_samples;  ///< of this rank, of all
+  std::uint64_t samples, whole_samples;  ///< of this rank, and of all ranks
   std::uint64_t channels;
-  std::uint64_t kernel;  ///< pixels of a side of the window
-  std::uint64_t halo;    ///< pixels: kernel / 2
+  std::uint64_t kernel;  ///< width of the convolution's window, in pixels
+  std::uint64_t halo;    ///< width in pixels, kernel / 2
   int layers;
   Boundary boundary;
-  bool above, below, left, right;  ///< true if another rank's tile is there
+  bool above, below, left, right;  ///< true if that neighbour is another rank's tile
   double residual_gain;            ///< g = 0.5 / layers: keeps a linear stack bounded
 
   [[nodiscard]] std::uint64_t taps() const { return kernel * kernel; }
-  /// Returns the elements of a pixel of all samples.
+  /// Returns the number of elements of one pixel in all samples.
   [[nodiscard]] std::uint64_t pixel() const { return samples * channels; }
-  /// Returns the elements from one row of pixels to the next in a buffer.
+  /// Returns the number of elements from one row of pixels to the next in a buffer.
   [[nodiscard]] std::uint64_t line() const { return (tile.columns + 2 * halo) * pixel(); }
-  /// Returns the elements of a buffer: the tile and its halo.
+  /// Returns the number of elements of a buffer, which has the tile and its halo.
   [[nodiscard]] std::uint64_t padded() const { return (tile.rows + 2 * halo) * line(); }
-  /// Returns the place in a buffer at which pixel (row, column) begins, counted from the halo's
-  /// first pixel: the tile's own first pixel is (halo, halo).
+  /// Returns the offset of pixel (row, column) in a buffer. It counts from the first pixel of the
+  /// halo, so the first pixel of the tile is (halo, halo).
   [[nodiscard]] std::uint64_t place(std::uint64_t row, std::uint64_t column) const {
     return row * line() + column * pixel();
   }
-  /// Returns the elements from the tile's first to its last, including the halo between its rows.
+  /// Returns the number of elements from the first to the last one of the tile, with the halo
+  /// columns in between.
   [[nodiscard]] std::uint64_t span() const {
     return (tile.rows - 1) * line() + tile.columns * pixel();
   }
   [[nodiscard]] Region all() const { return {0, 0, tile.rows, tile.columns}; }
-  /// Returns the pixels that need no other rank's; empty if there are none.
+  /// Returns the pixels whose results need no pixels of another rank; empty if there are none.
   [[nodiscard]] Region interior() const;
-  /// True if the halo columns ever hold anything but zeros.
+  /// True if the halo columns may hold other values than zeros.
   [[nodiscard]] bool has_columns() const {
     return tiles_across > 1 || boundary == Boundary::periodic;
   }
-  /// Returns the places of the tile's elements in the image batch, [row][column][sample][channel].
+  /// Returns where the tile's elements are in the global batch of images,
+  /// [row][column][sample][channel].
   [[nodiscard]] program::Shard shard() const;
 };
 
-/// Returns a rank's coordinates along axes where programs differ, 0 along the others. Under a fixed
-/// boundary they are 0 for the first tile of an axis, 1 for those between, and the last coordinate
-/// for the last tile.
+/// Returns a rank's coordinates along the axes where programs differ, and 0 along the others. With
+/// a fixed boundary the coordinate along an axis is 0 for the first tile, 1 for all tiles in the
+/// middle, and that of the last tile for the last one.
 [[nodiscard]] mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at);
 
 }  // namespace isoscale::workloads::tiles

@@ -20,16 +20,16 @@ namespace isoscale::workloads::tiles {
 
 namespace {
 
-/// A side of the image, and the number of tiles that share it.
+/// One side of the image, and the number of tiles into which it is cut.
 struct Side {
-  std::string_view pixels;  ///< the kind of pixels: "rows"
+  std::string_view pixels;  ///< what is counted along it: "rows"
   std::string_view axis;
   std::uint64_t whole = 0, tile = 0;
   int tiles = 1;
 };
 
-/// Refuses tiles smaller than the halo: the halo has only a neighbour's pixels, none from beyond
-/// it.
+/// Throws base::UsageError if tiles are smaller than the halo, which can hold pixels of a direct
+/// neighbour only.
 void require_halo(const Geometry& g, const Side& side) {
   if (side.tile >= g.halo) return;
   const std::uint64_t enough = g.halo * static_cast<std::uint64_t>(side.tiles);
@@ -44,13 +44,13 @@ void require_halo(const Geometry& g, const Side& side) {
       has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels));
 }
 
-/// Refuses tiles that a product cannot count: it counts rows, and the distance between two, in 32
-/// bits with a sign.
+/// Throws base::UsageError if tiles are too large for a product, which counts rows, and the
+/// elements between two rows, in signed 32-bit numbers.
 void require_countable(const Geometry& g) {
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   const std::uint64_t columns = g.tile.columns + 2 * g.halo;
   const std::uint64_t pixels = (g.tile.rows + 2 * g.halo) * columns;
-  const std::uint64_t fit = most / pixels;  // samples
+  const std::uint64_t fit = most / pixels;  // number of samples that fit
   if (fit >= g.samples && g.line() <= most) return;
   throw base::UsageError(fmt::format(
       "tiles of {} x {} pixels, {} samples and {} channels are more than a product can count: {} "
@@ -59,8 +59,9 @@ void require_countable(const Geometry& g) {
       g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most));
 }
 
-/// Throws base::UsageError, with the numbers and what works, if a scaled request cannot be built:
-/// tiles smaller than the halo, tiles with more pixels than one product can count, or fp8.
+/// Throws base::UsageError, with the numbers and what would work, if a scaled request cannot be
+/// built: for tiles smaller than the halo, for tiles with too many pixels for a product, and for
+/// fp8.
 void require_tiles(const Request& scaled) {
   if (scaled.precision == Precision::fp8) {
     throw base::UsageError(
@@ -173,7 +174,7 @@ Request twin(const Request& request) {
   const Geometry real{request, {}};
   Request small = request;
   small.keep = Keep::observables;
-  // A tile has a rim on both sides and an interior, if the real tile has one.
+  // A small tile has a rim on both sides and an interior in between, if the real tile has one.
   const std::uint64_t least = 2 * real.halo + 2;
   small.growth = 1;
   small.options["image"] = image_text(
@@ -185,7 +186,8 @@ Request twin(const Request& request) {
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
   const int layers = std::min(real.layers, 4);
   small.options["layers"] = std::to_string(layers);
-  // The twin has as many buckets as the real one, at least two, at most one per layer.
+  // The twin has as many buckets as the real request, but at least two and at most one for each
+  // layer.
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =
@@ -214,7 +216,7 @@ double work_per_step(const Request& request) {
 mesh::Request square_grid(int ranks) {
   int across = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
   while (ranks % across != 0) --across;
-  // dp is given explicitly: otherwise it would take the ranks that a grid leaves.
+  // dp is set to 1 explicitly; otherwise it would take ranks that are meant for the grid.
   return {{mesh::Axis::tp, across}, {mesh::Axis::cp, ranks / across}, {mesh::Axis::dp, 1}};
 }
 

@@ -27,25 +27,25 @@ using program::Role;
 using program::Slice;
 using program::Transfer;
 
-/// Says when the columns beside a tile's own rows may change: as soon as possible, or only after
-/// the ops that read the tile between begin and end have been written.
+/// The time when the halo columns beside a tile's own rows may change. early: at once. late: only
+/// after the ops that read the tile between begin() and end().
 enum class Columns : std::uint8_t { early, late };
 
-/// Fills the halo of a tile with the pixels around it. Rows of the halo are sent first, each into
-/// its place; then columns, which include the ends of the halo rows. So a corner's pixels come in
-/// two hops, and no message goes to a diagonal neighbour. Columns are packed and unpacked, since
-/// they are strided.
+/// Fills the halo of a tile with the pixels around the tile. First, rows are sent directly to their
+/// place in the halo. Then columns are sent, with the ends of the halo's rows, so that the pixels
+/// of corners arrive in two hops, and no message goes to a diagonal neighbour. Columns are strided,
+/// so they are packed and unpacked.
 class Halo {
  public:
-  /// Messages are on `stream`.
+  /// Messages are on stream `stream`.
   Halo(program::Builder& builder, const Geometry& geometry, program::DType type,
        program::StreamId stream)
       : builder_(builder), g_(geometry), type_(type), stream_(stream) {}
 
-  /// Sends and receives. Ops emitted between begin and end may read the tile and, with
-  /// Columns::early, the halo on the sides without another rank's tile.
+  /// Begins to fill the halo. Ops that are written between begin() and end() may read the tile and,
+  /// with Columns::early, the halo on the sides that have no other rank's tile.
   void begin(program::BufferId tile, Columns columns);
-  /// After this, ops may read the whole halo.
+  /// Completes the halo. Ops that are written afterwards may read all of it.
   void end(program::BufferId tile, Columns columns);
 
  private:
@@ -56,14 +56,15 @@ class Halo {
   void exchange_rows(program::BufferId tile);
   void exchange_columns(program::BufferId tile);
   void wrap_rows(program::BufferId tile);
-  /// Wraps columns of `rows` rows from halo row `row` on, and of as many again `apart` rows
-  /// further, `times` times.
+  /// Copies columns of the tile to the halo on the opposite side, for `times` groups of `rows`
+  /// rows. The first group begins at row `row` of the halo, and each next one `apart` rows further
+  /// down.
   void wrap_columns(program::BufferId tile, program::StreamId stream, std::uint64_t row,
                     std::uint64_t rows, std::uint64_t times, std::uint64_t apart);
   void unpack(program::BufferId tile);
   [[nodiscard]] program::BufferId packed() const;
-  /// Returns all rows, also those of the halo, of as many columns as the halo has, from halo column
-  /// `column` on.
+  /// Returns a strip of a tile with all its rows, those of the halo included. It is as wide as the
+  /// halo, and begins at column `column` of the halo.
   [[nodiscard]] program::Matrix columns_of(program::BufferId tile, std::uint64_t column) const;
   [[nodiscard]] program::Matrix dense_columns(program::BufferId packed) const;
   void copy_columns(const program::Matrix& from, const program::Matrix& to);
@@ -80,7 +81,7 @@ constexpr program::StreamId on_compute = 0;
 void Halo::begin(BufferId tile, Columns columns) {
   const bool wraps = g_.boundary == Boundary::periodic;
   if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
-    // This comes before the messages, which read the rows that include these columns.
+    // This must precede the messages, since the rows that are sent include these columns.
     wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
   }
   if (g_.tiles_down > 1) exchange_rows(tile);
@@ -111,8 +112,8 @@ void Halo::exchange_rows(BufferId tile) {
                                               .count = g_.tile.columns * g_.pixel()}});
     }
   };
-  // If the ranks above and below are the same, what it sends upwards first arrives from below
-  // first.
+  // If the same rank is above and below, messages are matched by their order: what it sends upwards
+  // first is received from below first.
   if (g_.above) add(Direction::send, -1, g_.halo);
   if (g_.below) add(Direction::send, +1, g_.tile.rows);
   if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
@@ -212,8 +213,8 @@ Matrix Halo::columns_of(BufferId tile, std::uint64_t column) const {
 }
 
 Matrix Halo::dense_columns(BufferId packed) const {
-  // The size is computed, not taken from the buffer: the op that receives it has not been written
-  // yet.
+  // The size is computed and not asked of the builder: the op that receives the buffer may not have
+  // been written yet.
   const std::uint64_t columns = g_.halo * g_.pixel();
   const std::uint64_t rows = g_.tile.rows + 2 * g_.halo;
   return stack::dense({.buffer = packed, .count = rows * columns}, rows, columns);
@@ -226,7 +227,7 @@ void Halo::copy_columns(const Matrix& from, const Matrix& to) {
                               .dst = to});
 }
 
-/// True if halos are sent on a stream of their own, under the interior.
+/// True if halos are sent on a stream of their own while the interior is computed.
 bool overlaps(const Request& request, const Geometry& g) {
   const bool has_messages = g.tiles_down > 1 || g.tiles_across > 1;
   return has_messages && OptionReader{option_table(), request.options}.is("overlap", "on");
@@ -256,9 +257,10 @@ class Writer {
   bool overlaps_;
   Halo halo_;
   Convolution convolution_;
-  /// The input of each layer, and the last one's output, each with its halo. They are kept from
-  /// step to step, so that zeros outside a fixed boundary are written once. Once a layer's kernel
-  /// gradient is computed, backward overwrites the layer's input with that input's gradient.
+  /// The input of each layer and the output of the last one, each with its halo. They are kept from
+  /// step to step, so that zeros outside a fixed boundary need to be written only once. When a
+  /// layer's kernel gradient has been computed, backward overwrites the layer's input with the
+  /// gradient of that input.
   std::vector<BufferId> tiles_;
 };
 
@@ -313,7 +315,8 @@ void Writer::forward(int layer) {
   builder_.at({.phase = Phase::forward, .layer = layer});
   const BufferId in = input_of(layer), out = output_of(layer);
   const program::Slice kernel = kernels_.weight(layer);
-  // The output is its own gradient, from which the kernel's is computed: loss = 1/2 |Y|^2.
+  // The output of the last layer is also its gradient, since loss = 1/2 |Y|^2. The kernel gradient
+  // is computed from it, and needs zeros between its rows.
   if (layer + 1 == g_.layers) convolution_.clear_columns(out);
   const Region interior = g_.interior();
   halo_.begin(in, Columns::early);
@@ -331,9 +334,9 @@ void Writer::forward(int layer) {
 void Writer::backward(int layer) {
   builder_.at({.phase = Phase::backward, .layer = layer});
   const BufferId in = input_of(layer), d_out = output_of(layer);
-  // The gradient of the images themselves is not needed.
+  // The gradient of the first layer's input, the images, is not needed.
   const bool goes_on = layer > 0;
-  // The halo is sent under the kernel's gradient, which does not need it.
+  // The halo is sent while the kernel's gradient is computed, which does not read it.
   if (goes_on) halo_.begin(d_out, Columns::late);
   convolution_.kernel_gradient(in, d_out, kernels_.gradient(layer));
   kernels_.done(layer);
@@ -353,7 +356,7 @@ void Writer::observe(std::string name, BufferId tile) {
 
 program::ProgramSet build(const Request& request) {
   program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  std::map<int, std::uint32_t> known;  // by the rank that the program is written for
+  std::map<int, std::uint32_t> known;  // by the first rank that plays the program
   set.program_of_rank.reserve(static_cast<std::size_t>(request.mesh.size()));
   for (int rank = 0; rank < request.mesh.size(); ++rank) {
     const mesh::Coordinates at = tiles::program_at(request, mesh::coordinates(request.mesh, rank));

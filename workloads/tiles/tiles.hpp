@@ -14,27 +14,29 @@ namespace isoscale::workloads::tiles {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-// These functions fit a request for tiles to the mesh: image, batch, limits and twin.
+// The functions below fit a request for tiles to the mesh. See Workload for their meaning.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
-/// Fits a request to a mesh. Strong: the image is cut into cp x tp tiles, and the batch is split
-/// over dp. Weak: each tile is as large as the given image, and each dp replica has the given
-/// batch. Throws base::UsageError, with the numbers and what works, for a batch that does not
-/// divide, tiles smaller than the halo, tiles beyond what one product can count, and fp8.
+/// Fits a request to a mesh. Strong scaling: the image is cut into cp x tp tiles, and the batch is
+/// split over dp. Weak scaling: each tile has the size of the given image, and each dp replica has
+/// the given batch. Throws base::UsageError, with the numbers and what would work, for a batch that
+/// cannot be divided, for tiles smaller than the halo or too large for a product, and for fp8.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Returns a twin with the same grid, boundary, kernel and optimizer, but small tiles and few
+/// Returns a twin with the same grid, boundary, kernel and optimizer, but with small tiles and few
 /// channels, layers and samples.
 [[nodiscard]] Request twin(const Request& request);
-/// Returns the request for the whole image on one rank, in f64.
+/// Returns the request with which one rank computes the whole image in f64.
 [[nodiscard]] Request reference(const Request& twin);
-/// Returns the pixels per step over all ranks.
+/// Returns the number of pixels of all ranks per step.
 [[nodiscard]] double work_per_step(const Request& request);
 
-/// Returns the most square grid; its longer side, if any, is along cp, where halos need no packing.
+/// Returns the grid that is closest to a square. If it is longer than wide, the longer side is
+/// along cp, where halos need not be packed.
 [[nodiscard]] mesh::Request square_grid(int ranks);
 
-/// Builds a stack of convolutions over image tiles: Y = X + g * conv(X) in each layer, with loss
-/// 1/2 |Y|^2 of the last and without activations. There is one program for all ranks; under a fixed
-/// boundary one for each of the at most nine positions that a tile may have in the image.
+/// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, without
+/// activations, and with the loss 1/2 |Y|^2 of the last layer. All ranks share one program. With a
+/// fixed boundary there is one for each position of a tile in the image (corner, edge or inside),
+/// at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles

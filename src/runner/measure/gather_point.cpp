@@ -24,7 +24,7 @@ namespace {
 using mesh::Axis;
 using nlohmann::json;
 
-/// The part of its extent that each axis keeps, by Axis.
+/// The extent of each axis within the part of the mesh whose spans are kept, by Axis.
 using Extents = std::array<int, mesh::axis_count>;
 
 int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }
@@ -42,7 +42,8 @@ Extents kept(const mesh::Shape& shape, int most) {
   return extents;
 }
 
-/// Packs plain values one after another. Both ends run this program on the same kind of machine.
+/// Packs plain values one after another into bytes. Sender and receiver run the same program on the
+/// same kind of machine, so no byte order is converted.
 class Packer {
  public:
   template <class Value>
@@ -161,8 +162,8 @@ void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock
   }
 }
 
-/// Collects the times of communicators, each of its slowest rank. All ranks make their
-/// communicators in the same order.
+/// Collective: stores in `data` how long each communicator took to create and to use for the first
+/// time, on its slowest rank. All ranks create their communicators in the same order.
 void collect_communicators(const comm::Communicator& point,
                            const std::vector<executor::CommunicatorFacts>& mine,
                            results::PointData& data) {
@@ -194,7 +195,7 @@ std::vector<machine::Source> sources_of(const SamplingDuty& duty,
   return sources;
 }
 
-/// NVML is opened only on ranks that sample a GPU.
+/// Opens NVML if the rank samples a GPU; otherwise returns an empty library.
 machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
   if (!duty.gpu_uuid.empty()) return machine::NvmlLibrary::open();
   return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};

@@ -21,31 +21,31 @@
 /// contributes: which ranks' spans are kept, and which ranks sample which devices.
 namespace isoscale::runner {
 
-/// Returns the ranks of a point whose spans are kept, ascending: all of them if they are no more
-/// than `most`, else those of a part of the mesh, the first coordinates of each axis. dp is reduced
-/// first, since its ranks do the same work, then ep, cp and tp; pp last, since each stage plays a
-/// program of its own. There is at least one rank and never more than `most`, which is at least 1.
+/// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
+/// `most`, else a part of the mesh that has the first coordinates of each axis. dp is reduced
+/// first, since its ranks do the same work, then ep, cp and tp; pp is reduced last, since each
+/// stage plays a program of its own. `most` must be at least 1, and at least one rank is returned.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
-/// Collective over the point: stores in `data` on rank 0 what one of its sessions took and chose.
-/// Communicators and choices are added to those of earlier sessions.
+/// Collective over the point: stores in `data` on rank 0 what one session of the point reports
+/// about its communicators and chosen algorithms. They are added to those of earlier sessions.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 
-/// Collective over the point: stores in `data` on rank 0 what its sessions took, every rank's step
-/// times, and the spans of the ranks in `traced` (ascending), converted to the clock of rank 0.
-/// `clock` is the fit of this rank's clock, on which the record's traces were taken.
+/// Collective over the point: stores in `data` on rank 0 the facts of the session, the step times
+/// of every rank, and the spans of the ranks in `traced` (ascending), converted to the clock of
+/// rank 0. `clock` is the fit of this rank's clock, with which the traces in `record` were taken.
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
              const executor::SessionFacts& session, std::span<const int> traced,
              results::PointData& data);
 
-/// Collective over the point: stores in `data` on rank 0 the times without communication of the
-/// ranks in `traced` (ascending).
+/// Collective over the point: stores in `data` on rank 0 how long ops took without communication,
+/// for the ranks in `traced` (ascending).
 void collect_solo(const comm::Communicator& point, const std::vector<units::Nanoseconds>& mine,
                   std::span<const int> traced, results::PointData& data);
 
-/// Collective over the point: adds the choices of all ranks to `data` on rank 0, each shape once,
-/// since the ranks have agreed on its algorithm.
+/// Collective over the point: adds the GEMM algorithms that all ranks chose to `data` on rank 0.
+/// Each shape is stored once, since the ranks have agreed on its algorithm.
 void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<executor::GemmChoice>& mine, results::PointData& data);
 
@@ -54,46 +54,48 @@ struct SamplingDuty {
   bool node = false;             ///< CPUs, energy, temperature and network of its node
   std::vector<int> cpus = {};    ///< logical CPUs of all ranks of the point on that node
   std::string gpu_uuid = {};     ///< its own GPU; "" = none
-  std::size_t most_samples = 2;  ///< of each series
+  std::size_t most_samples = 2;  ///< of each series, at most
 
   bool operator==(const SamplingDuty&) const = default;
 };
 
-/// Returns the duty of rank `rank` of a point whose ranks are `world_ranks`, and whose own GPU is
-/// `gpu_uuid`. On each node the lowest rank of the point samples the node's devices, and each rank
-/// samples its GPU. A series has at most 600 samples, fewer if the point has more than 128 ranks,
-/// so that rank 0 can hold all of them. `facts` and `node_of_rank` are by world rank. Pure.
+/// Returns what rank `rank` of a point samples. `world_ranks` are the ranks of the point, and
+/// `gpu_uuid` names this rank's own GPU. On each node the lowest rank of the point samples the
+/// node's devices, and each rank samples its GPU. A series has at most 600 samples, fewer if the
+/// point has more than 128 ranks, so that rank 0 can hold all of them. `facts` and `node_of_rank`
+/// are by world rank. Pure.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,
                                          std::string_view gpu_uuid);
 
-/// Samples the devices of its duty from construction until stop().
+/// Samples the devices of a SamplingDuty from its construction until stop().
 class PointSampler {
  public:
   explicit PointSampler(const SamplingDuty& duty);
   [[nodiscard]] std::vector<machine::SampledSeries> stop() { return sampler_.stop(); }
 
  private:
-  machine::NvmlLibrary nvml_;  ///< outlives what is read with it
+  machine::NvmlLibrary nvml_;  ///< must outlive the sampler
   machine::DeviceSampler sampler_;
 };
 
-/// The quantities of a rank's GPU that are sampled beside the rows of a micro-benchmark: its clock,
-/// and the reasons that limit the clock.
+/// The sources that are sampled on a rank's GPU while a micro-benchmark is timed: its clock, and
+/// the reasons that limit the clock.
 class GpuWatch {
  public:
-  explicit GpuWatch(const std::string& uuid);  ///< "" = there is no GPU, nor any source
+  explicit GpuWatch(const std::string& uuid);  ///< "" = no GPU, so there are no sources
   /// Returns sources that are valid as long as this object exists.
   [[nodiscard]] const std::vector<machine::Source>& sources() const { return sources_; }
 
  private:
-  machine::NvmlLibrary nvml_;  ///< outlives what is read with it
+  machine::NvmlLibrary nvml_;  ///< must outlive the sources
   std::vector<machine::Source> sources_;
 };
 
-/// Collective over the point, after collect(): stores in `data` on rank 0 every rank's series, with
-/// times since the begin of rank 0's first step on its clock, and the total time of rank 0's steps.
+/// Collective over the point, called after collect(): stores in `data` on rank 0 the sampled series
+/// of every rank, and the total time of rank 0's steps. Times are on rank 0's clock, and count from
+/// the begin of its first step.
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<machine::SampledSeries>& mine,
                            results::PointData& data);

@@ -23,10 +23,10 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept = 2;  // spans of the last steps of a traced block, at least
+constexpr std::size_t least_kept = 2;  // last steps of a traced block to keep, at least
 
-/// The loop over blocks on one rank. After each block all ranks hold the same slowest-rank step
-/// times and the same elapsed time, so they are handed the same blocks.
+/// Plays the blocks of the loop on one rank. After each block all ranks have the same elapsed time
+/// and the same step times, those of the slowest rank, so StepLoop gives them the same next block.
 class StepPlayer {
  public:
   StepPlayer(executor::Session& session, const program::Program& step,
@@ -71,7 +71,7 @@ class StepPlayer {
       if (record_.traced.empty()) record_.begin = time.begin;
       record_.end = time.end;
       record_.traced.push_back(is_traced ? 1 : 0);
-      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // no warm-up step counts
+      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up never counts
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
       record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
@@ -80,7 +80,7 @@ class StepPlayer {
     thin_to(record_.op_sums, most_op_sums);
     record_.step_times.insert(record_.step_times.end(), times.begin(), times.end());
 
-    // All ranks learn the time of each step's slowest rank, and how long the loop has lasted.
+    // All ranks learn the time of each step on its slowest rank, and how long the loop has lasted.
     if (share_ == Share::replica) std::fill(times.begin(), times.end(), 0.0);
     times.push_back(units::to_seconds(comm::now() - begin_).value());
     active_.all_max(times);
@@ -93,7 +93,8 @@ class StepPlayer {
     }
   }
 
-  /// Keeps the spans of the step just played; earlier traces are thinned to the number wanted.
+  /// Keeps the spans of the step that was just played. If too many steps are kept, some are dropped
+  /// again.
   void keep(std::uint32_t number, const executor::PlayTime& time) {
     const auto spans = session_.spans();
     record_.traces.push_back({.rank = 0,

@@ -37,7 +37,8 @@ std::vector<Sum> read_sums(executor::Session& session, const program::Sums& sums
   return result;
 }
 
-/// Returns the axes of a collective that gives all members the same result; absent for other ops.
+/// Returns the axes of a collective that gives all its members the same result; absent for other
+/// ops.
 std::optional<mesh::AxisSet> shared_axes(const program::Op& op) {
   const auto* collective = std::get_if<Collective>(&op.payload);
   if (collective == nullptr) return std::nullopt;
@@ -72,15 +73,15 @@ bool all_equal(const std::vector<std::int64_t>& values) {
   return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
 }
 
-/// Collective over the members: returns the first sum that differs between them; absent if all
-/// agree.
+/// Collective over the members: returns the index of the first sum that differs between members;
+/// absent if all agree.
 std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
                                         const comm::Communicator& members) {
   const auto alike = [&](std::size_t count) {
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0, high = sums.size();  // the first `low` are equal, the first `high` are not
+  std::size_t low = 0, high = sums.size();  // the first `low` agree, the first `high` do not
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;
@@ -88,8 +89,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
   return low;
 }
 
-/// Names the ranks that differ from the majority; without a majority, names all of them. `ranks`
-/// are those of MPI.
+/// Returns a clause about which ranks hold other bits than the majority; without a majority, it
+/// names all ranks. `values` are what the MPI ranks `ranks` hold.
 std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
@@ -110,8 +111,8 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      ranks_text(most->second));
 }
 
-/// Returns the axes along which ranks keep the same weights. dp is not one of them if a step
-/// gathers weights from parts.
+/// Returns the axes along which all ranks hold the same weights: dp and cp, but only cp if the step
+/// gathers weights that are partitioned along dp.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
     const auto* gather = std::get_if<Collective>(&op.payload);
@@ -123,7 +124,7 @@ mesh::AxisSet replica_axes(const program::RankProgram& program) {
                        : mesh::AxisSet{mesh::Axis::cp, mesh::Axis::dp};
 }
 
-/// Calls visit(bits, index) for each element of a buffer, which is read block by block.
+/// Calls visit(bits, index) for each element of a buffer. The buffer is read in blocks.
 template <class Visit>
 void visit_elements(executor::Session& session, program::BufferId id, const program::Buffer& buffer,
                     const Visit& visit) {
@@ -142,7 +143,7 @@ void visit_elements(executor::Session& session, program::BufferId id, const prog
   }
 }
 
-/// Computes the sum that a Checksum op would give, for memory that no such op can read.
+/// Computes the sum of a Checksum op on the host, for memory that such an op cannot read.
 Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
   const std::uint64_t mask = program::exponent_mask(buffer.dtype);
   Sum sum;
@@ -153,8 +154,8 @@ Sum sum_on_host(executor::Session& session, program::BufferId id, const program:
   return sum;
 }
 
-/// Names a weight by the first op of the step that touches it, since a buffer holds the weights of
-/// all layers.
+/// Returns a clause that names the first op of the step that uses an element of a weight buffer,
+/// since one buffer holds the weights of all layers. "" if no op uses it.
 std::string user_text(const program::ProgramSet& set, int rank, program::BufferId id,
                       std::uint64_t element) {
   const program::RankProgram& program = set.of(rank);
@@ -173,12 +174,12 @@ std::string user_text(const program::ProgramSet& set, int rank, program::BufferI
   return "";
 }
 
-constexpr std::uint64_t least_replays = 3;  // if two differ, a third decides
+constexpr std::uint64_t least_replays = 3;  // if two differ, a third shows which is right
 constexpr std::int64_t alike = -1;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Computes when each op of a rank ends if every op takes one unit of time, so that it ends after
-/// all ops that it depends on, on any rank.
+/// Computes when each op of a rank ends if every op takes one unit of time. An op then ends later
+/// than all ops that it depends on, on any rank.
 class UnitTimes {
  public:
   UnitTimes(const program::OutlineSet& set, int rank) : rank_(rank), ends(set.of(rank).ops.size()) {
@@ -197,14 +198,16 @@ class UnitTimes {
   std::vector<std::int64_t> ends;
 };
 
-/// Compares the sums of a rank's replays with the sums that they should give.
+/// Compares the checksums of a rank's replays with reference checksums: those of the first replay,
+/// or those on which two replays agree if the first replay was the wrong one.
 class ReplayComparison {
  public:
   ReplayComparison(const program::ProgramSet& set, const program::Sums& places,
                    const comm::Communicator& point)
       : set_(set), places_(places), point_(point) {}
 
-  /// Collective: returns the ranks that differed first; absent if none differed.
+  /// Collective: compares the sums of the next replay. Returns the ranks on which it differed
+  /// first; absent if it did not differ.
   std::optional<Differing> next(std::vector<Sum> sums) {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
@@ -217,14 +220,14 @@ class ReplayComparison {
     if (!is_confirmed_ && !other_.empty() && agrees_with_other(sums)) {
       reference_ = std::exchange(other_, {});
       is_confirmed_ = true;
-      return std::nullopt;  // the wrong reference was reported as differing
+      return std::nullopt;  // the earlier reference was wrong and has been reported
     }
     if (!is_confirmed_) other_ = std::move(sums);
     return origin(first);
   }
 
  private:
-  /// Returns the first op, in program order, one of whose outputs differs.
+  /// Returns the first op, in program order, of which an output differs; `alike` if there is none.
   [[nodiscard]] std::int64_t first_difference(const std::vector<Sum>& a,
                                               const std::vector<Sum>& b) const {
     const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -236,7 +239,8 @@ class ReplayComparison {
     return std::ranges::all_of(of_rank, [](std::int64_t op) { return op == alike; });
   }
 
-  /// Finds the ranks that differed first; differences on other ranks follow from theirs.
+  /// Collective: finds the ranks that differed first; differences on other ranks follow from
+  /// theirs.
   [[nodiscard]] Differing origin(std::int64_t first) {
     if (ends_.empty()) {
       ends_ = UnitTimes{program::outline(set_, program::Section::step), point_.rank()}.ends;
@@ -256,7 +260,7 @@ class ReplayComparison {
     return differing;
   }
 
-  /// Names ranks of the point by their MPI ranks: "rank 2", "ranks 0-3".
+  /// Returns ranks of the point as a text with their MPI ranks: "rank 2", "ranks 0-3".
   [[nodiscard]] std::string named(const std::vector<int>& ranks) const {
     std::vector<int> world = point_.world_ranks(ranks);
     std::ranges::sort(world);
@@ -288,9 +292,9 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_, other_;  ///< `other_` differed before either was confirmed
+  std::vector<Sum> reference_, other_;  ///< `other_` differed; neither is confirmed yet
   bool is_compared_ = false, is_confirmed_ = false;
-  std::vector<std::int64_t> ends_;  ///< of the step's ops
+  std::vector<std::int64_t> ends_;  ///< when the ops of the step end in UnitTimes
 };
 
 }  // namespace
@@ -316,7 +320,8 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     const std::vector<int> ranks = mesh::group_members(set_.mesh, point.rank(), axes);
     const comm::Communicator members = point.split(ranks.front(), point.rank());
     if (members.size() < 2) continue;
-    // Members make the same calls in the same order on each stream, but not across streams.
+    // The order of sums must be the same on all members. Members call their collectives in the same
+    // order on each stream, but not across streams, so sums are sorted by stream.
     std::vector<std::size_t> shared;
     for (std::size_t i = 0; i < places.of.size(); ++i) {
       if (shared_axes(program.step().ops[places.of[i]]) == axes) shared.push_back(i);
@@ -411,7 +416,7 @@ Verdict StepCheck::verdict() const {
 Soak::Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed)
     : set_(set), check_(check), replay_(program::add_replay(set)), draw_(seed) {}
 
-/// Draws a random bit of a random element of any output of the step.
+/// Draws a random bit of a random element of a random output of the step.
 StepCheck::Flip Soak::drawn_flip(const program::RankProgram& program, const program::Sums& places) {
   const auto below = [&](std::uint64_t count) {
     return std::uniform_int_distribution<std::uint64_t>{0, count - 1}(draw_);

@@ -16,37 +16,40 @@
 #include "results/run_data.hpp"
 #include "runner/measure/twin_check.hpp"
 
-/// Checks that steps compute the right results while they are timed. Results that cannot be
-/// predicted are compared between ranks that must agree (StepCheck), and between replays of one
-/// step from saved state, each of which must give the same bits (Soak).
+/// Checks that the timed steps compute the right results. Their results cannot be predicted, so
+/// they are compared: between ranks that must hold the same bits (StepCheck), and between replays
+/// of one step that start from the same saved state (Soak).
 namespace isoscale::runner {
 
-/// The result of a Checksum op.
+/// The result of a Checksum op: a sum over the bits of all elements, and the number of elements
+/// that are not finite.
 struct Sum {
   std::uint64_t bits = 0, not_finite = 0;
   bool operator==(const Sum&) const = default;
 };
 
-/// The check of one point. Its verdict is the first problem that it finds.
+/// Checks the steps of one point. The verdict is the first problem that was found.
 class StepCheck {
  public:
-  /// Adds its sections to the programs, which must not have been prepared and must outlive the
-  /// check. Bits may be flipped on rank `flipping` of the point, see Flip.
+  /// Adds the sections of the check to the programs. They must not have been prepared yet, and must
+  /// outlive the check. `flipping` is the rank of the point on which play() may flip bits; absent:
+  /// none.
   explicit StepCheck(program::ProgramSet& set, std::optional<int> flipping = std::nullopt);
 
   /// Collective over the point: plays a step with a checksum of each output. If a collective gives
-  /// all members the same result, they must hold the same bits of it. Then checks weights().
+  /// all its members the same result, all must hold the same bits. Then calls weights().
   void step(executor::Session& session, const comm::Communicator& point);
-  /// Collective over the point: checks that every weight is finite, and that replicas, along dp and
-  /// cp, are bit for bit the same.
+  /// Collective over the point: checks that every weight is finite, and that ranks which hold the
+  /// same weights, along dp and cp, hold the same bits.
   void weights(executor::Session& session, const comm::Communicator& point);
 
-  /// Plays the step with its checksums and returns them. A flip is made only on the rank where bits
-  /// may be flipped.
+  /// The bits to flip in one element before checksum number `checksum` is computed.
   struct Flip {
-    std::size_t checksum = 0;  ///< by its number
+    std::size_t checksum = 0;  ///< its number
     std::uint64_t element = 0, mask = 0;
   };
+  /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank where
+  /// bits may be flipped.
   [[nodiscard]] std::vector<Sum> play(executor::Session& session, int rank,
                                       const std::optional<Flip>& flip = std::nullopt) const;
 
@@ -57,23 +60,23 @@ class StepCheck {
  private:
   [[nodiscard]] std::string unlike_members(const std::vector<Sum>& sums,
                                            const comm::Communicator& point) const;
-  /// Names the first weight of a buffer that is not finite.
+  /// Returns a text that names the first weight of a buffer that is not finite.
   [[nodiscard]] std::string not_finite(executor::Session& session, int rank,
                                        program::BufferId id) const;
   void found(const comm::Communicator& point, const std::string& problem);
 
   const program::ProgramSet& set_;
   program::CheckedSection checked_, weights_;
-  std::vector<mesh::AxisSet> shared_axes_;  ///< of collectives whose results all members share
+  std::vector<mesh::AxisSet> shared_axes_;  ///< of collectives with one result for all members
   std::string problem_;
   int steps_ = 0;
 };
 
-/// A replay that differed.
+/// A replay whose results differed from those of other replays.
 struct Differing {
   std::uint64_t replay = 0;  ///< from 1
-  /// The ranks of the point whose op differed before any other did: one rank if its replay shows
-  /// it, or all members of a collective if all of their results differ.
+  /// The ranks of the point on which an op differed before any other did: one rank, or all members
+  /// of a collective if all of their results differ.
   std::vector<int> ranks{};
   std::string sentence{};
 };
@@ -84,23 +87,23 @@ struct SoakResult {
   std::vector<Differing> differing{};
 };
 
-/// The end of a soak: after a time or a number of replays, whichever comes first.
+/// A soak ends after this time or this number of replays, whichever comes first.
 struct SoakEnd {
   units::Seconds time{};
   std::uint64_t replays = UINT64_MAX;
 };
 
-/// Replays one step from saved state repeatedly. Bits that differ were computed, stored or sent
-/// wrongly.
+/// Replays one step from saved state again and again. If bits differ between replays, they were
+/// computed, stored or sent wrongly.
 class Soak {
  public:
-  /// Adds its sections to the programs, which must not have been prepared. The programs and their
-  /// check must outlive the soak. If the check has a rank for flipped bits, every second replay
-  /// flips a bit of an op's result on that rank.
+  /// Adds the sections of the soak to the programs, which must not have been prepared yet. The
+  /// programs and `check` must outlive the soak. If `check` has a rank on which bits may be
+  /// flipped, every second replay flips a random bit of an op's result there.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 
-  /// Collective over the point; all ranks return the same. Leaves the state as it was. `on_replay`
-  /// is called on every rank.
+  /// Collective over the point: replays the step, and returns the same result on all ranks. The
+  /// state is afterwards as it was before. `on_replay` is called on every rank after each replay.
   [[nodiscard]] SoakResult run(executor::Session& session, const comm::Communicator& point,
                                const SoakEnd& end,
                                const std::function<void(const SoakResult&)>& on_replay);

@@ -40,7 +40,8 @@ std::vector<double> read_slice(executor::Session& session, const program::RankPr
   return to_doubles(raw, type);
 }
 
-/// Calls visit(name, local elements) for each observable, and for its change since setup.
+/// Calls visit(observable, name, local elements) for each observable, and for its change since
+/// setup if setup writes it.
 template <class Visit>
 void for_each_tensor(executor::Session& session, const program::RankProgram& program,
                      const Initial& initial, const Visit& visit) {
@@ -54,7 +55,8 @@ void for_each_tensor(executor::Session& session, const program::RankProgram& pro
   }
 }
 
-/// Plays `twin_steps` steps of the reference on this rank alone, on the host in f64.
+/// Plays `twin_steps` steps of the reference program on this rank alone, on the host in f64, and
+/// returns its tensors.
 Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
                           const comm::Communicator& self) {
   const program::ProgramSet set = workload.build(workload.reference(twin));
@@ -92,10 +94,11 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
 }
 
-/// Collective: names a tensor with an element that no rank holds; "" if there is none.
+/// Collective: returns the name of a tensor of which no rank holds some element; "" if there is
+/// none.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
-  std::map<std::string_view, std::size_t> first;  // of a tensor in `held`
+  std::map<std::string_view, std::size_t> first;  // index of the tensor's first element in `held`
   std::size_t total = 0;
   for (const auto& [name, values] : reference) {
     first[name] = total;
@@ -179,7 +182,7 @@ Difference compare(executor::Session& session, const program::RankProgram& progr
       const double expected = to < whole.size() ? whole[to] : std::nan("");
       const double difference = std::abs(local[from] - expected) / magnitude;
       ++worst.compared;
-      if (!(difference <= worst.relative)) {  // also when it is not a number
+      if (!(difference <= worst.relative)) {  // also true if the difference is not a number
         worst.relative =
             std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
         worst.name = name;

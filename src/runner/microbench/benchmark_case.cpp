@@ -17,13 +17,13 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // the budget should hold this many
+constexpr double plays_wanted = 20;  // the budget should have time for so many plays
 constexpr std::size_t least_plays = 6, most_plays = 200;
-constexpr std::size_t calls_traced = 256;   // for a 99th percentile
-constexpr double most_traced = 0.3;         // of the budget, at most
-constexpr double longest_wait = 4;          // budgets that six plays may take
-constexpr double cheap = 0.1;               // seconds that they may always take
-constexpr std::uint64_t most_repeats = 20;  // of late plays, in one case
+constexpr std::size_t calls_traced = 256;   // enough for a 99th percentile
+constexpr double most_traced = 0.3;         // of the budget, for traced passes, at most
+constexpr double longest_wait = 4;          // the first six plays may take so many budgets
+constexpr double cheap = 0.1;               // or so many seconds, if that is more
+constexpr std::uint64_t most_repeats = 20;  // of late plays, for one case
 
 class CasePlayer {
  public:
@@ -51,9 +51,9 @@ class CasePlayer {
   }
 
  private:
-  /// Thrown on all ranks alike, after they have agreed to give up.
+  /// Thrown on all ranks together, after they have agreed to give up the case.
   struct GivenUp {};
-  /// Seconds of one play, on this rank and on the slowest.
+  /// The seconds of one play, on this rank and on the slowest rank.
   struct Times {
     double mine = 0, slowest = 0;
   };
@@ -62,13 +62,13 @@ class CasePlayer {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
     machine::DeviceSampler sampler{gpu_, {}};
-    begin_ = comm::now();  // untimed plays take none of the budget
+    begin_ = comm::now();  // plays before this do not use up the budget
     do {
       play();
     } while (!finished());
     record_.gpu = sampler.stop();
     if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
-    // The comparison that follows must see the results of a timed play, not those from before.
+    // The results that are compared next must come from a timed play, not from earlier ones.
     if (case_.when == workloads::Restore::once) {
       restore();
       play();
@@ -83,7 +83,8 @@ class CasePlayer {
     return hides ? executor::Launches::hidden : executor::Launches::counted;
   }
 
-  /// Returns this rank's seconds; 0 if it had no answer, which agree() tells the others.
+  /// Returns the seconds of a play on this rank. If another rank does not answer in time, it
+  /// returns 0 and sets has_timed_out_, which agree() shares.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
@@ -102,8 +103,8 @@ class CasePlayer {
     }
   }
 
-  /// Returns the slowest rank's seconds. All ranks learn them, and how long the case has taken.
-  /// Throws GivenUp if one of them has timed out.
+  /// Collective: returns the seconds of the slowest rank. All ranks also learn how long the case
+  /// has taken. Throws GivenUp on all ranks if one of them has timed out.
   double agree(double mine) {
     std::array<double, 4> values{share_ == Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
@@ -115,8 +116,8 @@ class CasePlayer {
     return values[0];
   }
 
-  /// Makes an untraced play, and repeats it if it was late on some rank, since its time would be
-  /// wrong.
+  /// Makes an untraced play, and repeats it if the play was late on some rank, since its time would
+  /// be wrong. After `most_repeats` repeats in a case, late plays are kept.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -130,18 +131,18 @@ class CasePlayer {
     }
   }
 
-  /// Plays passes before the measurement: the first one makes connections and loads code, the
-  /// second shows how long a pass takes.
+  /// Plays passes that do not count: the first one sets up connections and loads code, the second
+  /// one shows how long a pass takes.
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
-    // If the first pass took long, that may be due to connections or to computation; a second one
-    // shows.
+    // A first pass is slow because of connections or of the work itself, so a second one is timed,
+    // unless the first took more than four budgets.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
     record_.times = passes_of_play(case_, units::Seconds{pass_}, limits_);
     if (record_.times > 1) timed_play(record_.times);
-    record_.late_plays = 0;  // plays that warm up are no samples
+    record_.late_plays = 0;  // late plays of warm-up do not count
   }
 
   void play() {
@@ -153,7 +154,8 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays give an interval, and a single play that was held up must not stand alone.
+    // Six plays are needed for an interval. They may take several budgets, so that a play that was
+    // held up is seldom the only one.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -162,14 +164,14 @@ class CasePlayer {
     return is_late || (width && *width <= effort_.precision);
   }
 
-  /// Returns the seconds between the first start and the last end of some spans.
+  /// Returns the seconds from the first start to the last end of some spans.
   static double duration(std::span<const timeline::Span> spans) {
     const auto first = std::ranges::min_element(spans, {}, &timeline::Span::start);
     const auto last = std::ranges::max_element(spans, {}, &timeline::Span::end);
     return units::to_seconds(last->end - first->start).value();
   }
 
-  /// Notes the times of streams in the last traced pass.
+  /// Stores the time of each stream in the last traced pass.
   void note_streams() {
     std::vector<std::vector<timeline::Span>> of_stream;
     const auto spans = session_.spans();
@@ -188,13 +190,14 @@ class CasePlayer {
     }
   }
 
-  /// True if there are enough traced calls for a high percentile of single calls, or enough passes
-  /// for a median of streams.
+  /// True if enough passes are traced: as many as timed plays if streams have rows of their own,
+  /// else enough calls for a high percentile of call times.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
     return streams_ == Streams::apart ? passes >= record_.plays.size() : calls >= calls_traced;
   }
 
-  /// Measures single calls: from the first start to the last end of a call's ops.
+  /// Traces passes, and stores the time of each call: from the first start to the last end of its
+  /// ops.
   void trace() {
     const double limit = elapsed_ + (streams_ == Streams::apart ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;
@@ -228,16 +231,17 @@ class CasePlayer {
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  bool has_timed_out_ = false;  ///< this rank
-  bool is_late_ = false;        ///< the last play: on this rank, and after agree() on any
-  double pass_ = 0;             ///< seconds of one pass, slowest rank
+  bool has_timed_out_ = false;  ///< on this rank
+  bool is_late_ = false;        ///< the last play was late on this rank; after agree(), on any
+  double pass_ = 0;             ///< seconds of one pass on the slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
 constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
 
-/// Compares a stretch element by element. `begin` is the place of its first element in the slice.
+/// Compares a part of a slice element by element. `begin` is the index of its first element in the
+/// slice.
 void count_wrong(std::span<const std::byte> got, std::span<const std::byte> expected,
                  std::uint64_t element, std::uint64_t begin, Comparison& result) {
   for (std::uint64_t at = 0; at < got.size(); at += element) {
@@ -287,7 +291,8 @@ const std::vector<std::byte>& Expectations::table(const workloads::Expectation& 
 
 Comparison Expectations::compare(executor::Session& session,
                                  std::span<const workloads::Expectation> expected) {
-  // The expectations are sorted by source, so that each table is made once however many they are.
+  // The expectations are sorted by source, so that each table of expected values is computed only
+  // once.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
   std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
@@ -297,8 +302,8 @@ Comparison Expectations::compare(executor::Session& session,
     const workloads::Expectation& one = *next;
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
     const std::span<const std::byte> truth{table(one)};
-    // A block is at most one period long, so that its expected values are one stretch of the
-    // doubled table.
+    // A block is at most one period long, so its expected values are contiguous in the table, which
+    // holds two periods.
     for (std::uint64_t done = 0; done < one.slice.count; done += pattern_period) {
       program::Slice slice = one.slice;
       slice.offset += done;
@@ -327,7 +332,7 @@ Comparison Expectations::compare(executor::Session& session,
     const std::uint64_t element = program::element_size(types.d), row = gemm.n * element;
     for (std::uint32_t batch = 0; batch < gemm.batch; ++batch) {
       const std::vector<std::byte> truth = workloads::product_rows(gemm, types, batch);
-      // `truth` holds one period of rows, which the result repeats.
+      // `truth` holds one period of rows; the result repeats these rows.
       const std::uint64_t period = truth.size() / row;
       for (std::uint64_t done = 0; done < gemm.m; done += period) {
         program::Slice slice = gemm.d.slice;

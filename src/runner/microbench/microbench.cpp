@@ -51,16 +51,16 @@ class BenchRun {
   }
 
  private:
-  /// Returns the UUID of this rank's GPU; "" if it has none. Copies of the point do not report on
-  /// their GPUs.
+  /// Returns the UUID of the GPU to sample, this rank's own; "" if it has none or plays in a copy
+  /// of the point.
   [[nodiscard]] std::string watched_gpu() const {
     const auto& facts = context_.executor.describe().facts_text;
     const auto uuid = facts.find("gpu_uuid");
     return uuid == facts.end() || place_.share != Share::in_point ? "" : uuid->second;
   }
 
-  /// Collective: fails the point if any rank that plays has a problem; the answer is the same on
-  /// all.
+  /// Collective: fails the point if any rank of the point or its copies has a problem. Returns true
+  /// if there is none, the same on all ranks.
   bool agreed(const std::string& problem) {
     const comm::Vote vote = comm::all_ok(place_.active, problem);
     if (!vote.ok) fail(vote.why);
@@ -71,8 +71,8 @@ class BenchRun {
     data_.reason = std::move(reason);
   }
 
-  /// Plays a batch in one session, or in several if ranks time out, since each timeout ends a
-  /// session.
+  /// Plays the cases of a batch in one session. If ranks time out, the session ends, and another
+  /// one plays the remaining cases.
   void run_batch() {
     std::size_t next_case = 0;
     first_row_ = data_.rows.size();
@@ -89,7 +89,8 @@ class BenchRun {
     } while (next_case < bench_.cases.size());
   }
 
-  /// Returns the case that the next session must begin with.
+  /// Plays cases from `next_case` on until a rank times out. Returns the case with which the next
+  /// session must begin.
   std::size_t run_session(std::size_t next_case) {
     session_->play(program::Section::setup, executor::Trace::off);
     Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
@@ -115,13 +116,13 @@ class BenchRun {
                                [](const auto& row) { return row.silent.has_value(); });
   }
 
-  /// Notes which ranks waited in vain. If they are in pairs, these pairs are skipped from now on,
-  /// and it returns true: the case can be played again without them. Otherwise the case has failed
-  /// as a whole, and it returns false.
+  /// Decides what follows after a case has timed out. If the ranks that waited belong to pairs,
+  /// these pairs are skipped from now on, and the result is true: the case can be played again.
+  /// Otherwise the case has failed as a whole, and the result is false.
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
     const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
-    std::vector<int> waiting;  // in vain; the same on all ranks, copies included
+    std::vector<int> waiting;  // ranks that waited in vain; the same on all ranks
     for (const std::int64_t rank : place_.active.all_gather(mine)) {
       if (rank != nobody) waiting.push_back(static_cast<int>(rank));
     }
@@ -158,7 +159,8 @@ class BenchRun {
     return agreed(problem);
   }
 
-  /// Returns why the executor cannot play the batch, if so; any other problem fails the point.
+  /// Prepares the batch. Returns why the executor cannot play it; absent if it can. Any other
+  /// problem fails the point.
   std::optional<std::string> prepared() {
     std::string problem, unsupported;
     try {
@@ -182,8 +184,9 @@ class BenchRun {
     }
   }
 
-  /// Returns the time for a case: the point's remaining time, divided by the remaining cases. A
-  /// batch that is still to come counts as many cases as this one.
+  /// Returns the time for one case: the point's remaining time divided by the number of remaining
+  /// cases, but at least a fifth of an equal share. Each later batch is assumed to have as many
+  /// cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
     const double spent = place_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = context_.effort.max_time.value();
@@ -217,7 +220,8 @@ class BenchRun {
     return CaseEnd::complete;
   }
 
-  /// Returns the number of this rank's wrong elements; absent if it has nothing to compare.
+  /// Compares the results of a case, and returns the number of wrong elements on this rank; absent
+  /// if it has nothing to compare.
   std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
@@ -238,8 +242,8 @@ class BenchRun {
     return wrong;
   }
 
-  /// Plays the check of a case and notes the outcome in its rows. If multiplications are replaced
-  /// by waiting, there are no results to check.
+  /// Plays the check of a case and stores the result in its rows. If an injected delay replaces
+  /// multiplications by sleep, there are no results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     if (!one.check || place_.faults.gemm_rate > 0) return;
@@ -283,7 +287,8 @@ class BenchRun {
     }
   }
 
-  /// Concludes the point from its rows and from the wrong elements that ranks found.
+  /// Sets the point's status and verification from its rows, and from the wrong elements that ranks
+  /// found.
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
@@ -310,7 +315,8 @@ class BenchRun {
     judge();
   }
 
-  /// Judges the rows; only rank 0 has them. The others learn the outcome when the point ends.
+  /// Fails the point if a row has failed, for example for too little bandwidth. Only rank 0 has
+  /// rows; the other ranks learn the status when the point ends.
   void judge() {
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {
@@ -325,15 +331,15 @@ class BenchRun {
   const workloads::BenchHooks& hooks_;
   const BenchPlace& place_;
   results::PointData& data_;
-  workloads::Request request_;  ///< the point's, with the pairs that proved silent
-  RankNames names_;             ///< by rank of the point
+  workloads::Request request_;  ///< the point's request, with the pairs that did not answer
+  RankNames names_;             ///< by rank within the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
-  std::size_t first_row_ = 0;  ///< of the batch, in the point's rows
+  std::size_t first_row_ = 0;  ///< index of the batch's first row among the point's rows
   Bench bench_;
   std::unique_ptr<executor::Session> session_;
-  std::string first_wrong_;  ///< on this rank
+  std::string first_wrong_;  ///< found on this rank
   GpuWatch gpu_;
 };
 

@@ -11,16 +11,16 @@
 
 namespace isoscale::runner {
 
-/// The part of one rank in a point that is being measured.
+/// The place of this rank in a point that is being measured.
 struct BenchPlace {
-  const comm::Communicator& sub_world;  ///< the point, or the copy of it that this rank plays in
-  const comm::Communicator& active;     ///< all that play
-  program::Faults faults{};             ///< of this rank
+  const comm::Communicator& sub_world;  ///< ranks of the point, or of this rank's copy of it
+  const comm::Communicator& active;     ///< the ranks of the point and of its copies
+  program::Faults faults{};             ///< to inject on this rank
   Share share = Share::in_point;
 };
 
-/// Collective over `active`: measures and checks a micro-benchmark, batch after batch. Fills `data`
-/// on rank 0 of the point, and its status on all.
+/// Collective over `active`: measures and checks a micro-benchmark, one batch after another. Fills
+/// `data` on rank 0 of the point, and its status on all ranks of `active`.
 void run_bench(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
                results::PointData& data);
 

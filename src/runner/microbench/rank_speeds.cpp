@@ -22,13 +22,13 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr units::Seconds stretch{0.2};  ///< of one play, about
-constexpr int sniff_plays = 3;          ///< the fastest counts: disturbances only slow a play
+constexpr units::Seconds stretch{0.2};  ///< of one play, roughly
+constexpr int sniff_plays = 3;          ///< the fastest counts, since disturbances only slow a play
 constexpr std::uint32_t most_passes = 1024;
-constexpr units::Seconds answer_time{10};  ///< a message that takes longer does not come
+constexpr units::Seconds answer_time{10};  ///< after this time a message counts as lost
 
-/// The sizes that are played, from small to large. The large size shows what a device can do in a
-/// fraction of a second; it is left out if the small one shows that it would take longer.
+/// The sizes of the sniff test, ascending. A larger size shows better what a device can do; it is
+/// left out if the size before it shows that it would take too long.
 struct Sizes {
   program::DType dtype{};               ///< of the multiplications
   std::vector<std::uint64_t> gemms;     ///< m = n = k
@@ -91,13 +91,14 @@ double seconds_of(executor::PlayTime time) {
   return units::to_seconds(time.end - time.begin).value();
 }
 
-/// Plays one rank's part in a phase. The session ends if a partner does not answer.
+/// Plays the program of one rank in a phase of the sniff test. If a partner does not answer, the
+/// session ends.
 class PhasePlayer {
  public:
-  /// A null `session` means that this rank sits out.
+  /// `session` is null if this rank sits out.
   explicit PhasePlayer(std::unique_ptr<executor::Session> session) : session_(std::move(session)) {}
 
-  /// Returns the seconds of a play; nullopt if this rank sits out or no longer has an answer.
+  /// Returns the seconds of a play; nullopt if this rank sits out or a partner does not answer.
   std::optional<double> play(program::Section section, std::uint32_t times) {
     if (!session_) return std::nullopt;
     try {
@@ -114,7 +115,7 @@ class PhasePlayer {
   std::unique_ptr<executor::Session> session_;
 };
 
-/// Returns the seconds of the first pass that counts. Setup and one pass go before it; they connect
+/// Returns the seconds of a warm pass. It is played after setup and one more pass, which connect
 /// ranks and map pages.
 std::optional<double> first_pass(PhasePlayer& player) {
   static_cast<void>(player.play(program::Section::setup, 1));
@@ -122,8 +123,8 @@ std::optional<double> first_pass(PhasePlayer& player) {
   return player.play(program::Section::step, 1);
 }
 
-/// Returns the seconds of a pass, the least of some plays. Every rank passes the same `slowest`, so
-/// that all make equally many plays.
+/// Returns the seconds of a pass, from the fastest of some plays; nullopt without an answer.
+/// `slowest` must be the same on every rank, since it determines how many passes a play has.
 std::optional<double> least_pass(PhasePlayer& player, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
@@ -136,23 +137,23 @@ std::optional<double> least_pass(PhasePlayer& player, double slowest) {
   return *least / passes;
 }
 
-/// Plays programs of growing size; collective over the world throughout.
+/// Plays programs of increasing size. All its calls are collective over the world.
 class Sniffer {
  public:
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
       : executor_(executor), world_(world) {}
 
-  /// Returns the work per second at the largest of `sizes` that is fast enough: `ranks` play the
-  /// program `program_of(size)`, which does the work `work_of(size)`. nullopt for a rank that sits
-  /// out or had no answer.
+  /// Returns this rank's work per second at the largest of `sizes` that takes little enough time.
+  /// The ranks in `ranks` play the program `program_of(size)`, which does `work_of(size)` units of
+  /// work. nullopt if this rank sits out or gets no answer.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       PhasePlayer player{prepared(program_of(sizes[i]), ranks)};
       if (problem_) return std::nullopt;
-      // All ranks agree on the next size, so that a rank whose partner is silent keeps no other
-      // waiting.
+      // All ranks of the world agree on the next size, even those whose partner does not answer, so
+      // that no rank waits for them.
       const std::optional<double> first = first_pass(player);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
@@ -164,7 +165,7 @@ class Sniffer {
     return std::nullopt;
   }
 
-  /// Returns why no more can be played, the same on all ranks.
+  /// Returns why the test cannot continue; absent if it can. The same on all ranks.
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -186,12 +187,12 @@ class Sniffer {
   std::optional<std::string> problem_;
 };
 
-constexpr double measuring_time = 0.3;  // seconds that the plays take together, about
+constexpr double measuring_time = 0.3;  // seconds that all plays take together, roughly
 constexpr int fewest_timed = 5, most_timed = 50;
 
 double flop_of(const program::Gemm& gemm) { return 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch; }
 
-/// Returns `batch` dense matrices in a buffer of their own, filled with values up to 1.
+/// Returns `batch` dense matrices in a new buffer, filled with values up to 1.
 program::Matrix filled(program::Builder& builder, program::DType type, std::uint32_t rows,
                        std::uint32_t columns, std::uint32_t batch) {
   const std::uint64_t each = std::uint64_t{rows} * columns, count = each * batch;
@@ -205,7 +206,7 @@ program::Matrix filled(program::Builder& builder, program::DType type, std::uint
   return {.slice = builder.whole(buffer), .row_stride = columns, .batch_stride = each};
 }
 
-/// Builds a program of the same product, with dense matrices of its own.
+/// Returns a program that computes only this product, with matrices of its own.
 program::RankProgram lone_product(const program::Gemm& gemm, const program::RankProgram& of,
                                   const mesh::Shape& mesh) {
   program::Builder builder{mesh};

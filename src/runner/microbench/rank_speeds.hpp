@@ -13,41 +13,43 @@
 #include "program/session_options.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Measures how fast each rank computes and communicates, before points are measured. The sniff
-/// test needs it, since a node can be slow though all its facts are right, and so do workloads that
-/// partition work by speed.
+/// Measures how fast each rank computes and communicates. The sniff test uses it before points are
+/// measured, since a node can be slow although all its facts are right. Workloads that partition
+/// work by speed use it, too.
 namespace isoscale::runner {
 
 /// The partner of each rank in exchanges that run at the same time; -1 = the rank sits out.
 using Partners = std::vector<int>;
 
-/// Returns the phases of the sniff test, in each of which ranks exchange in pairs: first neighbours
-/// on a node (places 0-1, 2-3, ...), then ranks in the same place of two nodes (nodes 0-1, 2-3,
-/// ...; if their number is odd, the last and the first in a phase of its own). A rank without such
-/// a partner sits out. Pure.
+/// Returns the phases of the sniff test, in each of which ranks exchange data in pairs. In the
+/// first phases the pairs are neighbours on a node (places 0-1, 2-3, ...), then ranks in the same
+/// place of two nodes (nodes 0-1, 2-3, ...; if the number of nodes is odd, the last and the first
+/// node have a phase of their own). A rank without such a partner sits out. Pure.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The result of the sniff test on this rank.
 struct Sniffed {
-  std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all multiply
+  std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all ranks multiply
   std::vector<preflight::CheckedNeighbour> neighbours;
   std::optional<std::string> problem;  ///< why it failed; the same on all ranks
 };
 
-/// Collective over `world`; takes about two seconds on a network of 1 Gbit/s or more. Plays a
-/// multiplication on every rank, then exchanges in pairs.
+/// Collective over `world`: every rank plays a multiplication, then ranks exchange data in pairs.
+/// Takes about two seconds on a network of 1 Gbit/s or more.
 [[nodiscard]] Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
                             std::span<const int> node_of_rank);
 
-/// True if a request needs Request::speed_of_rank: partition=proportional with several replicas.
+/// True if a request needs Request::speed_of_rank: it has partition=proportional and several
+/// replicas.
 [[nodiscard]] bool partitions_by_speed(const workloads::Request& request);
 
-/// Returns the multiplication with the most FLOP in any rank's step, as a program of its own that
-/// all ranks play. Throws base::Error if the workload multiplies nothing.
+/// Returns a program that consists of the multiplication with the most FLOP in any rank's step; all
+/// ranks play it. Throws base::Error if the workload has no multiplication.
 [[nodiscard]] program::ProgramSet largest_multiplication(const program::ProgramSet& set);
 
 /// Collective over the point: all ranks play `set` at the same time. Returns the FLOP/s of each
-/// rank, from the median of several plays. `faults` slow this rank as they will in the point.
+/// rank, from the median of several plays. `faults` are injected, since they will slow this rank in
+/// the point, too.
 [[nodiscard]] std::vector<double> measure_speeds(const program::ProgramSet& set,
                                                  executor::Executor& executor,
                                                  const comm::Communicator& point,

@@ -29,7 +29,7 @@ using results::RowData;
 
 constexpr double nothing_compared = -1, not_told = -1;
 
-/// Returns the ranks of a row.
+/// Returns the ranks of a row; without a list of ranks, all `all` ranks of the point.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
   std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
   if (!ranks.empty()) return ranks;
@@ -43,7 +43,7 @@ const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankRe
   return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
 }
 
-/// Notes the state of the GPUs of a row's ranks.
+/// Stores the clocks and throttle reasons of the GPUs of a row's ranks in the row.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;
@@ -59,7 +59,7 @@ void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> r
   row.number["sm_clock"] = *statistics::median(clocks);
 }
 
-/// Returns a fact; "" if it is unknown.
+/// Returns the text of a fact; "" if it is unknown.
 std::string fact(const RankFacts& facts, const char* key) {
   const auto found = facts.text.find(key);
   return found == facts.text.end() ? std::string{} : found->second;
@@ -88,13 +88,14 @@ bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
   return !value.empty() && value == fact(b, key);
 }
 
-/// True if NVML gave the number of links, even if it is zero.
+/// True if the links of the rank's GPU are known: NVML gave their number, and if that is not zero,
+/// also where they lead.
 bool knows_links(const RankFacts& facts) {
   return facts.number.contains("gpu_nvlinks") &&
          (facts.number.at("gpu_nvlinks") == 0 || facts.text.contains("gpu_nvlink_peers"));
 }
 
-/// Returns the groups that a row's ranks communicate in, as ranks of the point.
+/// Returns the groups in which the ranks of a row communicate, as ranks of the point.
 std::vector<std::vector<int>> groups_of(const RowData& row, const results::PointData& point) {
   if (!row.ranks.empty()) return {row.ranks};
   mesh::AxisSet axes = mesh::every_axis;
@@ -229,7 +230,8 @@ std::string title_of(const workloads::RowSpec& row) {
 
 LinkClasses::LinkClasses(std::span<const RankFacts> facts)
     : facts_(facts), rail_(facts.size(), -1) {
-  // The GPUs of a node's ranks, by bus id, since rank k of a node need not use the k-th GPU.
+  // The GPUs that ranks use, by node. A GPU's place among them gives its rail: the k-th rank of a
+  // node need not use the k-th GPU.
   std::map<int, std::set<std::string>> gpus_of_node;
   for (const RankFacts& rank : facts) {
     if (const std::string gpu = fact(rank, "gpu_pci"); !gpu.empty()) {
@@ -324,7 +326,7 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
-  double slowest = 0;  // the slowest row is named, unless one is silent
+  double slowest = 0;  // the slowest row is named; one without an answer counts as slowest
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;
     const auto bandwidth = median_bandwidth(row);

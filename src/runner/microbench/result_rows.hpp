@@ -13,20 +13,20 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// The result rows of a micro-benchmark: they are made from the reports of ranks, classed by the
-/// links between these, and judged. All functions are pure.
+/// Makes the result rows of a micro-benchmark from the reports of ranks, classifies them by the
+/// links between these ranks, and judges them. All functions are pure.
 namespace isoscale::runner {
 
 /// The state of a rank's GPU while a case was timed; absent values are unknown.
 struct GpuState {
   std::optional<double> sm_clock{};                 ///< Hz, median
-  std::optional<std::uint64_t> throttle_reasons{};  ///< bits that were seen, without idleness
+  std::optional<std::uint64_t> throttle_reasons{};  ///< bits of all reasons seen, without idleness
 
   bool operator==(const GpuState&) const = default;
 };
 [[nodiscard]] GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled);
 
-/// The report of one rank about a case.
+/// The results of one case on one rank, which rank 0 gathers.
 struct RankReport {
   std::optional<std::uint64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
   std::vector<double> plays{};           ///< seconds
@@ -38,37 +38,39 @@ struct RankReport {
 [[nodiscard]] std::vector<double> pack(const RankReport& report);
 [[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
 
-/// Makes the row without times, for a case that is not measured.
+/// Returns the row without times, for a case that is not measured.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
-/// Makes the row with a status and its reason.
+/// Returns the row without times, with a status and its reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
                                       std::string reason);
 
-/// Makes the row with the times of its ranks, or of its stream on them, and the wrong elements that
-/// they found. `reports` are by rank of the point; `record` holds what all ranks know.
+/// Returns the row with the times of its ranks (of one stream if the row is about one) and the
+/// number of wrong elements. `reports` are by rank of the point; `record` holds what all ranks have
+/// in common.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
                                       const CaseRecord& record,
                                       std::span<const RankReport> reports);
 
-/// Adds up the wrong elements that the ranks of a row found; a row with wrong elements has failed.
+/// Stores the sum of the wrong elements that the ranks of a row found. If it is not zero, the row
+/// has failed.
 void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports,
                 results::RowData& row);
 
 /// Describes a row for people: "all_reduce f32 1.00 MiB".
 [[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 
-/// Classifies the links between ranks, from the facts of all ranks of a launch, by world rank.
-/// Links of one class are compared with each other.
+/// Classifies the links between ranks. `facts` are those of all ranks of a launch, by world rank.
+/// Only links of the same class are compared.
 class LinkClasses {
  public:
   explicit LinkClasses(std::span<const results::RankFacts> facts);
 
-  /// Returns the class of the link between two ranks. On one node it is "same node", or between
-  /// GPUs "same node, NVLink" or "same node, PCIe" if that is known. Otherwise it is "other node,
-  /// NVLink domain" (GPUs of one clique), "other node, same rail" (GPUs in the same place of their
-  /// nodes) or "other node".
+  /// Returns the class of the link between two ranks. On one node it is "same node", or "same node,
+  /// NVLink" or "same node, PCIe" if the link between their GPUs is known. Between nodes it is
+  /// "other node, NVLink domain" (GPUs of one clique), "other node, same rail" (GPUs in the same
+  /// place of their nodes) or "other node".
   [[nodiscard]] std::string of_pair(int a, int b) const;
-  /// Returns the class of ranks that communicate together: "one node" or "several nodes".
+  /// Returns the class of a group of ranks that communicate: "one node" or "several nodes".
   [[nodiscard]] std::string of_group(std::span<const int> ranks) const;
 
  private:
@@ -80,7 +82,7 @@ class LinkClasses {
   std::vector<int> rail_;                      ///< place of a rank's GPU on its node; -1 = unknown
 };
 
-/// Gives every row of `point` that communicates its class, in text "class".
+/// Stores the class of each row of `point` that communicates, as the text "class".
 void classify_rows(const LinkClasses& classes, results::PointData& point);
 
 /// The names of the ranks of a point, see rank_name.
@@ -89,22 +91,22 @@ using RankNames = std::vector<std::string>;
 /// Returns "rank 3 (node7)"; the number is the rank in the launch.
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
-/// Returns why a row of two ranks has no times: "no answer within 30 s between rank 3 (a) and rank
-/// 5 (b)".
+/// Returns the reason why a row of two ranks has no times: "no answer within 30 s between rank 3
+/// (a) and rank 5 (b)".
 [[nodiscard]] std::string silence(const std::string& low, const std::string& high,
                                   units::Seconds timeout);
 
-/// Returns the bytes per second of a row of p2p: the bytes of a call divided by the median over
-/// plays of a call's time on the slowest rank. Absent without times.
+/// Returns the bandwidth of a row of p2p: the bytes of a call divided by the median over all plays
+/// of a call's time on the slowest rank. Absent if the row has no times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Fails each row of one direction's bandwidth whose median stays below `least`. The reason names
-/// both ends and the bandwidth.
+/// Fails each row for one direction whose median bandwidth is below `least`. The reason names both
+/// ranks and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 
-/// Returns the first reason of the rows that failed, and how many more there are; "" if none
-/// failed.
+/// Returns the reason of one failed row (the slowest) and the number of other failed rows; "" if
+/// none failed.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner

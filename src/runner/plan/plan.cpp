@@ -27,7 +27,7 @@ using config::GpuWork;
 using config::RunConfig;
 using workloads::Precision;
 
-/// Says whether the user named a rank count or the program chose it.
+/// named: the user named the rank count. chosen: the program chose it.
 enum class Origin : std::uint8_t { named, chosen };
 
 struct Count {
@@ -43,7 +43,7 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
           fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
                       ranks, base::counted(site.ranks, "rank"), ranks));
     }
-    // A suite brings its own workloads; it is no mistake if some of them do not fit every count.
+    // For a suite, a rank count that some of its workloads cannot use is no mistake of the user.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
   }
   if (!counts.empty()) return counts;
@@ -65,8 +65,8 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
   }
 }
 
-/// Throws base::UsageError if the site lacks `precision`. `what` is the option that asks for it:
-/// "--dtype bf16".
+/// Throws base::UsageError if the site does not support `precision`. `what` is the option that asks
+/// for it: "--dtype bf16".
 void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
@@ -79,7 +79,8 @@ void require_precision(workloads::Precision precision, std::string_view what, co
                                                            : ""));
 }
 
-/// Checks what does not depend on ranks: the device, and the types that it must support.
+/// Throws base::UsageError if an experiment asks for a device or for types that the site does not
+/// support.
 void require_device(const config::Experiment& experiment, const Site& site) {
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   const workloads::BenchHooks& bench = workload.bench;
@@ -97,7 +98,7 @@ void require_device(const config::Experiment& experiment, const Site& site) {
   }
 }
 
-/// Returns the node of each rank of a point.
+/// Returns the node of each rank of a point. `world_ranks` are the ranks in mesh order.
 std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
   std::vector<int> nodes;
   for (const int rank : world_ranks) {
@@ -106,7 +107,8 @@ std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const S
   return nodes;
 }
 
-/// Returns the number of nodes; a single rank is on one node, even if it is unknown which.
+/// Returns the number of nodes that the ranks are on; absent if unknown. A single rank is on one
+/// node in any case.
 std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
   if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
   const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
@@ -128,8 +130,8 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Returns why `count` ranks have no point on a curve whose meshes all have `fixed`; "" if they
-/// have one.
+/// Returns why `count` ranks have no point on a curve of which all meshes have the extents in
+/// `fixed`; "" if they have one.
 std::string curve_problem(mesh::Request fixed, int count) {
   std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
   int product = 1;
@@ -139,7 +141,8 @@ std::string curve_problem(mesh::Request fixed, int count) {
                      base::counted(count, "rank"));
 }
 
-/// Plans a point on the mesh that the user named, or on one with `fixed`.
+/// Plans a point on the mesh that the user named or, if `fixed` is not empty, on a mesh with these
+/// extents.
 PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Request& fixed,
                         Count count, const config::RunConfig& config, const Site& site) {
   PlannedPoint point{
@@ -151,8 +154,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
       .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
       .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
-  // The program chose that mesh, even if the user chose the count, so the point is skipped and not
-  // refused.
+  // The program chose this mesh, even if the user named the rank count. So the point is skipped,
+  // and no error is thrown.
   point.skip_reason = curve_problem(fixed, count.ranks);
   if (!point.skip_reason.empty()) return point;
   try {
@@ -186,10 +189,10 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
   return point;
 }
 
-/// A program may take this share of the memory that is free before a run; libraries need the rest.
+/// The share of the free memory that a program may use; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Returns the memory of the GPU that has least; absent if one is unknown.
+/// Returns the free memory of the GPU with the least; absent if that of any GPU is unknown.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {
@@ -199,7 +202,7 @@ std::optional<units::Bytes> least_memory(const Site& site) {
   return least;
 }
 
-/// Plans one rank's step of dp; throws base::UsageError if it has no such program.
+/// Plans a point of the workload dp on one rank. Throws base::UsageError if it has no such program.
 PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
                      long long batch, const Site& site) {
   RunConfig config;

@@ -16,7 +16,7 @@ namespace isoscale::runner {
 
 class Progress;
 
-/// The environment that all points of a run are measured in.
+/// The environment of a run in which all of its points are measured.
 struct PointContext {
   const config::RunConfig& config;
   const Site& site;
@@ -25,7 +25,7 @@ struct PointContext {
   executor::Executor& executor;
   Effort effort;
   Progress& progress;  ///< prints on world rank 0 only
-  /// By world rank, on world rank 0. If it is empty, links get no class.
+  /// By world rank; only on world rank 0. If it is empty, links are not classified.
   std::span<const results::RankFacts> rank_facts{};
 };
 

@@ -32,17 +32,17 @@ namespace {
 
 using program::Role;
 
-/// Storage that a session takes on one rank, by program::Space.
+/// The memory that a session needs on one rank, by program::Space.
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
-/// The way in which a program is played, as far as its memory depends on it.
+/// The way in which a program is played, as far as it affects the memory needed.
 struct PlayedAs {
-  std::optional<program::AddedSections> added{};  ///< absent: the program as it is
-  std::string_view device{};                      ///< "host": its staging memory counts too
+  std::optional<program::AddedSections> added{};  ///< sections added to the program; absent: none
+  std::string_view device{};                      ///< on "host", its staging memory is added
 };
 
-/// Returns what the executor allocates: on the host exactly, on a device without the work space of
-/// its libraries.
+/// Returns the memory that the executor allocates: the exact amount on the host; on a device
+/// without the work space of its libraries.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
                        const PlayedAs& how) {
   const auto arenas =
@@ -58,20 +58,20 @@ MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& m
   return need;
 }
 
-/// Adds up all spaces.
+/// Returns the sum over all spaces.
 units::Bytes memory_total(const MemoryNeed& need) {
   return std::accumulate(need.begin(), need.end(), units::Bytes{0});
 }
 
-/// Returns the memory that is taken from the pool. The pool of a device excludes the buffers in
-/// host memory.
+/// Returns the memory that is needed from a pool. The pool of a device does not include the buffers
+/// in host memory.
 units::Bytes memory_from(executor::MemoryPool pool, const MemoryNeed& need) {
   if (pool == executor::MemoryPool::node) return memory_total(need);
   const auto in = [&](program::Space space) { return need[static_cast<std::size_t>(space)]; };
   return memory_total(need) - in(program::Space::pinned)-in(program::Space::pageable);
 }
 
-/// Returns the bytes that a rank puts on links in one step, see program::Traffic::sent.
+/// Returns the bytes that a rank sends in one step, see program::Traffic::sent.
 units::Bytes sent_total(const program::Facts& facts) {
   units::Bytes sum{0};
   for (const program::Traffic& entry : facts.traffic) sum += entry.sent;
@@ -86,7 +86,8 @@ units::Bytes states_of(const program::Facts& facts) {
   return sum;
 }
 
-/// Returns the bytes of states that are kept in host memory until they are used.
+/// Returns the bytes of weights and optimizer states that are kept in host memory until they are
+/// used.
 units::Bytes offloaded(const program::RankProgram& program) {
   std::uint64_t bytes = 0;
   for (const program::Buffer& buffer : program.buffers) {
@@ -98,10 +99,11 @@ units::Bytes offloaded(const program::RankProgram& program) {
   return units::Bytes{bytes};
 }
 
-/// Returns the plan's note on a point that shards or offloads states: "zero=2 keeps 1.2 GiB of 4.8
-/// GiB of states a rank". It is about the rank that would have most states without sharding; the
-/// first number is from the facts of its program, the second from the formula for zero=0. "" if the
-/// point does neither. `facts` has one entry per program of the set.
+/// Returns the plan's remark on a point that shards or offloads weights and optimizer states:
+/// "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if the point does neither. It is about
+/// the rank that would have the most states without sharding. The first number comes from the facts
+/// of its program, the second from the formula for zero=0. `facts` has one entry for each program
+/// of the set.
 std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
                        const program::ProgramSet& set, std::span<const program::Facts> facts) {
   const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
@@ -131,14 +133,14 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   return note;
 }
 
-/// Throws base::UsageError if the ranks that play the point need more memory than their node (or
-/// the device of one of them) has free. If the free memory was read on this machine and is only
-/// assumed for the plan's nodes, it marks the point and does not throw.
+/// Throws base::UsageError if the ranks that play the point, copies included, need more memory than
+/// their node (or the device of one of them) has free. If the free memory is that of this machine
+/// and not of the plan's nodes, it marks the point instead.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     config::FillIdle fill, const Site& site) {
   struct Need {
-    units::Bytes bytes{0};  ///< from one pool
-    int ranks = 0;          ///< ranks that play there
+    units::Bytes bytes{0};  ///< memory needed from one pool
+    int ranks = 0;          ///< ranks that play on the node
   };
   std::map<int, Need> of_node;
   const std::vector<RankRole> roles = rank_roles(point.world_ranks, fill, site.node_of_rank);
@@ -146,7 +148,8 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (roles[rank].replica < 0) continue;
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
-    // If it is unknown which ranks share a node, each rank must fit into a node by itself.
+    // If it is unknown which ranks share a node, each rank is compared with a node's memory by
+    // itself.
     const bool shared =
         site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
@@ -185,7 +188,8 @@ void add_injections(std::span<const config::Injection> injections, const program
   point.injections = std::move(texts);
 }
 
-/// Adds the traffic of one rank, by those axes along which the point has more than one rank.
+/// Adds the bytes that one rank sends to the point's traffic. Of a set of axes, only those along
+/// which the point has more than one rank are named.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {
     const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);
@@ -197,7 +201,7 @@ void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   }
 }
 
-/// Returns the sections that a run adds to the point's programs before it plays them.
+/// Returns the sections that a run adds to a point's programs for checks; absent if it adds none.
 std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
                                                      const config::RunConfig& config) {
   if (point.workload->is_bench()) return std::nullopt;
@@ -205,7 +209,7 @@ std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
 }
 
 /// Adds the work and memory of the programs to the point. Throws base::UsageError if they do not
-/// fit.
+/// fit into memory.
 void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config::RunConfig& config,
                const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
@@ -236,7 +240,8 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config
   point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, config.fill, site);
-  // The point is skipped, never refused: of an A/B pair the other point is still measured.
+  // A problem with symmetric memory skips the point and throws no error, so that the other
+  // experiment of an A/B pair is still measured.
   if (executor::uses_symmetric(set)) point.skip_reason = site.symmetric_problem;
   add_injections(config.injections, set, point);
   if (std::string note = state_note(*point.workload, point.request, set, facts); !note.empty()) {
@@ -259,7 +264,8 @@ void add_program_needs(PlannedPoint& point, const config::RunConfig& config, con
   if (!workload.is_bench()) {
     return add_needs(workload.build(point.request), point, config, site);
   }
-  // The sessions of a micro-benchmark follow each other, so memory must suffice for each alone.
+  // The sessions of a micro-benchmark follow one another, so memory must suffice for each session,
+  // not for all together.
   point.load.sessions = workload.bench.batches(point.request);
   for (int batch = 0; batch < point.load.sessions; ++batch) {
     const workloads::Bench bench = workload.bench.build(point.request, batch);

@@ -12,12 +12,14 @@
 /// The work, memory and traffic that the programs of a point need.
 namespace isoscale::runner {
 
-/// Returns the facts by program, not by rank: index them with ProgramSet::program_of_rank. Ranks
-/// with the same work share a program, and walking through one of a large model takes a while.
+/// Returns the facts of each program, not of each rank: index them with
+/// ProgramSet::program_of_rank. Ranks with the same work share a program, and analysing a program
+/// of a large model takes a while.
 [[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
 
-/// Builds the programs of a point and adds their work, memory and traffic to it, and the injections
-/// that touch it. Throws base::UsageError if they do not fit into the memory of `site`.
+/// Builds the programs of a point, and stores their work, memory and traffic in it, and the
+/// injections that affect it. Throws base::UsageError if the programs do not fit into the memory of
+/// `site`.
 void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site);
 
 }  // namespace isoscale::runner

@@ -13,14 +13,14 @@
 namespace isoscale::runner {
 namespace {
 
-/// Returns the rank within the point of a rank of the launch; absent if it is not in the point.
+/// Converts a rank of the launch to a rank within the point; absent if it is not in the point.
 std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
   const auto found = std::ranges::find(world_ranks, world_rank);
   if (found == world_ranks.end()) return std::nullopt;
   return static_cast<int>(found - world_ranks.begin());
 }
 
-/// True if a step holds an op that satisfies `is_such`. Setup is not searched, since it is not
+/// True if any step has an op that satisfies `is_such`. Setup does not count, since it is not
 /// measured.
 template <class Predicate>
 bool any_op(const program::RankProgram& program, const Predicate& is_such) {
@@ -48,7 +48,7 @@ void require_ranks(std::span<const config::Injection> injections, int ranks) {
 
 bool touches(const config::Injection& injection, const PlannedPoint& point,
              const program::ProgramSet& set) {
-  std::vector<int> ranks;  // of the point
+  std::vector<int> ranks;  // ranks of the point
   for (const int world_rank : config::ranks_of(injection)) {
     const std::optional<int> rank = place_of(point.world_ranks, world_rank);
     if (!rank) return false;

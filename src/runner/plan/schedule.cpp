@@ -20,24 +20,25 @@ namespace {
 using workloads::Precision;
 
 constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
-constexpr double case_seconds = 0.01;                 // to prepare and compare a case
-constexpr int warm_plays = 2, fewest_case_plays = 6;  // of a case, see play_case()
-// Shares of --max-time that the timed plays of all cases take: the first if each case is precise
-// after six short plays, the second if six plays of some cases take longer than their share.
+constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
+constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see play_case()
+// The shares of --max-time that the timed plays of all cases take, at least and at most. The first
+// applies if six short plays make each case precise enough, the second if six plays of some cases
+// take longer than their share.
 constexpr double quick_share = 0.3, slow_share = 0.5;
-constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
-/// The half-width of a normal distribution's interval of the median, for one sample and spread 1,
-/// at the 99.5% that several looks demand.
+constexpr int checked_steps = 2;  // one before the loop and one after it, see StepCheck
+/// The half-width of the interval of a median of normally distributed values, for one sample and
+/// standard deviation 1, at the confidence of 99.5% that several looks demand.
 constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
 
-/// The rates that devices of one kind reach on the work of the workloads.
+/// The rates that a kind of device is assumed to reach.
 struct Rates {
-  double bandwidth;        ///< of what a rank sends, B/s
-  double fill;             ///< of its memory, B/s
-  double communicator;     ///< to make one, seconds
-  double twin;             ///< to build and compare, seconds
-  double per_rank = 0.02;  ///< more of both for each rank of the point, seconds
+  double bandwidth;        ///< bytes that a rank sends, per second
+  double fill;             ///< bytes of its memory that a rank fills, per second
+  double communicator;     ///< seconds to create one
+  double twin;             ///< seconds to build and compare it
+  double per_rank = 0.02;  ///< seconds to add to both for each rank of the point
 };
 
 Rates rates_of(std::string_view device) {

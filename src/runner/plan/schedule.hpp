@@ -15,38 +15,37 @@
 #include "runner/plan/plan.hpp"
 #include "units/quantity.hpp"
 
-/// The schedule of a run. It estimates how long points will take before any is measured, and
-/// chooses which point is measured next and for how long, so that a run ends in time.
+/// The schedule of a run: it estimates how long points will take, and chooses which point is
+/// measured next and for how long, so that a run ends within its budget.
 namespace isoscale::runner {
 
-/// Steps of the shortest loop that has an interval: three to warm up, seven untraced of which six
-/// count, and three traced of which two count.
+/// The number of steps in the shortest loop that gives an interval: three of warm-up, seven
+/// untraced ones of which six count, and three traced ones of which two count.
 inline constexpr int fewest_steps = 13;
-/// The relative scatter that step times are assumed to have; the estimate of when a loop is precise
-/// enough depends on it.
+/// The relative scatter that step times are assumed to have. The estimated length of a loop depends
+/// on it.
 inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};
-  units::Seconds after{};  ///< the step without communication
-  /// The loop that the fewest steps (or the fewest plays of all cases) need, the loop that is
-  /// expected, and the loop that is asked for. Each is at least as long as the one before.
+  units::Seconds after{};  ///< the step without communication, after the loop
+  /// The times of three loops, ascending: the shortest possible one (with the fewest steps, or the
+  /// fewest plays of all cases), the expected one, and the longest one that is asked for.
   units::Seconds least{}, likely{}, most{};
-  /// The loop times this factor is the loop with the part that grows in proportion: the traced
-  /// plays of a micro-benchmark's cases.
+  /// The factor by which traced plays of a micro-benchmark's cases lengthen its loop.
   double stretch = 1;
 
   bool operator==(const PointTime&) const = default;
 };
 
-/// Returns the time of the whole point with a loop of this length.
+/// Returns the time of the whole point if its loop takes `loop`.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
 /// Returns the expected time of a point if similar points took `factor` times as long as expected.
-/// The loop that is asked for becomes `max_time`, or the expected loop if that is longer.
+/// The longest loop becomes `max_time`, or the expected loop if that is longer.
 [[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
-/// Estimates how long a loop lasts whose steps take `step` each and scatter by `assumed_scatter`.
-/// It simulates StepLoop without waiting.
+/// Estimates how long a loop lasts if its steps take `step` on average with a scatter of
+/// `assumed_scatter`. It simulates StepLoop.
 [[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
 
 /// Estimates the time of a point. Let s be the time of one step of the busiest rank: FLOP / rate +
@@ -62,25 +61,25 @@ struct PointTime {
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
                                  std::string_view device);
 
-/// Returns 0 ... count - 1 in another order: the first, the last, then the middle of each gap, gap
-/// after gap.
+/// Returns the numbers 0 ... count - 1 in another order: the first, the last, then the middle of
+/// each gap between them, and so on.
 [[nodiscard]] std::vector<std::size_t> ends_then_middles(std::size_t count);
 
-/// Returns the indices of all points of the plan, the most telling first, for a run that may not
-/// have time for all. Points that are skipped anyway come first. Within an experiment the smallest
-/// count (the baseline) comes first, then its largest, then the middle of each gap between those.
-/// Both ends of the first curve come before all else, so that there is a curve however long
-/// calibrations take. Then come the ends of every calibration, without which there is no ceiling to
-/// compare with. Then the experiments take turns, one point each; an experiment waits while it is
-/// ahead of the others.
+/// Returns the indices of all points of the plan, the most important ones first, for a run that may
+/// not have time for all. Points that are skipped anyway come first. Within an experiment the order
+/// is: the smallest rank count (the baseline), the largest, then the middle of each gap. The
+/// baseline and the largest count of the first curve precede everything else, so that there is a
+/// curve even if calibrations take long. The smallest and the largest count of every calibration
+/// follow, which give the ceilings to compare with. Then the experiments take turns, one point
+/// each; an experiment that already has more points than others waits for them.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 
-/// The reason of a point that was left out because there was no time left; --resume measures it.
+/// The reason of a point that was left out because the budget was used up; --resume measures it.
 inline constexpr std::string_view budget_reason = "budget";
-/// The reason of a point that was not measured because a signal asked the run to end soon.
+/// The reason of a point that was left out because a signal asked the run to end soon.
 inline constexpr std::string_view signal_reason = "signal";
 
-/// The point of a list to measure now, and the time of its loop.
+/// The point to measure now, as an index into a list, and the time for its loop.
 struct Portion {
   std::size_t at = 0;
   units::Seconds loop{};
@@ -88,25 +87,25 @@ struct Portion {
   bool operator==(const Portion&) const = default;
 };
 
-/// Returns the first of the points that get a portion of the time `left`. Points are taken in the
-/// order given as long as each fits with its least loop; later points that are short enough still
-/// get in. The time left over goes to the loops, the same for all, but no loop gets more than was
-/// asked for. Absent if no point fits.
+/// Returns the first point that gets a share of the time `left`, and its loop; absent if no point
+/// fits. Points are admitted in the order given as long as each fits with its shortest loop; a
+/// later point that is short enough is still admitted. The remaining time is then added to the
+/// loops, which become equally long, but none longer than was asked for.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 
-/// The point to measure next.
+/// The next point to measure.
 struct Turn {
-  int index = 0;          ///< of the plan
-  units::Seconds loop{};  ///< as long as the loop is asked to last
-  units::Seconds most{};  ///< as long as it may last while there is no interval
+  int index = 0;          ///< of the point in the plan
+  units::Seconds loop{};  ///< the time that its loop should take
+  units::Seconds most{};  ///< the time that it may take as long as there is no interval
 };
 
-/// Hands out the points of a plan one after the other. Without a budget they come in the order of
-/// the plan, each with --max-time; with a budget the most telling come first, each with its portion
-/// of the time left. If a point took longer than its estimate, the estimates of its workload's
-/// other points grow; if it took less than its fewest steps were expected to need, they shrink.
-/// Used by one rank, which tells the others.
+/// Gives out the points of a plan one after another. Without a budget they come in the order of the
+/// plan, each with --max-time. With a budget the most important ones come first, each with its
+/// share of the time left. If a point takes longer than estimated, the estimates for other points
+/// of its workload are raised; if it takes less time than its shortest loop was expected to need,
+/// they are lowered. Only rank 0 uses a schedule, and tells the other ranks.
 class Schedule {
  public:
   /// `wanted` holds the indices of the points to measure. The plan and the configuration must
@@ -114,17 +113,17 @@ class Schedule {
   Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
            std::set<int> wanted);
 
-  /// Returns the next turn when the run has lasted `elapsed`; absent if no point is left, or none
-  /// fits.
+  /// Returns the next point when the run has lasted `elapsed`; absent if no point is left or none
+  /// fits into the budget.
   [[nodiscard]] std::optional<Turn> next(units::Seconds elapsed) const;
-  /// Notes that a point has had its turn and took `time`. The time is absent if the point failed,
-  /// since that says nothing about how long others take.
+  /// Marks a point as done; it took `time`. `time` is absent if the point failed, since a failed
+  /// point does not show how long others take.
   void done(const Turn& turn, std::optional<units::Seconds> time);
 
   /// Returns the points that have not been measured, ascending.
   [[nodiscard]] const std::set<int>& waiting() const { return waiting_; }
-  /// Returns the shortest loop of all points whose loop was shorter than asked for; absent if none
-  /// was.
+  /// Returns the shortest loop of all points that had a shorter loop than asked for; absent if
+  /// there is none.
   [[nodiscard]] std::optional<units::Seconds> shortest() const { return shortest_; }
   [[nodiscard]] int shortened() const { return shortened_; }
 
@@ -147,14 +146,14 @@ class Schedule {
   int shortened_ = 0;
 };
 
-/// Returns the loops of the points that would be measured if each took its estimated time, by
-/// index. Without a budget these are all points that are not skipped.
+/// Returns the loop times, by index, of the points that would be measured if each took exactly its
+/// estimated time. Without a budget these are all points that are not skipped.
 [[nodiscard]] std::map<int, units::Seconds> expected_loops(const Plan& plan,
                                                            const config::RunConfig& config,
                                                            std::string_view device);
 
-/// Returns the warning for a run whose budget left out all points of its curves; `waiting` holds
-/// the points that were left out. Absent if one was measured, or the plan has no curve.
+/// Returns the warning for a run that has no time for any point of its curves; `waiting` holds the
+/// points that were left out. Absent if one was measured, or if the plan has no curve.
 [[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);

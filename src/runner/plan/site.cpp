@@ -67,10 +67,10 @@ machine::MachineFacts from_text(const std::string& text) {
           .cpu_quota = get<double>(object, "cpu_quota")};
 }
 
-/// True if each rank of one node can have a physical core of its own (augmenting paths). A rank
-/// whose binding is unknown is not counted.
+/// True if each rank of one node can have a physical core of its own (bipartite matching by
+/// augmenting paths). Ranks whose binding is unknown are ignored.
 bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
-  std::map<int, std::size_t> owner;  // of a core
+  std::map<int, std::size_t> owner;  // rank that has a core
   std::set<int> visited;
   const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
     for (const int core : ranks[rank]->bound_core_ids) {
@@ -91,8 +91,8 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   return true;
 }
 
-/// Collective: returns the least value of each node's ranks, by node; absent if one of them has
-/// none.
+/// Collective: returns the least value among the ranks of each node, by node; absent for a node on
+/// which a rank has no value.
 std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
                                                        std::optional<units::Bytes> mine,
                                                        std::span<const int> node_of_rank) {

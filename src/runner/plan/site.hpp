@@ -15,43 +15,45 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// The site of a launch: its ranks, their nodes and devices, from the facts that all ranks gather.
+/// The site of a launch: its ranks, their nodes and their devices.
 namespace isoscale::runner {
 
-/// known: the nodes of all ranks are known. unknown: the plan has ranks that were not started.
+/// known: it is known which ranks are on which node. unknown: it is not, since the plan has ranks
+/// that were not started.
 enum class Nodes : std::uint8_t { known, unknown };
 
-/// these_nodes: the free memory was read on the plan's own nodes. this_machine: it was read on the
-/// machine that plans, and the nodes are assumed to have as much.
+/// these_nodes: free memory was read on the nodes of the plan. this_machine: it was read on this
+/// machine, and the nodes of the plan are assumed to have as much.
 enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 
-/// The place of a run, as the plan sees it.
+/// The ranks, nodes and devices that a plan is made for.
 struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
-  std::vector<workloads::Precision> precisions;  ///< of the executor
+  std::vector<workloads::Precision> precisions;  ///< that the executor supports
   std::string device;                            ///< "host"
-  /// By node, the least free memory that one of its ranks sees in its pool; absent if unknown. May
-  /// be empty.
+  /// The least free memory that a rank of each node finds in its pool, by node; absent if unknown.
+  /// May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
-  std::string symmetric_problem{};  ///< executor::Description's, "" if none is known
-  int numa_nodes = 1;               ///< of the node that has the fewest
-  units::Bytes gpu_cache{0};        ///< the L2 of the GPU that has most; 0 = unknown
-  /// True if ranks of this world share cores.
+  std::string symmetric_problem{};  ///< see executor::Description; "" if none is known
+  int numa_nodes = 1;               ///< of the node with the fewest
+  units::Bytes gpu_cache{0};        ///< L2 of the GPU with the largest; 0 = unknown
+  /// True if ranks of the launch share cores.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;
 };
 
-/// Collective: returns every rank's facts, on all ranks, by rank.
+/// Collective: returns the facts of every rank, by rank. All ranks get all facts.
 [[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
-/// True if some ranks must share a core: no assignment gives each of them one of the physical cores
-/// that it is bound to, or a node has more of these ranks than physical cores, or than CPUs that a
-/// control group allows. Unknown facts are ignored. `ranks` index `facts` and `node_of_rank`.
+/// True if some of these ranks must share a core: they cannot all have one of the physical cores
+/// that they are bound to, or a node has fewer physical cores, or fewer CPUs allowed by a control
+/// group, than ranks. Unknown facts are ignored. `ranks` are indices into `facts` and
+/// `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
                                std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);
@@ -60,10 +62,10 @@ struct Site {
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
                              std::span<const machine::MachineFacts> facts);
 
-/// Returns the site that a plan for `config` is made for: `site`, extended by ranks that were not
-/// started. --ranks-per-node says which ranks share a node; without it that is unknown for ranks
-/// beyond those that were started. Other nodes are assumed to have as much memory as the one that
-/// has least.
+/// Returns the site for which a plan for `config` is made: `site`, with additional ranks if the
+/// plan has more than were started. --ranks-per-node determines which ranks share a node; without
+/// it the nodes of additional ranks are unknown. Additional nodes are assumed to have as much
+/// memory as the started node with the least.
 [[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; 0 = unknown) is expected to

@@ -15,11 +15,11 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr int most_looks = 40;  // 1.5^40 samples are never taken
+constexpr int most_looks = 40;  // 1.5^40 samples are never reached
 
-/// Returns the number of looks to plan: one at the beginning, one for each growth until `most`, one
-/// more in case steps turn out shorter, and one when time is up. If time is up before there are
-/// `first` samples, only the last of these is left.
+/// Returns the number of looks to plan for: the first one, one for each growth of the samples up to
+/// `most`, one more if steps turn out shorter than expected, and one when time is up. If time is up
+/// before there are `first` samples, there is only the last one.
 int looks_until(double first, double most) {
   if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);
@@ -28,20 +28,20 @@ int looks_until(double first, double most) {
 }
 
 constexpr std::size_t least_steps = 3;
-constexpr std::size_t steps_to_tell = 16;  // fewer show no change, however clear
-constexpr double least_share = 0.1;        // of max_time, at least, up to least_seconds
-constexpr double least_seconds = 0.5;      // enough for clocks and caches
-constexpr double share_to_tell = 0.1;      // of max_time, at most, until there are steps_to_tell
-constexpr double largest_share = 0.3;      // of max_time, at most
+constexpr std::size_t steps_to_tell = 16;  // with fewer steps, no change can be detected
+constexpr double least_share = 0.1;    // of max_time, for warm-up at least, but see least_seconds
+constexpr double least_seconds = 0.5;  // this is enough for clocks and caches
+constexpr double share_to_tell = 0.1;  // of max_time, at most, for the first steps_to_tell steps
+constexpr double largest_share = 0.3;  // of max_time, for warm-up at most
 
 constexpr double block_seconds = 0.05;
 constexpr std::size_t least_block = 2, largest_block = 64;
 constexpr double share_of_pairs = 0.5;
 constexpr double share_of_few = 0.25;
-constexpr int alone_between_pairs = 3;   // untraced blocks, after the least pairs
-constexpr std::size_t least_alone = 6;   // steps of a block without partner: few are dropped
-constexpr std::size_t least_traced = 2;  // traced steps of a block, if so many are wanted at all
-constexpr double shortest_step = 1e-9;   // seconds, to divide by
+constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
+constexpr std::size_t least_alone = 6;   // steps of an unpaired block; dropping one costs little
+constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewer are wanted in all
+constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
 
 constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
 constexpr double share_of_time = 0.1;  // of max_time, for all plays together
@@ -95,7 +95,7 @@ BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing)
   const std::size_t wanted = steps_in(block_seconds, least_block, largest_block);
   if (tracing == Tracing::off) return {.steps = wanted, .pairs = 0};
   const double time = std::max(left.value(), 0.0);
-  // A pair has two blocks, and each of them drops one step.
+  // A pair has two blocks, and the first step of each is dropped.
   const std::size_t fit = steps_in(share_of_pairs * time / (2 * least_pairs), 1, largest_block + 1);
   if (fit > least_block) return {.steps = std::min(wanted, fit - 1), .pairs = least_pairs};
   return {.steps = least_block,
@@ -110,7 +110,7 @@ units::Seconds warm_step(std::span<const double> times) {
   return units::Seconds{*middle};
 }
 
-// Warm-up may end while step times still drift by less than half of the requested precision.
+// Warm-up may end while step times still change by less than half of the requested precision.
 StepLoop::StepLoop(const Effort& effort)
     : effort_(effort), warm_up_(effort.max_time, effort.precision / 2, effort.last_change) {}
 
@@ -148,8 +148,8 @@ std::optional<double> StepLoop::half_width() const {
   return rule_ ? rule_->half_width() : std::nullopt;
 }
 
-/// Plans the length of blocks from the later steps so far, and when to look. If time is up before
-/// the first look, there is only the last one.
+/// Plans the length of blocks and the looks, from the later steps so far. If time will be up before
+/// the first look, only the last look is planned.
 void StepLoop::plan_rounds() {
   const units::Seconds step = std::max(warm_step(times_), units::Seconds{shortest_step});
   const units::Seconds left = effort_.max_time - elapsed_;
@@ -161,7 +161,7 @@ void StepLoop::plan_rounds() {
                 effort_.half_width, effort_.nominal_confidence);
 }
 
-/// Plans the next round: a pair of blocks, or a single one.
+/// Plans the next round, which is a pair of blocks or a single one.
 void StepLoop::plan_round() {
   using Kind = Block::Kind;
   const bool goes_on = plan_.pairs >= least_pairs && alone_ >= alone_between_pairs;
@@ -177,7 +177,7 @@ void StepLoop::plan_round() {
                              : std::deque{Kind::traced, Kind::untraced};
 }
 
-/// Returns the steps that count in a block: at most `most`, and such that the steps before the next
+/// Returns how many steps of the next block should count, at most `most`. The steps up to the next
 /// look are split into equal blocks.
 std::size_t StepLoop::block_size(std::size_t most) const {
   const std::size_t wanted = rule_->next_look() - std::min(samples_.size(), rule_->next_look());
@@ -206,8 +206,8 @@ Block StepLoop::traced(std::size_t counted) const {
           .steps = std::max(std::min(least_traced, most) + 1, fitting)};
 }
 
-/// Looks when the rule's number of samples is reached, and when time is up. While there is no
-/// interval, the loop continues beyond max_time.
+/// Makes a look if the number of samples or the time has reached its limit. The loop continues
+/// beyond max_time as long as there is no interval.
 void StepLoop::look() {
   const bool is_over = elapsed_ >= bound();
   const bool is_late = elapsed_ >= effort_.max_time;

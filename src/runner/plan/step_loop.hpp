@@ -14,40 +14,42 @@
 
 #include "units/quantity.hpp"
 
-/// Pure rules for how many steps a point plays, in which blocks, and when they suffice.
+/// Decides how many steps a point plays, in which blocks, and when they suffice. All rules are
+/// pure.
 namespace isoscale::runner {
 
-/// Returns the relative half-width of the median's interval at a confidence; absent while there is
-/// none.
+/// Returns the relative half-width of the interval of the median at a confidence level; absent if
+/// there are too few samples for an interval.
 using HalfWidth = std::function<std::optional<double>(std::span<const double>, double confidence)>;
 /// Returns the confidence that each of `planned` interim analyses must have so that the overall
 /// confidence stays 95%, if the number of samples grows by the factor `growth` between them.
 using NominalConfidence = std::function<double(int planned, double growth)>;
 
-/// Decides at interim analyses ("looks") whether the samples suffice. The numbers of samples at the
-/// looks grow geometrically. The number of looks is planned once, so that the interval at each look
-/// can be widened for so many looks. Ranks that hold the same samples decide alike.
+/// Decides at interim analyses ("looks") whether there are enough samples. The number of samples
+/// grows geometrically from look to look. The number of looks is planned at the beginning, so that
+/// the interval of each look can be widened accordingly. Ranks with the same samples decide the
+/// same.
 class StopRule {
  public:
-  static constexpr double growth = 1.5;  ///< of the samples from one look to the next
+  static constexpr double growth = 1.5;  ///< growth of the number of samples from look to look
 
   struct Goal {
-    double precision = 0.01;  ///< relative half-width to stop at
+    double precision = 0.01;  ///< stop at this relative half-width
     std::size_t first = 6;    ///< samples at the first look
-    double most = 6;          ///< samples that the time is expected to hold
+    double most = 6;          ///< samples that the available time is expected to give
   };
 
-  /// Without `nominal`, every look has 95% confidence.
+  /// If `nominal` is empty, every look has a confidence of 95%.
   StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal);
 
-  /// Returns the number of samples that the next look waits for.
+  /// Returns the number of samples at which the next look is due.
   [[nodiscard]] std::size_t next_look() const { return next_look_; }
-  /// True if there are enough samples for the next look, and more than one look is left: the last
-  /// one is kept for when time is up.
+  /// True if there are enough samples for the next look and it is not the last one planned, which
+  /// is kept for the time limit.
   [[nodiscard]] bool is_due(std::size_t samples) const {
     return samples >= next_look_ && made_ + 1 < planned_;
   }
-  /// Makes a look. True if the samples suffice.
+  /// Makes a look. Returns true if the samples suffice.
   bool suffices(std::span<const double> samples);
 
   [[nodiscard]] int planned() const { return planned_; }
@@ -65,22 +67,23 @@ class StopRule {
   std::optional<double> reached_;
 };
 
-/// Returns the first sample after the last change of level that exceeds `smallest`, relative; 0 if
-/// there is none.
+/// Returns the index of the first sample after the last change of level by more than `smallest`
+/// (relative); 0 if there is no such change.
 using LastChange = std::function<std::size_t(std::span<const double>, double smallest)>;
 
-/// Decides when steps have settled. At least 3 steps are played, and a tenth of the time but no
-/// more than half a second. Then at least 16 steps must follow the last change of level, and half
-/// as many as came before it. Warm-up gives up after 3 tenths of the time, and spends no more than
-/// one tenth on the first 16 steps. Ranks that hold the same times decide alike.
+/// Decides when warm-up is over. At least 3 steps are played, over a tenth of the time but no more
+/// than half a second. Then the last change of level must be followed by at least 16 steps and by
+/// at least half as many steps as precede it. Warm-up ends in any case after 3 tenths of the time,
+/// or after one tenth if there are fewer than 16 steps by then. Ranks with the same times decide
+/// the same.
 class WarmUp {
  public:
-  /// Without `last_change`, changes of level are not searched for.
+  /// If `last_change` is empty, changes of level are ignored.
   WarmUp(units::Seconds max_time, double smallest, LastChange last_change)
       : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
-  /// Returns why warm-up is over, in words; absent if another step must be played. `times` holds
-  /// all steps so far (at least one), and `elapsed` is how long they took.
+  /// Returns the reason why warm-up is over; absent if another step must be played. `times` holds
+  /// all steps so far (at least one), which took `elapsed`.
   [[nodiscard]] std::optional<std::string> over(std::span<const double> times,
                                                 units::Seconds elapsed);
 
@@ -88,26 +91,26 @@ class WarmUp {
   units::Seconds max_time_;
   double smallest_;
   LastChange last_change_;
-  std::size_t next_check_ = 0;  ///< steps; the check is not made after each
+  std::size_t next_check_ = 0;  ///< number of steps at which changes are searched for again
 };
 
-/// The number of pairs of an untraced and a traced block from which on their differences have an
-/// interval.
+/// The least number of pairs of an untraced and a traced block for which the difference between
+/// both has an interval.
 inline constexpr std::size_t least_pairs = 6;
-/// The number of counted steps from which on a step time has an interval.
+/// The least number of counted steps for which the step time has an interval.
 inline constexpr std::size_t least_counted = 6;
-/// A loop may last this many times --max-time to reach `least_counted` steps.
+/// A loop may last this many times --max-time in order to reach `least_counted` steps.
 inline constexpr double longest_overtime = 3;
 
 /// The limits of a loop: when to stop, and how much to trace.
 struct Effort {
-  double precision = 0.01;      ///< relative half-width of the interval to stop at
+  double precision = 0.01;      ///< stop at this relative half-width of the interval
   units::Seconds max_time{30};  ///< target for the whole loop, warm-up included
-  /// The loop may last this many times max_time while there is no interval. At least 1.
+  /// The loop may last this many times max_time as long as there is no interval; at least 1.
   double overtime = longest_overtime;
-  int trace_steps = 4;  ///< traced steps to keep; 0: none is traced
-  /// Pure functions over step times by which the loop decides. The last two may be absent, see
-  /// StopRule and WarmUp.
+  int trace_steps = 4;  ///< traced steps to keep; 0 = no step is traced
+  /// The statistics of step times on which decisions depend. All are pure functions; the last two
+  /// may be empty, see StopRule and WarmUp.
   HalfWidth half_width;
   NominalConfidence nominal_confidence{};
   LastChange last_change{};
@@ -115,11 +118,11 @@ struct Effort {
 
 enum class Tracing : bool { off, on };
 
-/// Steps that are played in a row; the time limit is checked only after the last. The first step of
-/// an untraced or traced block begins from a standstill and does not count.
+/// Steps that are played without a pause; the time limit is checked only after the last one. The
+/// first step of an untraced or traced block starts on idle ranks and does not count.
 struct Block {
   enum class Kind : std::uint8_t { warm_up, untraced, traced } kind = Kind::warm_up;
-  std::size_t steps = 1;  ///< in all
+  std::size_t steps = 1;  ///< number of steps, with those that do not count
 
   bool operator==(const Block&) const = default;
 };
@@ -132,40 +135,40 @@ struct BlockPlan {
   bool operator==(const BlockPlan&) const = default;
 };
 
-/// Plans blocks of about 50 ms, with 2 to 64 steps each, and six pairs of them. If these would take
-/// more than half of the time left, first the blocks become shorter, then the pairs fewer: as many
-/// as fit into a quarter of the time, from none to five.
+/// Plans six pairs of blocks, each of about 50 ms and with 2 to 64 steps. If the pairs would take
+/// more than half of the time left, the blocks become shorter. If that is not enough, there are
+/// fewer pairs: as many as fit into a quarter of the time left, from none to five.
 [[nodiscard]] BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing);
 
 /// Returns how long a warm step takes: the median of the later half of `times`, which must not be
 /// empty.
 [[nodiscard]] units::Seconds warm_step(std::span<const double> times);
 
-/// Hands out the blocks of a loop one after the other. Warm-up comes first, a step at a time. Then
-/// come untraced steps until six count. With tracing, pairs of an untraced and a traced block of as
-/// many steps follow, in alternating order: six pairs until the samples are first looked at, then
-/// one pair for every three untraced blocks. If six pairs would take more than half of the time,
-/// there are fewer, and none after the first look. However little time there is, one step counts
-/// and two are traced. Ranks that hold the same times are handed the same blocks.
+/// Gives out the blocks of a loop one after another. Warm-up comes first, in blocks of one step.
+/// Untraced steps follow until six count. With tracing, pairs of an untraced and a traced block of
+/// equal length come next, in alternating order: six pairs before the first look, then one pair for
+/// every three untraced blocks. If six pairs would take more than half of the time, there are
+/// fewer, and none after the first look. However short the time is, one step counts and two are
+/// traced. Ranks with the same times get the same blocks.
 class StepLoop {
  public:
   /// `effort` must outlive the loop.
   explicit StepLoop(const Effort& effort);
 
-  /// Returns the block to play now; not to be called after the end.
+  /// Returns the block to play now. Must not be called after the end of the loop.
   [[nodiscard]] Block next();
-  /// Takes the times of the block's steps, and how long the loop has lasted.
+  /// Stores the times of the block's steps, and how long the loop has lasted.
   void played(const Block& block, std::span<const double> times, units::Seconds elapsed);
 
-  /// Returns "precision" or "max-time" once the loop is over, until then "".
+  /// Returns why the loop is over, "precision" or "max-time"; "" if it is not.
   [[nodiscard]] const std::string& end() const { return end_; }
-  /// Returns why warm-up is over; absent while it lasts.
+  /// Returns why warm-up is over; absent if it is not.
   [[nodiscard]] const std::optional<std::string>& warm_up_end() const { return warm_up_end_; }
-  /// Return the number of steps so far: all of them, and those whose times count.
+  /// Return the number of steps played so far: all steps, and the steps that count.
   [[nodiscard]] std::size_t steps() const { return times_.size(); }
   [[nodiscard]] std::size_t counted() const { return samples_.size(); }
   [[nodiscard]] units::Seconds elapsed() const { return elapsed_; }
-  /// The following are known once warm-up is over, see StopRule.
+  /// The functions below may be called when warm-up is over. See StopRule.
   [[nodiscard]] int looks_planned() const { return rule_->planned(); }
   [[nodiscard]] int looks_made() const;
   [[nodiscard]] std::optional<double> half_width() const;
@@ -186,14 +189,14 @@ class StepLoop {
   std::optional<std::string> warm_up_end_;
   BlockPlan plan_;
   std::optional<StopRule> rule_;
-  std::deque<Block::Kind> round_;  ///< blocks to come before the next look
-  std::size_t round_steps_ = 0;    ///< steps of each of these blocks that count
+  std::deque<Block::Kind> round_;  ///< blocks that remain in this round
+  std::size_t round_steps_ = 0;    ///< steps that count in each of them
   std::size_t pairs_ = 0;          ///< pairs begun so far
   int alone_ = 0;                  ///< untraced blocks since the last pair
   std::size_t traced_ = 0;         ///< traced blocks
-  bool is_late_ = false;           ///< the last look was after max_time
-  std::vector<double> times_;      ///< of every step
-  std::vector<double> samples_;    ///< of those that count
+  bool is_late_ = false;           ///< the last look was made after max_time
+  std::vector<double> times_;      ///< of all steps
+  std::vector<double> samples_;    ///< of the steps that count
   units::Seconds elapsed_{};
   std::string end_;
 };

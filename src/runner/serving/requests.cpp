@@ -24,27 +24,27 @@
 namespace isoscale::runner::serve {
 namespace {
 
-/// The boxes of the message queue; each has one kind of reader.
+/// The boxes of the message queue, one for each kind of receiver.
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
-  request,  ///< to a leader: request, tokens
-  end,      ///< to a leader or a follower: no more will come
-  answer,   ///< to the dispatcher; the sender tells the replica
-  failed,   ///< to the dispatcher: the sender has a problem, which it keeps until the vote
-  batch     ///< to a follower: size, tokens
+  request,  ///< to a leader: answer this request with so many tokens
+  end,      ///< to a leader or a follower: there are no more requests
+  answer,   ///< to the dispatcher; the sender identifies the replica
+  failed,   ///< to the dispatcher: the sender failed, and will say why at the vote
+  batch     ///< to a follower: play a batch of this size and number of tokens
 };
 
-/// A message between dispatcher, leaders of replicas and their followers. It is plain data with the
-/// same layout on all ranks of a build.
+/// A message between the dispatcher, the leaders of replicas, and their followers. Its bytes are
+/// sent as they are: all ranks of a build have the same layout.
 struct Message {
   Kind kind = Kind::end;
   std::uint64_t request = 0;
   std::uint64_t tokens = 0;
-  std::uint64_t size = 0;    ///< of a batch order: the index of the size that is played
-  std::uint64_t batch = 0;   ///< number of the batch on its replica
-  std::uint64_t filled = 0;  ///< requests in it
-  units::Nanoseconds started{}, first{}, finished{};  ///< the leader's clock
+  std::uint64_t size = 0;                             ///< for Kind::batch: index of the batch size
+  std::uint64_t batch = 0;                            ///< number of the batch on its replica
+  std::uint64_t filled = 0;                           ///< number of requests in it
+  units::Nanoseconds started{}, first{}, finished{};  ///< times on the leader's clock
 };
 static_assert(std::is_trivially_copyable_v<Message>);
 
@@ -53,7 +53,7 @@ void send(const comm::MessageQueue& mail, int to, int box, const Message& messag
   mail.send(to, box, std::as_bytes(std::span{&message, 1}), patience);
 }
 
-/// Reads a message; throws base::Error if it has the wrong length.
+/// Returns the message that was received. Throws base::Error if it has the wrong length.
 Message read(const comm::Message& envelope) {
   Message message;
   if (envelope.bytes.size() != sizeof message) throw base::Error("a message of the wrong length");
@@ -129,7 +129,7 @@ class Dispatcher {
     outcome.arrival = trial_.arrivals[next_];
     outcome.tokens = trial_.tokens[next_];
     outcome.replica = replica;
-    // Patience starts anew here: before this request, no answer may have been due for long.
+    // The time without an answer counts from now: until this request, no answer was due.
     if (due() == 0) last_progress_ = comm::now();
     send(mail_, trial_.leader_of_replica[replica], leader_box,
          {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
@@ -161,13 +161,12 @@ class Dispatcher {
     served_.played[message.request] = {message.started, message.first, message.finished};
   }
 
-  /// Returns the number of requests that were sent and not answered.
+  /// Returns the number of requests that were sent and are not answered yet.
   [[nodiscard]] std::size_t due() const {
     return ledger_.open() - (trial_.arrivals.size() - next_);
   }
 
-  /// Throws base::Error if an answer has been due for longer than `patience`. While no request is
-  /// due, there is nothing to wait for.
+  /// Throws base::Error if an answer has been due and none came for longer than `patience`.
   void require_progress() const {
     const units::Nanoseconds waited = comm::now() - last_progress_;
     if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
@@ -187,10 +186,10 @@ class Dispatcher {
   const Trial& trial_;
   const std::stop_token& stop_;
   Activity* activity_;
-  std::optional<Activity::Idle> idle_;  ///< while nothing is due
+  std::optional<Activity::Idle> idle_;  ///< set while no request is due
   workloads::serve::Ledger ledger_;
   workloads::serve::Dispatch policy_;
-  std::size_t next_ = 0;  ///< the request that arrives next
+  std::size_t next_ = 0;  ///< index of the next request to arrive
   units::Nanoseconds last_progress_{};
   Served served_;
 };
@@ -203,7 +202,8 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
   return units::to_seconds(time.end - time.begin);
 }
 
-/// Returns the next message; throws base::Error if none comes for `patience`.
+/// Returns the next message in a box. Throws base::Error if none comes within `patience`. Notes in
+/// `activity` that this rank is idle while it waits.
 Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience,
                  Activity* activity) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
@@ -227,7 +227,7 @@ class Leader {
     try {
       while (!ended_) serve_once();
     } catch (const std::exception& error) {
-      // Other ranks of the replica may be stuck in the play that failed, so the replica cannot
+      // Other ranks of the replica may be stuck in the play that failed here, so the replica cannot
       // continue.
       if (is_playing_ && part_.ranks > 1) throw;
       problem = comm::problem_of(error);
@@ -287,7 +287,7 @@ class Leader {
     ++batches_;
   }
 
-  /// Sends the answers to the requests whose last token is this one.
+  /// Sends the answers to the requests that are complete with this number of tokens.
   void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
     const units::Nanoseconds now = comm::now();
     for (Message& one : batch) {
@@ -298,8 +298,8 @@ class Leader {
     }
   }
 
-  /// Tells the dispatcher, which tells all leaders, and waits for the end. Returns any further
-  /// problem.
+  /// Tells the dispatcher of the failure, and waits until it announces the end. The dispatcher ends
+  /// all other leaders, too. Returns any further problem as a clause.
   std::string give_up() {
     try {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
@@ -317,7 +317,7 @@ class Leader {
   bool ended_ = false, is_playing_ = false;
 };
 
-/// Returns the median of a few plays; the programs must have been played before.
+/// Returns the median times of a few plays. The programs must have been played once before.
 Pace pace_of(const ReplicaPart& part, std::size_t size) {
   constexpr std::size_t plays = 5;
   const auto median = [&](std::uint64_t token) {

@@ -39,13 +39,13 @@ using workloads::serve::ReplicaUse;
 using workloads::serve::Setting;
 using workloads::serve::Summary;
 
-constexpr double no_rate = 0;           // broadcast: no more trials
-constexpr double least_patience = 60;   // seconds without an answer
-constexpr double patient_batches = 50;  // or so many batches
+constexpr double no_rate = 0;           // is broadcast if there are no more trials
+constexpr double least_patience = 60;   // seconds without an answer, before a trial fails
+constexpr double patient_batches = 50;  // or the time of so many batches, if that is longer
 constexpr std::uint64_t least_requests = 20;
-constexpr double trial_share = 0.2;  // of the point's time, when several rates are tried
+constexpr double trial_share = 0.2;  // of the point's time, if several rates are tried
 
-/// The outcome of one rate.
+/// The result of the trial of one rate.
 struct TrialResult {
   double rate = 0;  ///< offered, requests a second
   std::vector<Outcome> outcomes{};
@@ -53,7 +53,7 @@ struct TrialResult {
   bool is_saturated = false;
 };
 
-/// The request and setting that all trials of a point share.
+/// The part of a point that is the same for all its trials.
 struct Offer {
   const workloads::Request& request;
   const Setting& setting;
@@ -109,8 +109,8 @@ void put_use(RowData& row, const Summary& summary) {
   if (batches > 0) row.number["requests_per_batch"] = requests / batches;
 }
 
-/// Makes the row of a rate: offered and achieved rate, latencies, use, backlog. Undefined values
-/// are absent.
+/// Returns the row of a rate: offered and achieved rate, latencies, utilisation and backlog. A
+/// value that is undefined is absent from the row.
 RowData rate_row(const Offer& offer, const TrialResult& trial) {
   const Summary& summary = trial.summary;
   RowData row = row_of("rate", trial);
@@ -134,7 +134,7 @@ RowData rate_row(const Offer& offer, const TrialResult& trial) {
   return row;
 }
 
-/// Makes one row for each replica: its requests, batches and busy time.
+/// Returns one row for each replica: its requests, batches and busy time.
 std::vector<RowData> replica_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const ReplicaUse& use : trial.summary.replicas) {
@@ -151,7 +151,7 @@ std::vector<RowData> replica_rows(const TrialResult& trial) {
 
 constexpr std::size_t most_request_rows = 1000;
 
-/// Makes one row for each of the first `most_request_rows` requests of the trial.
+/// Returns one row for each request of a trial, but for at most `most_request_rows` requests.
 std::vector<RowData> request_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const Outcome& one : trial.outcomes) {
@@ -172,7 +172,7 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
   return rows;
 }
 
-/// Measures a serving point on the ranks that play it.
+/// Measures a serving point on one rank of the point or its copies.
 class ServeRun {
  public:
   ServeRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
@@ -198,7 +198,7 @@ class ServeRun {
     measure_pace();
     const std::string problem = run_trials();
     if (!agreed(problem)) {
-      // Messages may still be under way.
+      // Messages may still be on their way.
       point_mail_.abandon();
       replica_mail_.abandon();
       data_.rows.clear();
@@ -212,7 +212,7 @@ class ServeRun {
     if (context_.executor.describe().shared_device) {
       return "ranks share a GPU: verified, not measured";
     }
-    // The answer is the same on all ranks, since all processes load the same library.
+    // The result is the same on all ranks, since all processes use the same MPI library.
     if (comm::threads_may_talk()) return "";
     return "the thread that dispatches needs MPI_THREAD_MULTIPLE, which this MPI library does not "
            "give";
@@ -223,8 +223,8 @@ class ServeRun {
     data_.reason = reason;
   }
 
-  /// Collective: fails the point if any rank that plays has a problem; the answer is the same on
-  /// all.
+  /// Collective: fails the point if any rank of the point or its copies has a problem. Returns true
+  /// if there is none, the same on all ranks.
   bool agreed(const std::string& problem) {
     const comm::Vote vote = comm::all_ok(place_.active, problem);
     if (vote.ok) return true;
@@ -252,8 +252,8 @@ class ServeRun {
     return agreed(problem);
   }
 
-  /// Returns this rank's part. Rank 0 does not note here that it is idle: its dispatcher knows
-  /// whether there is anything to do.
+  /// Returns this rank's part in its replica. On rank 0 it has no activity: the dispatcher there
+  /// notes idle times, since only it knows whether requests are due.
   [[nodiscard]] ReplicaPart part() const {
     return {.session = *session_,
             .point = point_mail_,
@@ -264,7 +264,7 @@ class ServeRun {
             .activity = place_.sub_world.rank() == 0 ? nullptr : context_.progress.activity()};
   }
 
-  /// Measures the pace of the slowest rank, and stores it on all.
+  /// Collective: measures the pace of the slowest rank, and stores it on all ranks.
   void measure_pace() {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,
@@ -273,18 +273,20 @@ class ServeRun {
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
-  /// Returns the seconds that an answer of so many tokens takes.
+  /// Returns the seconds that it takes to answer with so many tokens.
   [[nodiscard]] static double seconds_of(const Pace& pace, double tokens) {
     return pace.prefill + (tokens - 1) * pace.token;
   }
 
-  /// Returns the requests per second that all replicas answer when their batches are full.
+  /// Returns the number of requests per second that all replicas together answer if their batches
+  /// are full.
   [[nodiscard]] double capacity() const {
     const double batch = seconds_of(pace_.full, setting_.mean_tokens());
     return static_cast<double>(setting_.max_batch) * point_.request.mesh.dp / std::max(batch, 1e-9);
   }
 
-  /// Returns the trial at a rate: a pure function of values that all ranks have.
+  /// Returns the trial of a rate. The result is the same on all ranks, since it depends only on
+  /// values that all ranks have.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
     const double seconds = share * context_.effort.max_time.value();
@@ -309,7 +311,8 @@ class ServeRun {
     return trial;
   }
 
-  /// Runs trials at the rates that rank 0 of the point chooses. Returns this rank's problem.
+  /// Collective over the point: runs trials at the rates that rank 0 chooses. Returns this rank's
+  /// problem; "" if there is none.
   std::string run_trials() {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);
@@ -337,13 +340,14 @@ class ServeRun {
     return std::bit_cast<double>(place_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
-  /// Collective over the point: runs one trial and fills `served` on rank 0. Returns this rank's
-  /// problem.
+  /// Collective over the point: runs one trial, and fills `served` on rank 0. Returns this rank's
+  /// problem; "" if there is none.
   std::string play(const Trial& trial, Served& served) {
     const comm::ClockSync clocks{place_.sub_world};
     place_.sub_world.barrier();
     const ReplicaPart mine = part();
-    // The dispatcher's patience ends first, and it tells the others.
+    // Leaders and followers wait longer than the dispatcher, so that the dispatcher notices a
+    // problem first and tells the others.
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
     if (place_.sub_world.rank() == 0) {
@@ -398,8 +402,8 @@ class ServeRun {
     results_.push_back(std::move(result));
   }
 
-  /// Returns the trial whose requests are kept: that of the highest rate that was sustained, else
-  /// the last.
+  /// Returns the index of the trial whose requests are kept: the one with the highest rate that was
+  /// sustained, else the last one.
   [[nodiscard]] std::size_t kept_trial() const {
     std::size_t kept = results_.size() - 1;
     double highest = 0;
@@ -432,7 +436,7 @@ class ServeRun {
   results::PointData& data_;
   Setting setting_;
   mesh::Coordinates at_;
-  comm::Communicator replica_;  ///< the ranks of this one's replica, the leader first
+  comm::Communicator replica_;  ///< ranks of this rank's replica, the leader first
   comm::MessageQueue point_mail_, replica_mail_;
   units::Nanoseconds begin_;
   std::unique_ptr<executor::Session> session_;

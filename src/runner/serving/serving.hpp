@@ -15,78 +15,82 @@
 #include "workloads/serve/trials.hpp"
 
 /// Measures how replicas of a model serve requests. A dispatcher on rank 0 of the point sends each
-/// request to a replica. The first rank of a replica, its leader, takes requests and decides what
-/// all ranks of the replica play; the others follow.
+/// request to a replica. The first rank of a replica, its leader, receives requests and decides
+/// which programs all ranks of the replica play; its other ranks, the followers, play these
+/// programs.
 namespace isoscale::runner::serve {
 
-/// Collective over `place.active`: answers requests on the point's replicas, at the given rate or
-/// at the rates that a search for the highest sustained one tries. Fills `data` on rank 0 of the
-/// point, and its status on all. The results are rows: one for each rate, one for each rate and
-/// replica, and one for each request of the given or the highest sustained rate. The point fails
-/// unless every request was answered exactly once.
+/// Collective over `place.active`: answers requests on the replicas of a point. They arrive at the
+/// given rate, or at several rates, by which the highest sustained rate is searched for. Fills
+/// `data` on rank 0 of the point, and its status on all ranks. The results are rows: one for each
+/// rate, one for each rate and replica, and one for each request at the given or highest sustained
+/// rate. The point fails unless every request was answered exactly once.
 void run_serve(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
                results::PointData& data);
 
-/// The requests of a trial and the replicas that answer them; the same on all ranks of the point.
+/// The requests of a trial and the replicas that answer them. It is the same on all ranks of the
+/// point.
 struct Trial {
-  std::vector<double> arrivals{};       ///< seconds after the begin, ascending
-  std::vector<std::uint64_t> tokens{};  ///< of each answer
-  std::vector<double> work{};           ///< of each, expected seconds
+  std::vector<double> arrivals{};       ///< seconds since the begin, ascending
+  std::vector<std::uint64_t> tokens{};  ///< of the answer to each request
+  std::vector<double> work{};           ///< expected seconds for each request
   workloads::serve::Policy policy = workloads::serve::Policy::round_robin;
-  std::vector<int> leader_of_replica{};  ///< ranks of the point
-  units::Seconds patience{};             ///< without an answer while one is due
+  std::vector<int> leader_of_replica{};  ///< rank of the point, for each replica
+  units::Seconds patience{};             ///< longest time without an answer while one is due
 };
 
-/// The times when a replica played a request, on its leader's clock.
+/// The times of a request on its replica, by the clock of the leader.
 struct Played {
   units::Nanoseconds started{}, first{}, finished{};
 };
 
-/// The dispatcher's record of a trial.
+/// The dispatcher's results of a trial.
 struct Served {
-  units::Nanoseconds begin{};  ///< on this rank's clock, which is the dispatcher's
-  /// The outcomes lack the times that are in `played`.
+  units::Nanoseconds begin{};  ///< on the dispatcher's clock
+  /// The results for each request, without the times that are in `played`.
   std::vector<workloads::serve::Outcome> outcomes{};
   std::vector<Played> played{};
-  std::string problem{};  ///< "" when each request was answered once
+  std::string problem{};  ///< "" if each request was answered exactly once
 };
 
-/// Sends each request to a replica when it arrives, takes the answers, and tells all leaders of the
-/// end, whatever happened. It sleeps in between, so that its thread takes next to no time from a
-/// replica on the same core. Does not throw. `stop` ends it early. While no request is due,
-/// `activity`, if there is one, notes that this rank is idle.
+/// Runs the dispatcher: sends each request to a replica when it arrives, receives the answers, and
+/// tells all leaders when the trial ends, also after an error. It sleeps while there is nothing to
+/// do, so that its thread takes almost no time from a replica on the same core. Does not throw.
+/// `stop` ends it early. While no request is due, it notes in `activity`, which may be null, that
+/// this rank is idle.
 [[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
                               const std::stop_token& stop, Activity* activity);
 
-/// The part that this rank plays in its replica.
+/// The part of this rank in its replica.
 struct ReplicaPart {
   executor::Session& session;
-  const comm::MessageQueue& point;    ///< among all ranks of the point
-  const comm::MessageQueue& replica;  ///< among those of the replica; the leader is rank 0
-  int ranks = 1;                      ///< of the replica
+  const comm::MessageQueue& point;    ///< queue of all ranks of the point
+  const comm::MessageQueue& replica;  ///< queue of the replica's ranks; the leader is rank 0
+  int ranks = 1;                      ///< number of ranks of the replica
   std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending; see workloads::serve::sizes_of
-  std::uint64_t output = 1;           ///< tokens of an answer, at most
-  Activity* activity = nullptr;       ///< notes idle times without requests; may be null
+  std::uint64_t output = 1;           ///< tokens of the longest answer
+  Activity* activity = nullptr;       ///< notes idle times; may be null
 };
 
 /// Runs a leader until the dispatcher (rank 0 of the point) says that all requests are answered.
-/// Requests queue here. Whenever the replica is free, it takes those that wait, in order of
-/// arrival, up to the largest batch size. A request is answered when its last token is complete,
-/// but its place in the batch stays taken until the batch's longest answer ends. Returns the
-/// problem, "" if there was none; the dispatcher has then been told of it. Rethrows what a play
-/// threw if other ranks may be stuck in it. `patience` is the longest wait for a message.
+/// Received requests wait in a queue. Whenever the replica is free, it takes requests from the
+/// queue in order of arrival, up to the largest batch size. A request is answered when its last
+/// token is complete, but its place in the batch remains occupied until the longest answer of the
+/// batch is complete. Returns a problem, of which the dispatcher has been told; "" if there was
+/// none. Rethrows an error of a play if other ranks of the replica may be stuck in that play.
+/// `patience` is the longest wait for a message.
 [[nodiscard]] std::string lead(const ReplicaPart& part, units::Seconds patience);
 
-/// Runs one of the other ranks until the leader ends it. Returns the problem, "" if there was none.
+/// Runs a follower until its leader ends it. Returns a problem; "" if there was none.
 [[nodiscard]] std::string follow(const ReplicaPart& part, units::Seconds patience);
 
-/// Seconds that batches take on this rank. Each is the median of a few plays that all ranks of the
-/// replica make at once, after every program has been played once.
+/// The seconds that a batch takes on this rank. Both are medians of a few plays, which all ranks of
+/// the replica make at the same time, after each program has been played once.
 struct Pace {
   double prefill = 0, token = 0;
 };
 struct Paces {
-  Pace one{}, full{};  ///< a batch of the smallest and of the largest size
+  Pace one{}, full{};  ///< for batches of the smallest and of the largest size
 };
 [[nodiscard]] Paces warm_up(const ReplicaPart& part);
 

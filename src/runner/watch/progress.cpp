@@ -172,8 +172,8 @@ class WatchedSession final : public executor::ForwardingSession, public Watched 
  private:
   Activity& activity_;
   mesh::Shape mesh_;
-  int rank_;  ///< of the point
-  // Used with executors that do not say where they are:
+  int rank_;  ///< within the point
+  // The members below serve executors that do not report their position themselves.
   std::atomic<program::Section> section_{program::Section::step};
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};

@@ -30,8 +30,8 @@ std::string text_of(const RankRange& range) {
   return fmt::format("{}-{} by {}", range.first, last, range.distance);
 }
 
-/// Writes ranks as [[first, count, distance], ...]: short, since thousands of ranks send this to
-/// one.
+/// Writes ascending ranks as [[first, count, distance], ...]. This is short, which matters since
+/// thousands of ranks send it to one.
 json json_of(const std::vector<int>& ranks) {
   json list = json::array();
   for (const RankRange& range : ranges_of(ranks)) {
@@ -77,17 +77,18 @@ std::vector<Arrival> arrivals_from(const json& list) {
   return result;
 }
 
-/// The communicators of a rank's ops, each named once: a step may hold a hundred thousand ops, and
-/// a group thousands of ranks.
+/// The communicators of a rank's ops. Each is named only once, since a step may have a hundred
+/// thousand ops, and a group thousands of ranks.
 class Groups {
  public:
   explicit Groups(const CallMap& map) : map_(map) {}
 
-  /// The number of calls that the rank has made on each communicator, in the order of first calls.
+  /// The calls that the rank has made on each communicator; communicators are ordered by their
+  /// first call.
   std::vector<Arrival> arrivals{};
 
-  /// Returns the communicators of an op, by their place in `arrivals`; none for an op without
-  /// communication.
+  /// Returns the communicators of an op, as indices into `arrivals`; none if the op does not
+  /// communicate.
   [[nodiscard]] std::vector<std::size_t> of(const OutlineOp& op) {
     if (!program::communicates(op.kind)) return {};
     if (op.kind == program::OpKind::exchange) return partners_of(op);
@@ -116,7 +117,7 @@ class Groups {
         place->second =
             add(fmt::format("{} messages", mesh::name(transfer.axis)), {map_.rank, partner});
       }
-      // Two transfers of one exchange with the same partner count as one call.
+      // Two transfers of one exchange op with the same partner count as one call.
       if (std::ranges::find(found, place->second) == found.end()) found.push_back(place->second);
     }
     return found;
@@ -141,7 +142,8 @@ class Groups {
 /// Says whether an op has begun.
 enum class Begun : std::uint8_t { no, maybe, yes };
 
-/// Tells which ops of each lane of a session have begun, as far as that is known.
+/// Tells which ops of a session have begun. A lane is a thread or queue that runs ops in order: one
+/// for each stream, or one for all.
 class Known {
  public:
   Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
@@ -149,7 +151,7 @@ class Known {
   [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
     return at_.begun.size() > 1 ? op.stream : 0;
   }
-  /// Says whether op number `op` of that lane has begun.
+  /// Says whether op `op` of a lane has begun.
   [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
     if (!at_.playing) return Begun::yes;
     if (lane >= at_.begun.size()) return Begun::no;
@@ -164,11 +166,11 @@ class Known {
   std::size_t ops_;
 };
 
-/// The op that a lane is known to be in; it may be in one of the `behind` ops after it.
+/// A lane is known to have begun op `op`; it may already be in one of the next `behind` ops.
 struct Lane {
   std::size_t op = 0;
   std::size_t behind = 0;
-  std::vector<std::size_t> met{};  ///< communicators, by their place
+  std::vector<std::size_t> met{};  ///< communicators, as indices into Groups::arrivals
 
   void add(std::size_t index, Begun begun, const std::vector<std::size_t>& places) {
     if (begun == Begun::yes) {
@@ -196,7 +198,8 @@ std::vector<RankRange> ranges_of(std::span<const int> ranks) {
     }
     const int distance = ranks[i] - ranks[begin];
     while (i < ranks.size() && ranks[i] - ranks[i - 1] == distance) ++i;
-    // Two ranks at a distance are written one by one: the second may begin a longer range.
+    // Two ranks that are not adjacent form no range, since the second may be the first of a longer
+    // one.
     if (distance != 1 && i - begin == 2) --i;
     const auto count = static_cast<int>(i - begin);
     ranges.push_back(

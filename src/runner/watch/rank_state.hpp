@@ -14,51 +14,51 @@
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
 
-/// The state of a rank when its job stood still: what it was doing, and how many calls it had made
-/// on each communicator.
+/// The state of a rank in a job that stands still: what it was doing, and how many calls it had
+/// made on each communicator.
 namespace isoscale::runner {
 
-/// The progress of a rank in the calls of one communicator. All members make the same calls in the
-/// same order, so a member that has made fewer calls has not arrived.
+/// Identifies a call on a communicator. All members make the same calls in the same order, so a
+/// member that has made fewer calls has not arrived yet.
 struct CallNumber {
-  std::uint64_t play = 0;    ///< of the session, from 1
-  std::uint32_t number = 0;  ///< of the communicator's calls in it, from 1
+  std::uint64_t play = 0;    ///< number of the session's play, from 1
+  std::uint32_t number = 0;  ///< number of the call on this communicator in the play, from 1
   auto operator<=>(const CallNumber&) const = default;
 };
 
-/// Ranks of the launch that communicate, and the name of their communicator: "dp on compute, ranks
-/// 0 2".
+/// The name and the ranks of a communicator: "dp on compute, ranks 0 2". Ranks are those of the
+/// launch.
 struct Group {
-  std::string name{};        ///< the same on all members, and on no other group
+  std::string name{};        ///< the same on all members, and different from other groups
   std::vector<int> ranks{};  ///< ascending
 };
 
-/// A rank's last call on one of its communicators.
+/// The last call of a rank on one of its communicators.
 struct Arrival {
   Group group{};
-  CallNumber call{};       ///< the last that it is known to have made
-  std::uint32_t more = 0;  ///< calls after it that it may have made, too
+  CallNumber call{};       ///< the last call that the rank has certainly made
+  std::uint32_t more = 0;  ///< number of calls after it that the rank may have made
   [[nodiscard]] CallNumber latest() const { return {call.play, call.number + more}; }
 };
 
-/// The op that a stream of a rank is in.
+/// An op in which a stream of a rank is at the moment.
 struct AtOp {
   std::string op{};  ///< "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0"
-  std::vector<Arrival> meets{};  ///< the calls it waits in; none: no communication
+  std::vector<Arrival> meets{};  ///< calls in which it waits; empty without communication
 };
 
 struct RankState {
   int rank = 0;
   std::string doing{};         ///< "point 3: measuring"
-  double still = 0;            ///< seconds since anything moved here
-  bool rests = false;          ///< is idle: it waits for others, or for a time to come
-  bool in_collective = false;  ///< in one of the runner's own
+  double still = 0;            ///< seconds since anything moved on this rank
+  bool rests = false;          ///< true if idle: it waits for others, or for a point in time
+  bool in_collective = false;  ///< in a collective call of the runner, outside programs
   bool can_leave = false;      ///< its work can be given up, and the run continue
-  std::string failure{};       ///< of the rank alone; "" = none
+  std::string failure{};       ///< an error on this rank alone; "" = none
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
 
-  /// True if the rank waits for no other, so that only it can end what holds it up.
+  /// True if the rank does not wait for others, so whatever holds it up is its own.
   [[nodiscard]] bool is_alone() const;
 };
 
@@ -66,34 +66,35 @@ struct RankState {
 [[nodiscard]] std::string to_text(const CallNumber& call);
 
 [[nodiscard]] std::string to_json(const RankState& state);
-/// Reads a state; nullopt if the text is none.
+/// Reads a state; nullopt if the text is not valid.
 [[nodiscard]] std::optional<RankState> state_from_json(std::string_view text);
 
-/// The program of one rank, by which its calls are identified.
+/// The program of one rank and its mesh, from which the communicators of its calls are found.
 struct CallMap {
-  const program::Outline& outline;  ///< of the section that is played
+  const program::Outline& outline;  ///< of the section that is being played
   const mesh::Shape& mesh;
-  int rank = 0;                         ///< of the mesh
-  const std::vector<int>& world_ranks;  ///< of the mesh's ranks
+  int rank = 0;                         ///< within the mesh
+  const std::vector<int>& world_ranks;  ///< rank of the launch, for each rank of the mesh
 };
 
-/// Adds to `state` the progress on each communicator of a rank, and the ops that its streams are
-/// in. A collective's communicator is its group on its stream; messages are counted by partner.
+/// Adds to `state` the calls that a rank has made on each communicator, and the ops that its
+/// streams are in. A collective's communicator is identified by its group and stream, that of a
+/// message by the partner.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
 /// Returns "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
 
-/// Ranks at equal distances, like the groups of a mesh.
+/// Ranks with equal distances between them, like those of a mesh axis.
 struct RankRange {
   int first = 0, count = 1, distance = 1;
 };
 
-/// Splits ascending ranks into ranges.
+/// Splits ascending ranks into ranges with equal distances.
 [[nodiscard]] std::vector<RankRange> ranges_of(std::span<const int> ranks);
 [[nodiscard]] std::vector<int> ranks_of(std::span<const RankRange> ranges);
 
-/// Returns "0-3, 8" or "0-56 by 8".
+/// Returns ascending ranks as a short text: "0-3, 8" or "0-56 by 8".
 [[nodiscard]] std::string ranks_text(std::span<const int> ranks);
 
 }  // namespace isoscale::runner

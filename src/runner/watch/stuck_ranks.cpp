@@ -28,21 +28,22 @@ namespace {
 
 using StateOfRank = std::map<int, const RankState*>;
 
-/// A call at which ranks wait for members that have not made it.
+/// A call in which some members of a group wait for others that have not made it.
 struct Meeting {
   CallNumber call{};
   std::string op{};
   std::set<int> waiting{}, absent{};
 };
 
-/// Returns the last call that a rank may have made in a group.
+/// Returns the last call on a communicator that a rank may have made; nullopt if the rank knows no
+/// such communicator.
 std::optional<CallNumber> last_call(const RankState& state, const std::string& group) {
   const auto found = std::ranges::find_if(
       state.arrivals, [&](const Arrival& arrival) { return arrival.group.name == group; });
   return found == state.arrivals.end() ? std::nullopt : std::optional{found->latest()};
 }
 
-/// True if the rank has made the call, or may have made it.
+/// True if a rank has made a call, or may have made it.
 bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   const auto found = states.find(rank);
   if (found == states.end()) return false;
@@ -50,7 +51,7 @@ bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   return call && *call >= at.call;
 }
 
-/// Returns the meetings with absent members, by group and call.
+/// Returns the calls in which ranks wait for absent members, by group and call.
 std::vector<Meeting> meetings_of(const StateOfRank& states) {
   std::map<std::pair<std::string, CallNumber>, Meeting> found;
   for (const auto& [rank, state] : states) {
@@ -88,7 +89,7 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// The time limits for answers, and for the leader's finding.
+/// The time that a poll waits for answers, and the time until the leader's finding must have come.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};
 
@@ -122,8 +123,8 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
   for (const auto& [rank, state] : known) {
     if (!state->failure.empty()) culprits[rank] = what_of(*state);
   }
-  // A culprit is absent and does not wait itself. If ranks are gone or have failed, other absent
-  // ranks may only be late, so they are no culprits.
+  // A culprit is absent from a call and waits in none. If some ranks do not answer or have failed,
+  // these are the culprits: other absent ranks may only be late because of them.
   const bool is_plain = culprits.empty();
   for (const Meeting& meeting : meetings) {
     for (const int rank : meeting.absent) {
@@ -131,7 +132,8 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
       if (is_plain && is_busy) culprits[rank] = what_of(*known[rank]);
     }
   }
-  // Outside of programs, a culprit is a rank that is in no call of the runner while others are.
+  // If no call of a program has absent members, the culprits are ranks that are in no collective
+  // call of the runner while others are.
   if (culprits.empty()) {
     for (const auto& [rank, state] : known) {
       if (state->is_alone()) culprits[rank] = what_of(*state);
@@ -171,13 +173,15 @@ std::string Hang::sentence() const {
   return text;
 }
 
-/// Returns the number of ranks that may lead. If all of them are gone, each rank ends by itself.
+/// Returns the number of ranks that may become leader. If all of them are gone, each rank ends by
+/// itself.
 int RankPoll::leaders() const {
   constexpr int most = 8;
   return std::min(most, size_);
 }
 
-/// A rank that cannot be written to counts as one that never answers, so this only warns.
+/// Sends a message. A failure only causes a warning: the receiver then counts as a rank that never
+/// answers.
 void RankPoll::post(int to, int box, const std::string& text) {
   const std::string message = fmt::format("{}\n{}", number_, text);
   try {
@@ -189,7 +193,7 @@ void RankPoll::post(int to, int box, const std::string& text) {
   }
 }
 
-/// Takes the next message of this poll, and drops those of earlier ones.
+/// Returns the next message of this poll, and drops messages of earlier polls.
 std::optional<std::string> RankPoll::take(int box, int* from) {
   const std::string current = fmt::format("{}\n", number_);
   while (const auto envelope = mail_.take(box)) {
@@ -221,8 +225,9 @@ void RankPoll::collect(std::vector<RankState>& states) {
 RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds timeout) {
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
-  // The poll may have been begun by a rank with nothing to do, while others do something that takes
-  // long.
+  // If no working rank has stood still for the whole timeout, the poll was begun by an idle rank,
+  // while others do work that takes long. These must then stand still for the whole timeout to
+  // count as stuck.
   const bool one_is_due = std::ranges::any_of(
       states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
   const double still = one_is_due ? timeout.value() / 2 : timeout.value();
@@ -231,7 +236,7 @@ RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds ti
   result.sentence = result.hang.sentence();
   result.goes_on = result.hang.silent.empty() &&
                    std::ranges::all_of(states, [](const RankState& s) { return s.can_leave; });
-  // If all ranks have nothing to do, they wait for a time to come.
+  // If all ranks are idle, they wait for a point in time, and nothing is wrong.
   const bool none_works = std::ranges::all_of(states, &RankState::rests);
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
                 (none_works || std::ranges::any_of(states, moves));

@@ -12,7 +12,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the ranks that hold up a stuck job, and writes down what was found.
+/// Finds the ranks that hold up a job which stands still, and writes the findings to a file.
 namespace isoscale::runner {
 
 struct Culprit {
@@ -23,50 +23,54 @@ struct Culprit {
 struct Hang {
   std::vector<int> silent{};        ///< ranks that never answered, ascending
   std::vector<Culprit> culprits{};  ///< by rank; empty if none can be named
-  /// The first call in which some ranks have arrived and others have not; "" if there is none.
+  /// The first call in which some members have arrived and others have not; "" if there is none.
   std::string first_op{};
-  std::vector<int> waiting{}, absent{};  ///< ranks, at that call
+  std::vector<int> waiting{}, absent{};  ///< ranks that have arrived there, and ranks that have not
 
-  /// Returns one sentence: "rank 2 did not arrive at all_reduce ... (never answered)".
+  /// Returns the findings in one sentence: "rank 2 did not arrive at all_reduce ... (never
+  /// answered)".
   [[nodiscard]] std::string sentence() const;
 };
 
-/// Finds the culprits of a hang from the states of the ranks that answered, in a launch of `ranks`
-/// ranks. If ranks wait for each other in a chain, only the last one is a culprit.
+/// Finds the culprits of a hang. `states` are those of the ranks that answered, in a launch of
+/// `ranks` ranks. If ranks wait for each other in a chain, only the last one in the chain is a
+/// culprit.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// Asks every rank for its state, without a collective call, since any rank may be gone. Every rank
-/// sends its state to the few lowest ranks, and each of these asks all others. The lowest of them
-/// that answers is the leader: it collects the states and sends its finding to everybody.
+/// Asks every rank for its state. No collective call is used, since any rank may be gone. Every
+/// rank sends its state to a few of the lowest ranks, each of which asks all others. The lowest of
+/// these that answers becomes the leader: it collects the states, and sends its findings to all
+/// ranks.
 class RankPoll {
  public:
-  /// Collective over `world`.
+  /// Collective over `world`: sets up the messages of later polls.
   explicit RankPoll(const comm::Communicator& world)
       : mail_(world), rank_(world.rank()), size_(world.size()) {}
-  /// After a poll, messages to ranks that did not receive them are still under way.
+  /// Messages to ranks that did not receive them may still be on their way after a poll.
   ~RankPoll() {
     if (number_ > 0) abandon();
   }
   RankPoll(const RankPoll&) = delete;
   RankPoll& operator=(const RankPoll&) = delete;
 
-  /// True once another rank has begun a poll.
+  /// True if another rank has begun a poll.
   [[nodiscard]] bool is_requested();
 
-  /// The outcome of a poll.
+  /// The result of a poll.
   struct Result {
-    /// On the leader, the states of the ranks that answered; if there was no leader, this rank's
-    /// state.
+    /// On the leader, the states of all ranks that answered. If no leader was found, the state of
+    /// this rank.
     std::vector<RankState> states{};
-    Hang hang{};      ///< on the leader
-    int leader = -1;  ///< -1: none was heard
+    Hang hang{};      ///< right on the leader only
+    int leader = -1;  ///< -1 if no leader was heard
     std::string sentence{};
-    bool calm = false;     ///< no rank is missing, and some rank moves
+    bool calm = false;     ///< all answered, none failed; some move or all are idle
     bool goes_on = false;  ///< all answered, and all can give up their work
   };
-  /// Begins a poll, or answers that of another rank; ends within 4 seconds. A rank counts as moving
-  /// if it has stood still for less than half of `timeout`; if only ranks with nothing to do have
-  /// waited for `timeout`, for less than all of it. Calls `meanwhile` every few milliseconds.
+  /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
+  /// without progress after which a rank counts as stuck. A working rank counts as moving if it has
+  /// stood still for less than half of that, or for less than all of it if no working rank has
+  /// stood still for `timeout`. Calls `meanwhile` every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
@@ -85,24 +89,25 @@ class RankPoll {
   comm::MessageQueue mail_;
   int rank_, size_;
   bool asked_ = false;
-  int number_ = 0;  ///< of this poll: messages of earlier ones may still arrive
+  int number_ = 0;  ///< of this poll; messages of earlier polls may still arrive
 };
 
-/// Identifies a hang of a launch.
+/// Identifies a hang by the run and its number.
 struct HangOf {
   std::filesystem::path run_file{};
-  int ranks = 1;   ///< of the launch
-  int number = 1;  ///< of its hangs
+  int ranks = 1;   ///< number of ranks of the launch
+  int number = 1;  ///< number of this hang in the launch, from 1
   units::Seconds timeout{};
 };
 
 /// Writes the findings of a poll as JSON beside the run file and returns the path:
-/// "run.h5.hang.json", or "run.h5.hang-2.json" for the second hang of a launch. It overwrites the
-/// file of an earlier launch. If fewer than half of the ranks answered, the leader itself may be
-/// cut off: the name is then "run.h5.hang-rank2.json", so that it does not overwrite what the
-/// others found. Keys: `created`, `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`,
-/// `silent`, `culprits` (`rank`, `what`) and `ranks`, the state of each rank that answered; `more`
-/// of a call counts the calls after it that may have been made too. Throws base::Error.
+/// "run.h5.hang.json", or "run.h5.hang-2.json" for the second hang of a launch. The file of an
+/// earlier launch is overwritten. If fewer than half of the ranks answered, the leader itself may
+/// be cut off, so the name gets its rank, "run.h5.hang-rank2.json", and does not overwrite the
+/// findings of others. Keys: `created`, `timeout` (seconds), `sentence`, `first_op`, `waiting`,
+/// `absent`, `silent`, `culprits` (`rank`, `what`), and `ranks`, which has the state of each rank
+/// that answered; there `more` is the number of later calls that the rank may have made. Throws
+/// base::Error if the file cannot be written.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
 }  // namespace isoscale::runner

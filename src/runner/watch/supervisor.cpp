@@ -25,15 +25,15 @@ namespace {
 
 using base::ExitCode;
 
-constexpr units::Seconds for_launcher{2};  // to end the other processes when one has ended
+constexpr units::Seconds for_launcher{2};  // time to end the other processes after one has ended
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
-/// The time after which the process kills itself, whatever MPI does.
+/// After this time the process kills itself, whatever MPI does.
 constexpr std::chrono::seconds last_resort{5};
-/// The times that a process which was told to end may still spend on its message, and on a change
-/// of the run file under way: launchers kill a process one second after they told it to end.
+/// The time that a process which was told to end may spend on its message, and on finishing a
+/// change of the run file: launchers kill a process one second after they told it to end.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
 
 void kill_self_later() {
@@ -108,11 +108,11 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  std::signal(wake_up(), SIG_IGN);  // no thread needs waking up from now on
+  std::signal(wake_up(), SIG_IGN);  // no thread has to be woken up from now on
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-/// The work of a thread, and its outcome.
+/// The work of one thread, and its result.
 struct Supervisor::Task {
   std::thread thread;
   std::atomic<bool> done{false};
@@ -157,7 +157,8 @@ void Supervisor::end_point(std::uint64_t generation) {
   in_point_ = false;
 }
 
-/// From here to end_asking(), a rank that is in a point cannot leave it.
+/// From this call until end_asking(), the working thread cannot leave its point. Returns the
+/// continuation of that point.
 Supervisor::Continuation Supervisor::begin_asking() {
   const std::scoped_lock lock{mutex_};
   asks_ = true;
@@ -227,8 +228,8 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
   }
 }
 
-/// True if the task failed on this rank alone and within a point: other ranks cannot leave that
-/// point by themselves.
+/// True if the task failed within a point on this rank alone. The other ranks still wait in that
+/// point, so they must be told by a poll.
 bool Supervisor::must_poll(const Task& task) {
   if (!task.error || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
@@ -237,7 +238,7 @@ bool Supervisor::must_poll(const Task& task) {
 
 ExitCode Supervisor::result_of(Task& task) const {
   task.thread.join();
-  std::signal(SIGUSR1, SIG_IGN);  // it asks for an end, which has come
+  std::signal(SIGUSR1, SIG_IGN);  // the run has ended, so a request to end it has no effect
   signals_.release();
   if (task.error) std::rethrow_exception(task.error);
   return gave_up_ ? ExitCode::hang : task.code;
@@ -270,7 +271,7 @@ void Supervisor::end_by_signal(int signal) {
     std::string text =
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     std::error_code unknown;
-    // Before the first point has ended there is no file.
+    // The file exists only after the first point has ended.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
           "; the points that were finished are in {}; continue with: isoscale run "
@@ -295,7 +296,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> t
   own.can_leave = static_cast<bool>(continuation);
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
-  // If this rank was only asked for its state, its time limit continues.
+  // If other ranks made this rank answer, its own time without progress continues to count.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (found.calm) {
     end_asking(false);
@@ -315,7 +316,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> t
   });
 }
 
-/// Prints what the poll found on standard error, and writes it beside the run file.
+/// Prints the findings of a poll on standard error, and writes them beside the run file.
 void Supervisor::tell(const RankPoll::Result& found) {
   const std::scoped_lock lock{mutex_};
   std::string doing;
@@ -355,7 +356,8 @@ void Supervisor::end_job(RankPoll::Result found) {
       }
     }
   }
-  // The leader ends the job for all ranks; the others do so only if the leader fails to.
+  // The leader ends the job for all ranks. The others wait for that, and end the job themselves
+  // only if the leader fails to.
   constexpr std::chrono::seconds for_leader{3};
   if (!leads && found.leader >= 0) std::this_thread::sleep_for(for_leader);
   comm::Environment::abort_job(static_cast<int>(ExitCode::hang));
