@@ -22,8 +22,8 @@
 #include <system_error>
 #include <vector>
 
-#include "base/forked_work.hpp"
 #include "base/error.hpp"
+#include "base/forked_work.hpp"
 #include "base/text.hpp"
 #include "results/hdf5.hpp"
 #include "results/integrity.hpp"

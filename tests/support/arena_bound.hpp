@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "program/operands.hpp"
 #include "program/hazards.hpp"
+#include "program/operands.hpp"
 #include "program/program.hpp"
 #include "program/storage.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "program/check.hpp"
 #include "program/added_sections.hpp"
+#include "program/check.hpp"
 #include "tests/support/random_requests.hpp"
 
 /// Sections that check and replay a step, of programs of all kinds.

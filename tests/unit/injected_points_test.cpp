@@ -12,8 +12,8 @@
 #include "plan_samples.hpp"
 #include "program/op.hpp"
 #include "runner/dry_run.hpp"
-#include "runner/plan/rank_faults.hpp"
 #include "runner/plan/plan.hpp"
+#include "runner/plan/rank_faults.hpp"
 
 namespace isoscale::runner {
 namespace {
