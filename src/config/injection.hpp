@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "units/quantity.hpp"
 
 /// The faults of known size that --inject adds to a run, so that users see how a report shows them.

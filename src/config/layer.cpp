@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
-#include "workloads/api/model.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

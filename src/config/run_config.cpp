@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "config/layer.hpp"
-#include "workloads/api/model.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 

@@ -17,7 +17,6 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "program/program.hpp"
-#include "program/session_options.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "workloads/api/model.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 namespace {

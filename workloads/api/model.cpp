@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include "workloads/api/model.hpp"
+#include "workloads/api/workload.hpp"
 
 #include <fmt/format.h>
 

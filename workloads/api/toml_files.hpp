@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "workloads/api/model.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 

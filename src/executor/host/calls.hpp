@@ -14,7 +14,7 @@
 
 #include "executor/host/compute_calls.hpp"
 #include "program/op.hpp"
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "units/quantity.hpp"
 
 /// The calls that prepared ops consist of; this file has those to MPI, compute_calls.hpp the

@@ -10,7 +10,7 @@
 #include "executor/host/calls.hpp"
 #include "mesh/mesh.hpp"
 #include "program/op.hpp"
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "units/quantity.hpp"
 
 /// Faults on the host: ops that are lengthened on purpose, or never end.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/communicator.hpp"
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/plan/plan.hpp"

@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "preflight/job_facts.hpp"
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Measures how fast each rank computes and communicates. The sniff test uses it before points are

@@ -10,7 +10,7 @@
 
 #include "comm/clock_offset.hpp"
 #include "config/injection.hpp"
-#include "program/session_options.hpp"
+#include "program/program.hpp"
 #include "runner/plan/plan.hpp"
 
 /// The faults that are injected on one rank of one point. All functions are pure.
