@@ -16,8 +16,9 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/counted_steps.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/step_samples.hpp"
+#include "analysis/tracing_overhead.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
 #include "results/point_facts.hpp"

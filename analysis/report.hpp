@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/link_shares.hpp"
 #include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/counted_steps.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
 #include "analysis/microbench/bench.hpp"
-#include "analysis/step_samples.hpp"
 #include "results/calibration_data.hpp"
 #include "results/point_facts.hpp"
 #include "results/run_data.hpp"
@@ -55,7 +57,7 @@ struct PointReport {
   std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
-      instrumentation_overhead;        ///< traced / untraced - 1, see step_samples.hpp
+      instrumentation_overhead;        ///< traced / untraced - 1, see tracing_overhead.hpp
   statistics::SampleFlags flags;       ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   DeviceState devices;                 ///< during the loop; empty where nothing was sampled

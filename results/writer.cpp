@@ -25,7 +25,7 @@
 #include "results/reader.hpp"
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
-#include "results/run_groups.hpp"
+#include "results/run_hdf5.hpp"
 
 namespace isoscale::results {
 

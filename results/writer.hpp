@@ -13,7 +13,7 @@
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
-#include "results/run_groups.hpp"
+#include "results/run_hdf5.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::results {

@@ -9,7 +9,7 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 
 /// Renders comparisons. No renderer computes numbers, so that none can disagree with another.
 namespace isoscale::analysis {

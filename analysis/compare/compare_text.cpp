@@ -12,7 +12,7 @@
 #include "analysis/compare/sides.hpp"
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "mesh/mesh.hpp"
 #include "units/text.hpp"
 

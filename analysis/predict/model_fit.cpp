@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <optional>
 
+#include "analysis/counted_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/step_samples.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/t_test.hpp"
 

@@ -16,7 +16,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/counted_steps.hpp"
 #include "analysis/predict/traced_ops.hpp"
-#include "analysis/step_samples.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/counted_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/step_samples.hpp"
 #include "base/error.hpp"
 #include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"

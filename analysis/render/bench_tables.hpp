@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
 /// Tables of micro-benchmarks for text and Markdown; all text is escaped.

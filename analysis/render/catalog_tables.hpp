@@ -8,7 +8,7 @@
 
 #include "analysis/catalog/index.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 
 /// Tables of an index for text and Markdown; all text is escaped.
 namespace isoscale::analysis {

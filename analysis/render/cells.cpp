@@ -12,8 +12,8 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_table.hpp"
-#include "analysis/step_samples.hpp"
+#include "analysis/render/text_and_markdown.hpp"
+
 #include "base/text.hpp"
 #include "results/point_facts.hpp"
 #include "units/text.hpp"

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"
 #include "units/text.hpp"

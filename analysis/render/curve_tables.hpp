@@ -9,7 +9,7 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
 /// Tables of a curve, of one launch or joined over several, for text and Markdown; all text is

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 

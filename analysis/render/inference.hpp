@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
 /// Reports of inference: latency against throughput for points of workload infer, and rates of

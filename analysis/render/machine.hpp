@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/render/document.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"

@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/counted_steps.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/step_samples.hpp"
+#include "analysis/tracing_overhead.hpp"
 #include "base/text.hpp"
 #include "results/point_facts.hpp"
 #include "units/text.hpp"

@@ -20,7 +20,7 @@
 #include "analysis/render/remarks.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text_and_markdown.hpp"
 
 namespace isoscale::analysis {
 namespace {

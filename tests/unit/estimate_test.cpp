@@ -7,7 +7,6 @@
 
 #include <numeric>
 
-#include "analysis/step_samples.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"

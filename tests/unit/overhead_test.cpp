@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/step_samples.hpp"
+#include "analysis/counted_steps.hpp"
+#include "analysis/tracing_overhead.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

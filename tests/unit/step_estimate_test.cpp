@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "results/field_visitors.hpp"
-#include "results/run_groups.hpp"
+#include "results/run_hdf5.hpp"
 
 namespace isoscale::results {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/run_groups.hpp"
+#include "results/run_hdf5.hpp"
 
 #include <fmt/format.h>
 

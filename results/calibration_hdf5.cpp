@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "results/field_visitors.hpp"
-#include "results/run_groups.hpp"
+#include "results/run_hdf5.hpp"
 
 namespace isoscale::results {
 

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/breakdown/pipeline_report.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "program/op.hpp"
+#include "program/outline.hpp"
+#include "units/quantity.hpp"
+#include "workloads/stack/pipeline.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// Returns an option that is a count; 0 where it is not a number of at least 1.
+int count_of(const results::PointData& point, const std::string& key) {
+  const auto found = point.options.find(key);
+  if (found == point.options.end()) return 0;
+  int number = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && number >= 1 ? number : 0;
+}
+
+bool receives_from_a_stage(const program::Outline& outline, const program::OutlineOp& op) {
+  return program::between_stages(op) &&
+         std::ranges::any_of(outline.transfers_of(op),
+                             [](const program::OutlineTransfer& transfer) {
+                               return transfer.axis == mesh::Axis::pp &&
+                                      transfer.direction == program::Direction::receive;
+                             });
+}
+
+std::optional<HandOverTimes> hand_over_times(const results::PointData& point,
+                                             const TracedSteps& traced) {
+  std::vector<double> seconds;
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      const program::Outline& outline = point.outline.of(static_cast<int>(rank));
+      for (const timeline::Span& span : step.traces[rank]->spans) {
+        if (!receives_from_a_stage(outline, outline.ops[span.op])) continue;
+        const units::Nanoseconds busy = span.end - span.start - step.waits[rank][span.op];
+        seconds.push_back(static_cast<double>(busy.value()) * 1e-9);
+      }
+    }
+  }
+  if (seconds.empty()) return std::nullopt;
+  std::ranges::sort(seconds);
+  const std::size_t last = seconds.size() - 1;
+  return HandOverTimes{.median = (seconds[last / 2] + seconds[(last + 1) / 2]) / 2,
+                       .p90 = seconds[last * 9 / 10],
+                       .messages = seconds.size()};
+}
+
+}  // namespace
+
+std::optional<double> formula_bubble(const results::PointData& point) {
+  const auto schedule = point.options.find("schedule");
+  const int microbatches = count_of(point, "microbatches");
+  if (schedule == point.options.end() || microbatches == 0 || point.mesh.pp < 2) {
+    return std::nullopt;
+  }
+  const auto table = workloads::stack::schedule_table();
+  const auto row = std::ranges::find(table, std::string_view{schedule->second},
+                                     &workloads::stack::ScheduleRow::name);
+  if (row == table.end()) return std::nullopt;
+  workloads::stack::Pipeline pipeline{
+      .schedule = row->schedule, .stages = point.mesh.pp, .microbatches = microbatches};
+  if (row->schedule == workloads::stack::Schedule::interleaved) {
+    pipeline.chunks = std::max(1, count_of(point, "v"));
+  }
+  const double idle = workloads::stack::ideal_bubble(pipeline);  // relative to the work
+  return idle / (1 + idle);
+}
+
+std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                              const TracedSteps& traced) {
+  if (point.mesh.pp < 2) return std::nullopt;
+  return PipelineReport{.formula_bubble = formula_bubble(point),
+                        .hand_over = hand_over_times(point, traced)};
+}
+
+}  // namespace isoscale::analysis

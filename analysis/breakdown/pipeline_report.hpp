@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "analysis/breakdown/traced_steps.hpp"
+#include "results/run_data.hpp"
+
+/// The bubble of a pipeline by its schedule's formula, and the times of messages between stages.
+namespace isoscale::analysis {
+
+/// The times that messages between stages took once both sides had arrived, in seconds. One message
+/// is the activation of one microbatch or its gradient.
+struct HandOverTimes {
+  double median = 0, p90 = 0;
+  std::size_t messages = 0;
+};
+
+/// The ideal bubble of a pipeline's schedule, and the times of its hand-overs between stages.
+struct PipelineReport {
+  /// The bubble as a share of a step whose stages are alike, whose backward takes twice as long as
+  /// forward and whose messages take no time: the formula of the schedule
+  /// (workloads/stack/pipeline.hpp). Absent where the options name no schedule that is known here,
+  /// as in a file of a newer version.
+  std::optional<double> formula_bubble;
+  std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
+};
+
+/// Returns the report on a point's pipeline; absent for points without pipeline stages.
+[[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                                            const TracedSteps& traced);
+/// Returns only the formula's value, see PipelineReport::formula_bubble.
+[[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
+
+}  // namespace isoscale::analysis

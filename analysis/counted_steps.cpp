@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/counted_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "statistics/estimate.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr double shortest_step = 1e-12;  ///< seconds; a shorter time cannot have been measured
+
+}  // namespace
+
+std::vector<StepBlock> step_blocks(const results::PointData& point) {
+  const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
+    return step < flags.size() && flags[step] != 0;
+  };
+  std::vector<StepBlock> blocks;
+  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
+  for (std::size_t step = first; step < point.step_times.size(); ++step) {
+    const auto kind =
+        flag(point.traced, step) ? StepBlock::Kind::traced : StepBlock::Kind::untraced;
+    if (blocks.empty() || flag(point.dropped, step) || kind != blocks.back().kind) {
+      blocks.push_back({.kind = kind});
+    }
+    const std::vector<double>& of_rank = point.step_times[step];
+    const bool known = !of_rank.empty() && std::ranges::all_of(of_rank, [](double time) {
+      return std::isfinite(time) && time > shortest_step;
+    });
+    if (known && !flag(point.dropped, step)) {
+      blocks.back().times.push_back(std::ranges::max(of_rank));
+    }
+  }
+  std::erase_if(blocks, [](const StepBlock& block) { return block.times.empty(); });
+  return blocks;
+}
+
+double confidence_of(const results::PointData& point) {
+  return statistics::nominal_confidence(point.looks.planned, point.looks.growth);
+}
+
+double Confidences::of(const results::PointData& point) {
+  const auto [at, is_new] = known_.try_emplace({point.looks.planned, point.looks.growth}, 0);
+  if (is_new) at->second = confidence_of(point);
+  return at->second;
+}
+
+std::string out_of_time(const results::PointData& point,
+                        const std::optional<statistics::Estimate>& step_time) {
+  if (point.stopped_because != "max-time") return "";
+  const auto width = step_time ? statistics::relative_half_width(*step_time) : std::nullopt;
+  if (!width) return "time ran out before an interval was known";
+  return fmt::format("out of time at ±{}", units::format_percent(*width));
+}
+
+}  // namespace isoscale::analysis

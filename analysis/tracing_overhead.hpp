@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analysis/counted_steps.hpp"
+#include "statistics/robust.hpp"
+
+/// The share by which tracing makes steps longer.
+namespace isoscale::analysis {
+
+/// Returns the share by which tracing makes steps longer: the Hodges-Lehmann centre of traced /
+/// untraced - 1 over pairs of neighbouring blocks, one traced and one untraced, each represented by
+/// its median. The interval exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly
+/// spread. Absent without a pair.
+[[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
+    std::span<const StepBlock> blocks);
+
+/// Returns "0.4%", with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.
+[[nodiscard]] std::string overhead_text(const std::optional<statistics::Located>& overhead);
+
+/// Returns a warning if tracing certainly takes more than 1% (the whole interval lies above it), or
+/// seems to and there is no interval; else "".
+[[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
+
+}  // namespace isoscale::analysis
