@@ -253,7 +253,8 @@ RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& pa
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, format_name);
   RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
-  // If `path` is a link, parts are in the folder of the file that it points to.
+  // If `path` is a link, the files with the run's parts are in the folder of the file that it
+  // points to.
   const fs::path beside = resolved_output(path).parent_path();
   run.points = read_points({opener, beside, run.id, minor, depth}, root);
   for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);

@@ -49,9 +49,10 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Says which points of a launch count. `sound` takes only points whose times are the machine's.
-/// `all` takes every point that has times, to compare like with like; two points are then only the
-/// same if their labels are.
+/// Says which points of a launch count. `sound` takes only points without a label that says that
+/// their times are not the machine's own (such as shared cores). `all` takes every point that has
+/// times; like is compared with like, since points with different labels of this kind are never
+/// joined.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the

@@ -72,7 +72,7 @@ struct Category {
 [[nodiscard]] std::string nodes_cell(const PointReport& point);
 /// Returns "tp intra-node, dp inter-node"; "" on one node and where the nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);
-/// Says what the curve's efficiency is relative to, unless it is one rank.
+/// Says what the curve's efficiency is relative to, unless that is one rank.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);
 /// Returns "vs 1 rank", the heading of the column of efficiencies.
 [[nodiscard]] std::string efficiency_column(const Curve& curve);

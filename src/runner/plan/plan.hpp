@@ -61,7 +61,7 @@ struct PlannedPoint {
   std::vector<std::string> injections{};  ///< texts of those that affect it, in order
 };
 
-/// False for a point whose work does not depend on a model.
+/// True if the point's work depends on a model.
 [[nodiscard]] bool uses_model(const PlannedPoint& point);
 
 struct Plan {
