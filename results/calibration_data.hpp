@@ -56,8 +56,9 @@ struct CalibrationGrowth {
   /// The law that fits the latencies better, "log2 n" or "n"; "" when the latencies do not decide
   /// it.
   std::string law{};
-  double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
-  std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest
+  double base = 0, slope = 0;  ///< seconds: latency = base + slope * law
+  /// The bandwidth at the most ranks divided by that at the fewest.
+  std::optional<double> bandwidth_factor{};
 
   bool operator==(const CalibrationGrowth&) const = default;
 };

@@ -70,7 +70,8 @@ void check_kind(const fs::path& path) {
 /// The files that HDF5 may read in this process.
 enum class Accept : std::uint8_t { digest_right, all };
 
-/// Thrown for a run file or a part file without a right digest where only right ones are accepted.
+/// Thrown for a run file or a part file whose digest is wrong or missing, with
+/// Accept::digest_right.
 struct DigestNotRight {};
 
 /// Opens files, and collects warnings for the run about damaged ones.

@@ -123,7 +123,8 @@ struct Looks {
 struct Soak {
   std::uint64_t replays = 0;
   double seconds = 0;
-  std::vector<std::string> differing{};  ///< one per differing replay: first rank, and in what
+  /// A text for each of the first differing replays: the first rank that differed, and in what.
+  std::vector<std::string> differing{};
 
   bool operator==(const Soak&) const = default;
 };

@@ -36,7 +36,7 @@ struct Category {
 /// other.
 [[nodiscard]] std::string interval(const PointReport& point);
 [[nodiscard]] std::string interval_text(
-    const statistics::Located& at);  ///< returns this text for any figure above 0
+    const statistics::Located& at);  ///< the same text for any figure above 0
 /// These return the value with the 95% interval that follows from both step times; no interval at
 /// the baseline itself. Absent without a baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);

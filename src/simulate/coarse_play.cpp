@@ -193,7 +193,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// Plays as many links as each member of the group has left in its chain.
+  /// Plays links until the first member of the group has none left in its chain.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;

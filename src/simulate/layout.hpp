@@ -27,7 +27,7 @@ struct Layout {
 struct GroupPlace {
   int members = 1;
   int nodes = 1;
-  int node_members = 1;  ///< members on one node, at most
+  int node_members = 1;  ///< largest number of members on one node
   /// The largest number of groups along the same axes on any one node of this group; they share the
   /// node's ports. For a group on several nodes, only groups on several nodes are counted.
   int sharing = 1;

@@ -67,8 +67,8 @@ class DeviationDraws {
 
 /// The distribution of a rank's deviation without the part that its node shares: the sum of its
 /// constant deviation and its own in a step. Constant deviations are the measured ones, each used
-/// equally often, so for many ranks the logarithm of the probability that all stay below x is their
-/// number times a mean over the measured ones.
+/// equally often. So for many ranks the logarithm of the probability that all stay below x is their
+/// number times log_below(x).
 class OwnDeviation {
  public:
   /// `further` is the standard deviation of a further, normal deviation of a rank's compute.

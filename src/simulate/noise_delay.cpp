@@ -81,8 +81,8 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
 }
 
 /// Finds for each axis the longest stretch of computation on the main stream without a meeting
-/// along the axis, as a share of all computation. The end of a step and the beginning of the next
-/// are one stretch.
+/// (communication with other ranks) along the axis, as a share of all computation. The end of a
+/// step and the beginning of the next are one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)

@@ -58,7 +58,7 @@ struct PlannedPoint {
   Load load{};
   std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each
-  std::vector<std::string> injections{};  ///< texts of those that affect it, in order
+  std::vector<std::string> injections{};  ///< texts of those that affect the point
 };
 
 /// True if the point's work depends on a model.
