@@ -65,7 +65,7 @@ struct Category {
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 
-/// True if some point of the curve is on more than one node; otherwise there is nothing to show.
+/// True if some point of the curve is on more than one node; otherwise reports do not show nodes.
 [[nodiscard]] bool spans_nodes(const Curve& curve);
 /// Returns "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" where they differ, "2" where the ranks
 /// per node are not known.

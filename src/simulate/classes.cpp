@@ -57,9 +57,9 @@ std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const me
   return first;
 }
 
-/// Returns the number of each coordinate on the axis without the coordinates that are not
-/// representatives. `first` is the result of first_alike(): the representative of each coordinate.
-/// Coordinates with the same representative have the same number.
+/// Returns for each coordinate the number of its representative: representatives are numbered 0, 1,
+/// ... in order. `first` is the result of first_alike(), which has the representative of each
+/// coordinate.
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;

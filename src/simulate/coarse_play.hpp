@@ -112,8 +112,8 @@ struct CoarseStep {
   double extra = 0;  ///< time of the main lane's compute beyond that without factor and noise
 };
 
-/// Plays programs like simulate(). Without noise, steps begin and end at the same nanoseconds as
-/// there. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
+/// Plays programs like simulate(); without noise, steps begin and end at the same times as there,
+/// to the nanosecond. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
 [[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                                const CoarseOptions& options);
 

@@ -315,7 +315,8 @@ class Delay {
   }
 
   /// Returns the mean of the longest of all replicas' steps, in nanoseconds. `spread` is the
-  /// standard deviation of a step that ranks' deviations do not explain.
+  /// standard deviation of a step that comes from the noise of single ops, and from ranks that lie
+  /// on the step's path but are not the slowest.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
