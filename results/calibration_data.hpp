@@ -23,8 +23,8 @@ struct Fitted {
 struct CurveSample {
   double bytes = 0, time = 0;  ///< seconds, median
   double fitted = 0;           ///< seconds, of the curve at this size; never falls with size
-  /// The prediction of the curve without this size, over `time`, minus 1; absent for the smallest
-  /// and the largest size.
+  /// The prediction for this size by a curve that is fitted without it, divided by `time`, minus 1;
+  /// absent for the smallest and the largest size.
   std::optional<double> held_out{};
 
   bool operator==(const CurveSample&) const = default;
@@ -56,8 +56,9 @@ struct CalibrationGrowth {
   /// The law that fits the latencies better, "log2 n" or "n"; "" when the latencies do not decide
   /// it.
   std::string law{};
-  double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
-  std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest
+  double base = 0, slope = 0;  ///< seconds: latency = base + slope * law
+  /// The bandwidth at the most ranks divided by that at the fewest.
+  std::optional<double> bandwidth_factor{};
 
   bool operator==(const CalibrationGrowth&) const = default;
 };
@@ -68,8 +69,8 @@ struct GemmRate {
   double m = 0, n = 0, k = 0, batch = 1;
   double rate = 0;       ///< FLOP/s, median
   std::string labels{};  ///< as in CalibrationCurve
-  /// The prediction from the other shapes, over `rate`, minus 1; absent where there is no other
-  /// shape.
+  /// The prediction for this shape from the other shapes, divided by `rate`, minus 1; absent where
+  /// there is no other shape.
   std::optional<double> held_out{};
 
   bool operator==(const GemmRate&) const = default;

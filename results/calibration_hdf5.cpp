@@ -271,7 +271,9 @@ void put_shape(Table& table, const Row& row) {
   table.rate.push_back(row.rate);
 }
 
-/// Returns all rows without their last column.
+/// Returns the rows of a table of shapes without the value of its last column, whose length is
+/// `last_column`: GemmRate and GemmCeiling have different ones. Throws if the columns differ in
+/// length.
 template <class Row, class Table>
 std::vector<Row> get_shapes(const Table& t, std::size_t last_column, const char* what) {
   require_lengths({t.dtype.size(), t.cache.size(), t.labels.size(), t.m.size(), t.n.size(),

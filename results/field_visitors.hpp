@@ -166,7 +166,8 @@ class GetFields {
   void text(const std::string& name, std::string& text, const hdf5::About& /*about*/) {
     text = group_.read_text(name);
   }
-  /// The file may number its enumerators differently, so codes are translated by their names.
+  /// Reads codes. The file may number its enumerators differently, so codes are translated by their
+  /// names. Throws base::Error for an unknown name.
   void codes(const std::string& name, std::vector<std::uint8_t>& codes,
              const std::vector<std::string>& names, const hdf5::About& /*about*/) {
     hdf5::Group::Codes stored = group_.read_codes(name);

@@ -132,9 +132,10 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute holds one value. Mostly its stored size shows this: that of its type for a
-/// number, and 16 bytes in these files for a text of variable length (length, address and index);
-/// arrays take more. Only otherwise is the shape read, which takes as long as reading the value.
+/// True if an attribute holds one value. In most cases its stored size shows this: for a number it
+/// is the size of its type, and for a text of variable length 16 bytes in these files (length,
+/// address and index); arrays take more. In other cases the shape is read, which takes as long as
+/// reading the value.
 bool is_scalar(const OpenAttribute& attribute) {
   constexpr hsize_t stored_text = 16;
   const hsize_t stored = H5Aget_storage_size(attribute.id.get());

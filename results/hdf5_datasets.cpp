@@ -13,7 +13,8 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// The types of a number in a file and in memory, and the kind of number that converts to it.
+/// The HDF5 types of a number in the file and in memory. `kind` is the class (integer or floating
+/// point) that a stored dataset must have to be read as this number.
 struct NumberTypes {
   hid_t file, memory;
   H5T_class_t kind;

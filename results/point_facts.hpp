@@ -53,8 +53,8 @@ inline constexpr std::size_t fewest_steps = 6;
   return found;
 }
 
-/// Returns MPI's rank in the launch for a rank of the point, the one that reports show; `rank`
-/// itself where the file does not have it.
+/// Returns MPI's rank in the launch, which reports show, for a rank of the point; `rank` itself
+/// where the file does not have it.
 inline int world_rank(const PointData& point, int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return at < point.world_rank.size() ? point.world_rank[at] : rank;

@@ -18,8 +18,8 @@ namespace isoscale::results {
 
 /// The ops of all outlines of a point, one outline after the other. Ops [op_begin[i],
 /// op_begin[i+1]) and streams [stream_begin[i], stream_begin[i+1]) belong to outline i. Waits and
-/// transfers are in the order of their ops, as many for each op as it counts. Each shape of matrix
-/// multiplication is in the gemm_ columns once.
+/// transfers are in the order of their ops; wait_count and transfer_count have their number for
+/// each op. Each shape of matrix multiplication is in the gemm_ columns once.
 struct OpTable {
   std::vector<std::uint32_t> outline_of_rank;
   std::vector<std::uint64_t> op_begin, stream_begin;

@@ -70,7 +70,8 @@ void check_kind(const fs::path& path) {
 /// The files that HDF5 may read in this process.
 enum class Accept : std::uint8_t { digest_right, all };
 
-/// Thrown for a run file or a part file without a right digest where only right ones are accepted.
+/// Thrown for a run file or a part file whose digest is wrong or missing, with
+/// Accept::digest_right.
 struct DigestNotRight {};
 
 /// Opens files, and collects warnings for the run about damaged ones.
@@ -253,7 +254,8 @@ RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& pa
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, format_name);
   RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
-  // If `path` is a link, parts are in the folder of the file that it points to.
+  // If `path` is a link, the files with the run's parts are in the folder of the file that it
+  // points to.
   const fs::path beside = resolved_output(path).parent_path();
   run.points = read_points({opener, beside, run.id, minor, depth}, root);
   for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);

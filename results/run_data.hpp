@@ -51,8 +51,8 @@ struct CommunicatorTime {
   bool operator==(const CommunicatorTime&) const = default;
 };
 
-/// One measured tuple of a micro-benchmark. The time of one call is the largest entry of a play
-/// divided by `calls`.
+/// One row of a micro-benchmark, which is a measured combination of its options. The time of one
+/// call is the largest entry of a play divided by `calls`.
 struct RowData {
   /// What was measured, as texts by key: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
   /// class, ... An empty text has the same meaning as an absent one, and is stored as absent.
@@ -91,7 +91,8 @@ struct DeviceSeries {
 };
 
 /// The op times of one traced step on each rank of the point, summed by kind, in seconds. They are
-/// kept for every traced step and rank, even where spans are not.
+/// kept even where spans are not: for all traced steps that count, or for 512 of them, spread
+/// evenly, if there are more.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
@@ -122,7 +123,8 @@ struct Looks {
 struct Soak {
   std::uint64_t replays = 0;
   double seconds = 0;
-  std::vector<std::string> differing{};  ///< one per differing replay: first rank, and in what
+  /// A text for each of the first differing replays: the first rank that differed, and in what.
+  std::vector<std::string> differing{};
 
   bool operator==(const Soak&) const = default;
 };

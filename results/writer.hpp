@@ -50,8 +50,9 @@ class RunWriter {
   /// there is no space.
   void commit(const PointData& point);
 
-  /// Writes the end time, completeness, warnings and calibration of `last`, and the file itself if
-  /// it has no points. May be called when a run ends early, with `complete` false.
+  /// Writes the end time, completeness, warnings and calibration of `last`; if no point was
+  /// committed, it creates the file first. May be called when a run ends early, with `complete`
+  /// false.
   void finish(const RunData& last);
 
   /// Returns a copy in `directory` of the file that was published last, whatever happened to its

@@ -128,8 +128,8 @@ Workload micro(std::string_view name, std::string_view description,
           .bench = hooks};
 }
 
-/// Returns inference, which has rows like a micro-benchmark, and a model, a mesh and a twin like a
-/// training workload.
+/// Returns inference. It has rows, like a micro-benchmark; like a training workload it has a model,
+/// a mesh, and a twin (a small version for verification).
 Workload inference() {
   Workload workload = micro(
       "infer", "inference: time to first token, time per output token, tokens/s by batch size",

@@ -59,7 +59,7 @@ struct BreakdownResult {
   double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
   std::string missing;     ///< what is not known, and why; "" when all is
 
-  /// `mean`, divided by place in the program. `other` is 0, since it belongs to no place; `step` is
+  /// `mean`, split by place in the program. `other` is 0, since it belongs to no place; `step` is
   /// the sum of the place's parts.
   std::map<program::Phase, Breakdown> by_phase;
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none

@@ -82,7 +82,7 @@ namespace isoscale::analysis {
 /// Returns "-12.2% to -8.0%", "—" without an interval; " !" follows an interval that does not hold
 /// its value.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
-/// Returns "-11.2" and "-13.2 to -9.2": points of efficiency.
+/// These return a difference in points of efficiency, "-11.2", and its interval, "-13.2 to -9.2".
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 

@@ -92,8 +92,8 @@ ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, dou
   return samples;
 }
 
-/// Returns a sentence if a clock's medians over the first and the last third of the time differ;
-/// else "".
+/// Returns a sentence if a clock's medians over the first and the last third of the time differ by
+/// more than `drift_limit`; "" if they do not, or if a third has too few samples.
 std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;

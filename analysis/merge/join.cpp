@@ -168,7 +168,8 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
 /// Returns why a launch's point does not count; "" when it counts.
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
-  // A point that fails verification has rates only if such points are to be shown.
+  // With Counted::all, a point that fails verification counts if it has a throughput, which it has
+  // only where the report shows such points.
   const bool shown = counted == Counted::all && data.verified == false && point.throughput;
   if (shown) return "";
   if (data.status != results::PointStatus::ok) {
@@ -293,8 +294,8 @@ void leave_out_few_steps(Gathered& from) {
   }
 }
 
-/// Makes a point over its launches. All that is not computed over launches is that of the typical
-/// launch.
+/// Returns the point that joins several launches. Values that are not computed over launches are
+/// those of the typical launch.
 PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
                        std::span<const RunReport> reports) {
   std::vector<double> medians;
@@ -317,8 +318,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These are relative to the baseline of the point's own launch; for the joined curve they are
-  // computed anew.
+  // These values are relative to the baseline of the point's own launch; for the joined curve they
+  // are computed anew.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

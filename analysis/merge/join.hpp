@@ -33,13 +33,13 @@ struct JoinedCurve {
   Experiment experiment;
   std::string fingerprint;  ///< of the experiment and the kind of device
   Machine machine;
-  /// Each point is that of its typical launch, the one nearest to the median. Its step time is over
-  /// launches (see over_launches: the samples are launches), and so are the figures that follow
-  /// from it: throughput, FLOP/s, speed-up, efficiency, laws.
+  /// The data of a point are those of its typical launch, the one nearest to the median. Only its
+  /// step time is over launches (each launch is a sample, see over_launches), and so are the
+  /// figures that follow from it: throughput, FLOP/s, speed-up, efficiency, laws.
   Curve curve;
   std::vector<std::vector<LaunchPoint>> launches;  ///< of each point
   std::vector<LeftOut> left_out;
-  std::vector<std::string> apart;  ///< why other curves of like points were not joined to it
+  std::vector<std::string> apart;  ///< why other curves of like experiments were not joined to it
 };
 
 /// Returns the relative spread between launches; absent below 2 launches.
@@ -49,18 +49,20 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Says which points of a launch count. `sound` takes only points whose times are the machine's.
-/// `all` takes every point that has times, to compare like with like; two points are then only the
-/// same if their labels are.
+/// Says which points of a launch count. `sound` takes only points without a label that says that
+/// their times are not the machine's own (such as shared cores). `all` takes every point that has
+/// times; like is compared with like, since points with different labels of this kind are never
+/// joined.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
 /// same rank count with another mesh, with other options or on another number of nodes go to
-/// separate curves. A point counts if it is ok and not known to be wrong; with Counted::sound its
-/// labels must not say that its times are not the machine's, and a launch labelled few-steps only
-/// counts where all launches of the point have that label. Counted::all keeps such launches: in a
-/// comparison the interval includes the scatter that few steps add. A curve may be left without
-/// points. `reports` outlives the result and stays where it is.
+/// separate curves. A point counts if it is ok, has step times and is not known to be wrong. With
+/// Counted::sound, its labels must not say that its times are not the machine's, and a launch
+/// labelled few-steps counts only where all launches of the point have that label. With
+/// Counted::all such launches count too, since in a comparison the interval includes the scatter
+/// that few steps add; so do wrong points that have a throughput. A curve may be left without
+/// points. `reports` must outlive the result and stay where it is.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 

@@ -64,11 +64,16 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// no time.
 [[nodiscard]] std::optional<double> time_of_step(const results::PointData& point, std::size_t step);
 
-/// Returns the times of a point's steps in order: first[], time[] (seconds, the largest of an
-/// entry's steps), kind[], every, quantiles[101] of the measured steps (linear between order
-/// statistics; null without any), injections[]. There are at most `most` entries; if need be, an
-/// entry holds the steps of one kind among `every` consecutive ones. Each kind has at least one
-/// entry.
+/// Returns the step times of a point as JSON, in order. An entry stands for the steps of one kind
+/// among `every` consecutive steps; `every` is 1 unless that gives more than `most` entries. Each
+/// kind that occurs has at least one entry. The keys are:
+/// - first[]: number of the entry's first step
+/// - time[]: seconds of its slowest step
+/// - kind[]: its StepKind
+/// - every
+/// - quantiles[101]: of the measured steps, at 0 to 100%, linear between order statistics; null if
+///   there are none
+/// - injections[]: the faults as given to --inject
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point with a row for each rank, sorted by host and MPI's rank: hosts[],

@@ -54,7 +54,8 @@ struct WhatIf {
 /// Says whether the meshes are given or are to be searched for.
 enum class Meshes : std::uint8_t { given, searched };
 
-/// A complete question.
+/// All that a prediction starts from: the work, the machine, the rank counts, the what-ifs, and
+/// what a run measured.
 struct Question {
   std::string source{};                           ///< file name
   std::string title{};                            ///< of the curve

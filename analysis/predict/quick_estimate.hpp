@@ -110,8 +110,8 @@ class QuickEstimate {
   /// True if the workload is composed from the stack, so that it can be estimated.
   [[nodiscard]] static bool knows(const workloads::Workload& workload);
 
-  /// Fits the laws of the stages of all these requests; the functions below accept only such
-  /// requests.
+  /// Fits the StageLaw, and the other numbers of a stage, that these requests need. The functions
+  /// below accept only requests whose laws have been fitted.
   void learn(std::span<const workloads::Request> requests);
 
   /// Returns the device memory of a rank of the stage that needs most, the sum of what is allocated

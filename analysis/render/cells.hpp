@@ -36,7 +36,7 @@ struct Category {
 /// other.
 [[nodiscard]] std::string interval(const PointReport& point);
 [[nodiscard]] std::string interval_text(
-    const statistics::Located& at);  ///< returns this text for any figure above 0
+    const statistics::Located& at);  ///< the same text for any figure above 0
 /// These return the value with the 95% interval that follows from both step times; no interval at
 /// the baseline itself. Absent without a baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
@@ -65,14 +65,14 @@ struct Category {
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 
-/// True if some point of the curve is on more than one node; otherwise there is nothing to show.
+/// True if some point of the curve is on more than one node; otherwise reports do not show nodes.
 [[nodiscard]] bool spans_nodes(const Curve& curve);
 /// Returns "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" where they differ, "2" where the ranks
 /// per node are not known.
 [[nodiscard]] std::string nodes_cell(const PointReport& point);
 /// Returns "tp intra-node, dp inter-node"; "" on one node and where the nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);
-/// Says what the curve's efficiency is relative to, unless it is one rank.
+/// Says what the curve's efficiency is relative to, unless that is one rank.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);
 /// Returns "vs 1 rank", the heading of the column of efficiencies.
 [[nodiscard]] std::string efficiency_column(const Curve& curve);

@@ -40,8 +40,8 @@ using Points = std::vector<const PointReport*>;
 [[nodiscard]] std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
                                                      std::span<const RunReport> reports);
 
-/// Returns the lines below these tables: what efficiency is relative to, what was left out, what a
-/// single launch cannot show, and causes.
+/// Returns the lines below the tables of joined_tables(): what efficiency is relative to, what was
+/// left out, what a single launch cannot show, and causes.
 [[nodiscard]] Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports);
 
 /// Explains the terms of joined_tables(), one sentence each.

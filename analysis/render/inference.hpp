@@ -49,10 +49,11 @@ void mark_frontier(std::span<Inference* const> all);
 /// Returns what a mesh has to process, as text: "tiny, f32, prompt 16, output 64"; escaped.
 [[nodiscard]] std::string question_of(const Inference& at);
 
-/// Returns one table for each question, over batch sizes and meshes; entries on the frontier are
-/// marked.
+/// Returns one table for each text of question_of(), over batch sizes and meshes; entries on the
+/// frontier are marked.
 [[nodiscard]] std::vector<TitledTable> inference_tables(const RunReport& report);
-/// Returns the parts of one point by batch size, with the rates that they reach.
+/// Returns the tables of one point's parts (prefill, decode) by batch size, with the rates that
+/// they reach.
 [[nodiscard]] std::vector<TitledTable> infer_part_tables(const PointReport& point);
 
 /// Appends the rows of `point` to its object's "rows".
@@ -63,8 +64,8 @@ void add_inferences_json(std::span<const Inference> all, const PointReport& poin
 [[nodiscard]] std::vector<CsvCell> inference_cells(std::span<const Inference> all,
                                                    const results::RowData* row);
 
-/// Returns the rates of one point of workload serve in ascending order, and the replicas at the
-/// rate whose requests were kept.
+/// Returns the tables of one point of workload serve: its request rates in ascending order, and the
+/// replicas at the rate whose requests were kept.
 [[nodiscard]] std::vector<TitledTable> serve_tables(const PointReport& point);
 /// Explains the columns of serve_tables(); "" for a run without rows of workload serve.
 [[nodiscard]] std::string serve_key(const RunReport& report);

@@ -138,8 +138,8 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-/// Returns the time over the steps of a launch, or over launches; `samples` is the key of their
-/// number.
+/// Returns a time over the steps of a launch, or over launches, as JSON. `samples` is the key for
+/// the number of steps or launches.
 Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
   const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
   Json object{{"median", field(&statistics::Estimate::median)},

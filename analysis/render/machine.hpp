@@ -18,7 +18,7 @@ namespace isoscale::analysis {
 
 /// Returns "Isoscale 1.0.0, run 3f2a of 2026-11-21".
 [[nodiscard]] std::string headline(const RunReport& report);
-/// Returns the lines below it: machine, device, MPI, build, command and file.
+/// Returns the lines below the headline: machine, device, MPI, build, command and file.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
 /// Returns "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
 [[nodiscard]] std::string machine_text(const results::RunData& run);
@@ -41,8 +41,8 @@ namespace isoscale::analysis {
 /// Returns clock, temperature, power and energy of a curve's points; no table where nothing was
 /// sampled.
 [[nodiscard]] std::vector<TitledTable> device_tables(const Curve& curve);
-/// Returns the lines below these tables: the first four warnings of each point, and why there is no
-/// energy.
+/// Returns the lines below the tables of device_tables(): the first four warnings of each point,
+/// and why there is no energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
 /// Returns a point's `device_state`; null where nothing was sampled.

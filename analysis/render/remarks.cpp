@@ -78,7 +78,8 @@ std::string unexplained(const PointReport& point) {
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
 
-/// Returns a warning if the traced steps took a different time than the others; "" if they did not.
+/// Returns a warning if the traced steps took more than 10% longer or shorter than the untraced
+/// ones; else "".
 std::string unlike_text(const PointReport& point) {
   constexpr double alike = 0.1;
   if (!point.step_time || !point.breakdown.mean) return "";

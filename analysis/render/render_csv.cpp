@@ -139,7 +139,7 @@ std::vector<CsvCell> of_row(const RowReport& row) {
   return cells;
 }
 
-/// Returns where the point's ranks are, and the joined point that it is part of.
+/// Returns the cells on the nodes of the point's ranks, and on the joined point that it is part of.
 std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   const JoinedPlace place = place_of(joined, point).value_or(JoinedPlace{});
   const PointReport none;
@@ -163,7 +163,8 @@ std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   };
 }
 
-/// Returns the growth of the model's work, and the MPI ranks of a row between two ranks.
+/// Returns the cells on the growth of the model's work, and on the MPI ranks of a row between two
+/// ranks.
 std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::RowData* row) {
   std::vector<CsvCell> cells{{"work_growth", number_cell(point.work_growth)}};
   const auto add = [&](std::string_view column, const char* key) {

@@ -17,7 +17,7 @@ namespace isoscale::analysis {
 /// Returns the JSON of an index alone; render_index_json() is its text.
 [[nodiscard]] nlohmann::ordered_json index_report_json(const IndexReport& report);
 
-/// Returns [lower, upper] over `divisor`, or null.
+/// Returns [lower, upper], each divided by `divisor`; null without an interval.
 [[nodiscard]] nlohmann::ordered_json interval_json(const std::optional<statistics::Located>& at,
                                                    double divisor = 1);
 

@@ -49,7 +49,7 @@ std::string name_of(const std::string& key) {
   return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
 }
 
-/// True if the key is a quantile of one of the four times.
+/// True if the key is a quantile of one of `times`.
 bool is_quantile(const std::string& key) {
   return std::ranges::any_of(times, [&](std::string_view time) {
     return key.starts_with(time) && key.size() > time.size() && key[time.size()] == '_';

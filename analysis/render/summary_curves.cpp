@@ -48,7 +48,9 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Returns the largest parts of a step other than computation, for a point without a comparison.
+/// Returns the two largest parts of the point's own step other than computation, as text: "own
+/// step: dp transfer 4.1%, wait 3.2%"; "" if there are none. It is used where the lost time cannot
+/// be given by cause: for a baseline, and where the causes do not explain the loss.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;

@@ -62,7 +62,7 @@ class TraceWriter {
   /// Writes an interval; one that ends before it starts gets length 0.
   void write(const TraceEvent& event);
   void write_flow(FlowEnd end, std::uint64_t id, const Track& track, units::Nanoseconds time);
-  /// Ends the object.
+  /// Ends the JSON object.
   void finish();
 
   [[nodiscard]] std::uint64_t events() const { return events_; }  ///< intervals so far

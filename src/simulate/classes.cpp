@@ -57,8 +57,9 @@ std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const me
   return first;
 }
 
-/// Converts the result of first_alike(): returns for each coordinate the number of its
-/// representative, counted among representatives only.
+/// Returns for each coordinate the number of its representative: representatives are numbered 0, 1,
+/// ... in order. `first` is the result of first_alike(), which has the representative of each
+/// coordinate.
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -68,7 +69,7 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// The distinct groups and messages over which ranks communicate in any program.
+/// The axes of all groups, and the axes and offsets of all messages, that any of the programs has.
 struct Ways {
   std::set<mesh::AxisSet> groups;
   std::set<std::pair<mesh::Axis, int>> messages;  ///< axis and offset of sent messages
@@ -188,11 +189,11 @@ Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
   return beside;
 }
 
-/// Returns a table of times for each class: `costs`, stretched because of ops of the other kind
-/// (compute, communication) that ran beside each op in `timeline`, which was played with the costs
-/// `played`. Beside the other kind, an op that takes f times as long does 1/f second of work in a
-/// second: b seconds of work take b / (1 - s (1 - 1/f)) if a share s of the time is beside the
-/// other kind.
+/// Returns a table of times for each class: `costs`, stretched because ops of the other kind
+/// (compute or communication) ran beside each op in `timeline`, which was played with the costs
+/// `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is its factor
+/// in `overlap`. So b seconds of work take b / (1 - s (1 - 1/f)) if the other kind runs for a share
+/// s of this time.
 Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
                 const timeline::Timeline& timeline, const Overlap& overlap) {
   Costs result;
@@ -222,8 +223,8 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
   return result;
 }
 
-/// Replaces the costs by the mean of them and those before, so that rounds that alternate between
-/// two solutions converge.
+/// Replaces `costs` by the mean of `costs` and `before`, so that rounds that alternate between two
+/// solutions converge.
 void move_halfway(Costs& costs, const Costs& before) {
   for (std::size_t rank = 0; rank < costs.tables.size(); ++rank) {
     const std::vector<Nanoseconds>& old = before.tables[before.table_of_rank[rank]];
@@ -285,8 +286,8 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
 Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
                   const Machine& machine, const Layout& layout) {
   const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
-  // By class: the first rank at each distinct place on the nodes, which represents all others
-  // there.
+  // For each class, by the numbers of place_numbers(): the first rank with this number, which
+  // represents all ranks of the class with the same number.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);

@@ -27,9 +27,9 @@ struct Classes {
 };
 [[nodiscard]] Classes classes_of(const program::ProgramSet& set, program::Section section);
 
-/// Returns the times that the ops of each class take on a machine. If ranks of a class have groups
-/// that lie differently on the nodes, the slowest of them counts, op by op. Classes with the same
-/// program and the same places share a table.
+/// Returns the times that the ops of each class take on a machine. If the groups of a class's ranks
+/// lie differently on the nodes, each op takes the longest of its times on these ranks. Classes
+/// with the same program and the same places share a table.
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
@@ -44,9 +44,9 @@ struct ClassStep {
   /// The relative change of `seconds` in the last round of stretching by overlap.
   double error = 0;
 };
-/// Plays steps of the classes until they are steady and returns one. If `overlap` is not 1, compute
-/// that runs beside communication, and communication beside compute, is stretched by it, in rounds
-/// until the step's time hardly changes.
+/// Plays steps of the classes until they are steady and returns one. Unless the factors of
+/// `overlap` are 1, ops are stretched while compute and communication run beside each other, in
+/// rounds until the step's time hardly changes.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
 /// Adds spans to a step that was played with Record::steps.

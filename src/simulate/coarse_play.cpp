@@ -193,7 +193,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// Plays as many links as each member of the group has left in its chain.
+  /// Plays links until the first member of the group has none left in its chain.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;
@@ -231,8 +231,8 @@ class Play {
     }
   }
 
-  /// Plays `count` links of a group whose members are at the same link of the same program: after
-  /// the first link they all have the same time.
+  /// Plays `count` links of a group whose members are at the same link of the same program. After
+  /// the first of these links all members have the same time.
   void play_like_links(const std::vector<Arrival>& group, const CoarseOp& op, std::uint32_t count) {
     const CoarseProgram& program = set_.of(group.front().rank);
     const std::uint32_t from = op.first + lane(group.front()).link;
@@ -334,9 +334,9 @@ class Play {
 
 constexpr int most_plays = 16;
 
-/// True if a play moved every rank by the same time; the next play then does the same, since it
-/// depends only on when each rank drained. Costs are whole nanoseconds, so smaller differences are
-/// rounding.
+/// True if the play took the same time on every rank, from the rank's begin to its end. Then all
+/// later plays take this time too, since a play depends only on when each rank began. Costs are
+/// whole nanoseconds, so smaller differences are rounding.
 bool moves_all_alike(const std::vector<CoarseStep>& step) {
   constexpr double rounding = 1e-3;
   const double first = step.front().end - step.front().begin;

@@ -112,8 +112,8 @@ struct CoarseStep {
   double extra = 0;  ///< time of the main lane's compute beyond that without factor and noise
 };
 
-/// Plays programs like simulate(): without noise, steps begin and end at the same times to the
-/// nanosecond. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
+/// Plays programs like simulate(); without noise, steps begin and end at the same times as there,
+/// to the nanosecond. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
 [[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                                const CoarseOptions& options);
 
@@ -122,8 +122,9 @@ struct CoarseSteady {
   double period = 0;             ///< nanoseconds
   std::vector<CoarseStep> step;  ///< by rank; times from the first rank's start
 };
-/// Plays without noise until a play moves every rank by the same time, as every later play then
-/// does. `factor` multiplies each rank's compute; empty = 1.
+/// Repeats a play without noise until it takes the same time on every rank, as every later play
+/// then does, and returns that play. If there is none after several plays, the period is a mean
+/// over the later ones. `factor` multiplies each rank's compute; empty = 1.
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
 
 }  // namespace isoscale::simulate

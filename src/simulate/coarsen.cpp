@@ -47,8 +47,8 @@ class Coarsener {
   }
 
  private:
-  /// The collected part of a lane: work until the next meeting, and the chain that takes
-  /// collectives until a meeting of another kind.
+  /// The part of a lane that is not complete: the work since the last meeting, and the chain to
+  /// which collectives are added until a meeting of another kind ends it.
   struct Open {
     Work work{};
     double squares = 0;

@@ -27,9 +27,9 @@ struct Layout {
 struct GroupPlace {
   int members = 1;
   int nodes = 1;
-  int node_members = 1;  ///< members on one node, at most
-  /// The most groups along the same axes that are on one node of this group and share its ports.
-  /// For a group on several nodes, only groups on several nodes are counted.
+  int node_members = 1;  ///< largest number of members on one node
+  /// The largest number of groups along the same axes on any one node of this group; they share the
+  /// node's ports. For a group on several nodes, only groups on several nodes are counted.
   int sharing = 1;
   bool operator==(const GroupPlace&) const = default;
 };
@@ -38,7 +38,7 @@ struct GroupPlace {
 /// layout lacks a node for a rank.
 [[nodiscard]] GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank,
                                   mesh::AxisSet axes);
-/// Returns place_of every rank of the mesh, in about the time of one.
+/// Returns place_of() for every rank of the mesh, in about the time of a single call.
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
@@ -49,7 +49,7 @@ struct GroupPlace {
 /// inside.
 [[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
                                           mesh::Axis axis, int offset);
-/// Returns place_of_message of every rank of the mesh, in about the time of one.
+/// Returns place_of_message() for every rank of the mesh, in about the time of a single call.
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);

@@ -153,9 +153,10 @@ struct SizeSeconds {
   double bytes = 0, seconds = 0;
 };
 
-/// How communication slows with the size of its group, for sizes that were not measured: with the
-/// logarithm of the size (trees), in proportion to it (rings), or as the measured groups show
-/// (fitted).
+/// The law by which communication slows with the size of its group, for sizes that were not
+/// measured. logarithmic: with the logarithm of the size (trees). proportional: in proportion to
+/// the size (rings). fitted names neither of them; the members of this type say what it means
+/// there.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
 /// How data moves over the wires as a group grows. parts: parts of a message, as in rings and
@@ -178,7 +179,10 @@ struct TimedCommunication {
       bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
   double error = 0;  ///< relative error of a time between measured sizes
   Straight between = Straight::in_logs;
-  /// The law that the measured groups of this kind and link show; `fitted` if they do not show one.
+  /// The law that fits the measured groups of this kind clearly better than the other law does,
+  /// among groups inside one node or among groups over several nodes. `fitted` if neither is
+  /// clearly better, or if there are fewer than three groups; then the law is that of the usual
+  /// algorithms.
   GrowthLaw law = GrowthLaw::fitted;
 };
 

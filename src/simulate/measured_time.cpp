@@ -23,10 +23,11 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// Returns how often a byte of a collective passes a wire, up to a constant factor. For a tree it
-/// is the number of levels; if ranks send to all ranks below them at once, each level counts as
-/// often as there are levels from it down. A reduce_scatter by a tree adds the scatter of the whole
-/// message's parts.
+/// Returns how often a byte of a collective passes a wire, up to a constant factor. If parts are
+/// moved, it is wire_factor(). If whole messages are moved, it is the number L of levels of the
+/// tree; if each rank sends to all ranks below it at once, it is 1 + 2 + ... + L, and L more for an
+/// all_reduce. A reduce_scatter by a tree also scatters the message's parts, which adds
+/// wire_factor() to L.
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
   const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
   if (moved == Moved::parts) return wire_factor(kind, members);
@@ -51,8 +52,8 @@ std::span<const Moved> candidates(OpKind kind) {
 }
 
 /// Returns the movement that best explains how much longer the largest group takes than the
-/// smallest, for messages so large that their bytes determine the time. Returns `untold`, or the
-/// last candidate if it is none, where the groups do not show it.
+/// smallest, for messages so large that their bytes determine the time. If the groups do not show
+/// it, returns `untold`, or the last candidate if `untold` is not a candidate.
 Moved moved_in(const GroupFamily& family, Moved untold) {
   constexpr double by_bytes = 4;  // times the smallest message's time
   const GroupFamily::Group& small = family.groups.front();
@@ -83,7 +84,8 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes beyond the time of the wires.
+/// The time that a group takes beyond the time of the wires. `law` is the group's size n under the
+/// growth law (n or log2 n); `weight` is its weight in the fit.
 struct Excess {
   double law = 0, seconds = 0, weight = 0;
 };
@@ -98,8 +100,9 @@ struct Excesses {
   }
 };
 
-/// Returns the excess for a size of one: on one node 0; across nodes the time that the members on
-/// one node take for the smallest message, but at most `first`.
+/// Returns the excess at size 1. For groups on one node, where this is a single rank, it is 0. For
+/// groups across nodes it is the time of the members on one node for the smallest message, but at
+/// most `first`; 0 if that time was not measured.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -126,8 +129,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the line by weighted least squares, or of the line through them if there
-/// are two points.
+/// Returns the slope of the excess over `law`: by weighted least squares, of the line through both
+/// if there are two, 0 if there are fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -149,9 +152,8 @@ double slope_of(const std::vector<Excess>& excesses) {
   return variance > 0 ? covariance / variance : 0;
 }
 
-/// Returns the excess at `law`: between measured groups it is interpolated linearly over the law,
-/// beyond the largest it follows the fitted slope, but never falls: no group is faster for being
-/// larger.
+/// Returns the excess at `law`, interpolated linearly between measured groups. Beyond the largest
+/// group it follows the fitted slope, but never falls, since no group is faster for being larger.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::law);
   if (above == excesses.end()) {
@@ -192,7 +194,8 @@ struct Nearby {
   double distance = 0, log_rate = 0;
 };
 
-/// Returns the distance in (log FLOP, log smallest extent), on which a rate depends most.
+/// Returns the distance between two shapes in (log FLOP, log smallest extent), on which the rate of
+/// a GEMM depends most.
 double distance(const TimedGemm& at, const program::Gemm& gemm) {
   const double m = gemm.m, n = gemm.n, k = gemm.k;
   const double flop = std::log(m * n * k * gemm.batch) - std::log(at.m * at.n * at.k * at.batch);

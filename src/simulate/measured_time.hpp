@@ -72,8 +72,9 @@ struct MeasuredTime {
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 
-/// Sets TimedCommunication::law of each kind and link whose measured groups show it: they must have
-/// at least three sizes, over which one law's errors are clearly smaller than the other's.
+/// Sets TimedCommunication::law of every curve. A law is set if its errors over the curve's family
+/// (see family_of) are clearly smaller than the other law's, and if the family has at least three
+/// sizes; else `fitted` is set.
 void settle_laws(Measured& measured);
 
 /// Returns the seconds that a curve gives for `bytes`: between its samples on the axes where it is
@@ -90,14 +91,14 @@ struct GroupFamily {
     const TimedCommunication* curve = nullptr;  ///< not owned
   };
   std::vector<Group> groups;  ///< ascending in size, at least one
-  /// The curve of one node's members of these groups by themselves, which form a group on one node.
-  /// Null if it was not measured, and for groups on one node. Not owned.
+  /// For groups across nodes: the curve of a group that has only the members on one node. Null if
+  /// it was not measured, and for groups on one node. Not owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 
-/// Returns the measured groups of `kind` that, like `place`, lie on one node or across nodes.
-/// Across nodes, only those with as many members on a node are taken, if there are any. The family
-/// is empty if there are no groups.
+/// Returns the measured groups of `kind` that, like `place`, lie on one node or across nodes. If
+/// some groups across nodes have as many members on a node as `place`, only these are returned. The
+/// family is empty if there are no groups.
 [[nodiscard]] GroupFamily family_of(const Measured& measured, program::OpKind kind,
                                     const GroupPlace& place);
 

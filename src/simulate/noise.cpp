@@ -65,8 +65,8 @@ double chance_below(const std::vector<double>& draws, double x) {
   return (before + 0.5 + (x - low) / (high - low)) / count;
 }
 
-/// Returns P(a rank's deviation in a step + a normal one of deviation `further` <= x), without the
-/// rank's constant deviation.
+/// Returns the probability that a rank's deviation in a step, without its constant deviation, plus
+/// a normal deviation of standard deviation `further` is at most `x`.
 double chance_own_below(const Noise& noise, double further, double x) {
   if (noise.draws.empty()) {
     const double spread = std::hypot(noise.rank, further);

@@ -28,8 +28,8 @@ struct Largest {
   double mean = 0, variance = 1;
 };
 /// Returns the mean and variance of the largest of `count` independent standard normal draws,
-/// integrated numerically, within 1e-6. `count` is the power of the distribution function and may
-/// be a fraction of at least 1.
+/// integrated numerically, within 1e-6. `count` is the exponent of the distribution function; it
+/// must be at least 1 but need not be whole.
 [[nodiscard]] Largest largest_normal(double count);
 
 /// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -67,8 +67,8 @@ class DeviationDraws {
 
 /// The distribution of a rank's deviation without the part that its node shares: the sum of its
 /// constant deviation and its own in a step. Constant deviations are the measured ones, each used
-/// equally often, so for many ranks the logarithm of the probability that all stay below x is their
-/// number times a mean over the measured ones.
+/// equally often. So for many ranks the logarithm of the probability that all stay below x is their
+/// number times log_below(x).
 class OwnDeviation {
  public:
   /// `further` is the standard deviation of a further, normal deviation of a rank's compute.
@@ -84,9 +84,9 @@ class OwnDeviation {
   std::vector<double> log_;
 };
 
-/// Returns the logarithm of the mean of exp(log_below(d)) over deviations d of a node, which are
-/// normal with standard deviation `node`: the probability that all ranks of the node stay below a
-/// bound, from the same probability for a known d.
+/// Returns the logarithm of the probability that all ranks of a node stay below a bound.
+/// `log_below(d)` is this logarithm if the node's deviation is d; the result is averaged over d,
+/// which is normal with standard deviation `node`.
 template <class LogBelow>
 [[nodiscard]] double log_node_below(double node, const LogBelow& log_below) {
   if (node == 0) return log_below(0.0);

@@ -32,7 +32,8 @@ CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                  table_of_rank);
 }
 
-/// Returns the expected largest of `large` standard normal draws over that of `small` draws.
+/// Returns the expected largest of `large` standard normal draws divided by that of `small` draws;
+/// 1 if `small` is at most 1.
 double growth(double small, double large) {
   return small > 1 ? largest_normal(large).mean / largest_normal(small).mean : 1;
 }
@@ -43,8 +44,9 @@ double longest(const std::vector<CoarseStep>& step) {
   return time;
 }
 
-/// Returns the class of the rank at `place` of a replica; along axes that the classes do not have,
-/// all coordinates belong to one class.
+/// Returns the class of the rank at `place`, which are coordinates in the part of the mesh that is
+/// played (a replica). Along an axis on which `classes` has extent 1, all coordinates belong to the
+/// same class.
 std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
   const std::array along{&place.tp, &place.cp, &place.ep, &place.dp, &place.pp};
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -79,8 +81,8 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
 }
 
 /// Finds for each axis the longest stretch of computation on the main stream without a meeting
-/// along the axis, as a share of all computation. The end of a step and the beginning of the next
-/// are one stretch.
+/// (communication with other ranks) along the axis, as a share of all computation. The end of a
+/// step and the beginning of the next are one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)
@@ -285,8 +287,8 @@ class Delay {
       most = std::max(most, kind.slope);
       slow_at = std::max(slow_at, kind.at);
     }
-    // If there are too many kinds to play each, the others take the result of the last one that was
-    // played.
+    // If there are too many kinds to play each, only every few kinds are played; the others take
+    // the result of the last played kind before them.
     for (std::size_t k = 0; k < kinds.all.size(); ++k) {
       const Kind& seen = kinds.all[k - k % every];
       kinds.all[k].from = seen.from;
@@ -313,7 +315,8 @@ class Delay {
   }
 
   /// Returns the mean of the longest of all replicas' steps, in nanoseconds. `spread` is the
-  /// standard deviation of a step that ranks' deviations do not explain.
+  /// standard deviation of a step that comes from the noise of single ops, and from ranks that lie
+  /// on the step's path but are not the slowest.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;

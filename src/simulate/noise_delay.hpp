@@ -55,10 +55,11 @@ struct OpDelay {
   double mean = 0, deviation = 0;  ///< nanoseconds
 };
 
-/// Plays one replica together with the ranks along the axes `tight`, with and without the noise of
-/// ops: the difference counts, since other deviations of ranks hide some of that noise. Of groups
-/// that are too large, only a part is played, and the delay is scaled by how the expected largest
-/// draw grows with their number. `tight` must be axes that classes do not have.
+/// Plays one replica together with the ranks along the axes `tight`, once with and once without the
+/// noise of ops, and returns the difference: other deviations of ranks hide some of that noise. If
+/// a group is too large, only a part of it is played, and the mean delay is scaled by how much
+/// larger the expected largest draw is for the whole group. `tight` must be axes that classes do
+/// not have.
 [[nodiscard]] OpDelay op_delay(const program::ProgramSet& set, const Classes& classes,
                                const Costs& costs, const Noise& noise, const Layout& layout,
                                mesh::AxisSet tight);

@@ -62,7 +62,8 @@ double operand_bytes(const program::Gemm& gemm, DType type) {
   return elements * batch * static_cast<double>(program::element_size(type));
 }
 
-/// Returns the rate of GEMMs of that type. Throws base::UsageError if the machine does not give it.
+/// Returns the rate of GEMMs of this mode and type. Throws base::UsageError if the machine does not
+/// give it.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
   if (machine.processor) {
     for (const MatrixRate& rate : machine.processor->matrix) {

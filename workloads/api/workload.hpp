@@ -208,8 +208,8 @@ struct BenchHooks {
   /// Returns how long ranks wait for a message. After that the pair has failed, and the other pairs
   /// are still measured. Null: they wait for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
-  /// Returns the least median bandwidth that each pair must reach in each direction; absent: none
-  /// is demanded. Null: none is demanded.
+  /// Returns the least median bandwidth that each pair must reach in each direction; absent if none
+  /// is demanded. Null: no request demands one.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 

@@ -30,8 +30,8 @@ constexpr double poison = -128;
 /// its own.
 constexpr int most_textbook_ranks = 256;
 
-/// The memory of one type: `source` is sent from, calls write to `work`, and textbook algorithms
-/// use `scratch`.
+/// The buffers of one element type: calls send from `source` and write to `work`; textbook
+/// algorithms also use `scratch`.
 struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };

@@ -81,8 +81,8 @@ struct Setting {
 [[nodiscard]] Setting setting_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
-/// The input of emit_textbook(): one call of a collective, as exchanges and additions on one
-/// stream.
+/// The input of emit_textbook(): one call of a collective, which is written as exchanges and
+/// additions on one stream.
 struct TextbookCall {
   Operation operation = Operation::all_reduce;
   Implementation implementation = Implementation::ring;

@@ -51,9 +51,9 @@ inline constexpr std::uint64_t most_decoded = 16;
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 
-/// Returns the hooks of the result rows: a row for each batch size and part. The time of "prefill"
-/// is the time to the first token, and that of "decode" is the time of one output token. Each batch
-/// size has a session of its own.
+/// Returns the hooks of the result rows: for each batch size a row for "prefill", whose time is the
+/// time to the first token, and one for "decode", whose time is that of one output token. Each
+/// batch size has a session of its own.
 [[nodiscard]] BenchHooks hooks();
 
 /// Builds programs for verification: a step with a prefill of the last batch size, and the decode

@@ -188,7 +188,8 @@ class Replica {
   void prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch);
   /// Sends the tokens of all groups from the last stage to the first.
   void hand_back(std::uint64_t batch);
-  /// Writes this stage's work on one token of a group.
+  /// Writes this stage's ops for decoding one token of each sample of a group, and returns their
+  /// result.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
   /// Writes the messages at the end of a tick: all stages send to the next one at the same time.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);

@@ -89,9 +89,9 @@ PlayTime CudaSession::play(const Play& what) {
 PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
-  // The first play of a section is issued without graph and gate: in it, libraries load kernels and
-  // make connections, which a capture may forbid, and which may wait for a stream that the gate
-  // holds back.
+  // The first play of a section is issued without graph and gate. In it libraries load kernels and
+  // make connections. A capture may forbid that, and it may wait for a stream that the gate holds
+  // back.
   const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == config::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;

@@ -130,8 +130,8 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Returns why `count` ranks have no point on a curve of which all meshes have the extents in
-/// `fixed`; "" if they have one.
+/// Returns why `count` ranks have no point on a curve whose meshes all have the extents in `fixed`;
+/// "" if they have one.
 std::string curve_problem(mesh::Request fixed, int count) {
   std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
   int product = 1;
@@ -202,7 +202,8 @@ std::optional<units::Bytes> least_memory(const Site& site) {
   return least;
 }
 
-/// Plans a point of the workload dp on one rank. Throws base::UsageError if it has no such program.
+/// Plans a point of the workload dp on one rank. Throws base::UsageError if dp has no program for
+/// this model and this work.
 PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
                      long long batch, const Site& site) {
   RunConfig config;

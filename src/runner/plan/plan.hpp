@@ -58,10 +58,10 @@ struct PlannedPoint {
   Load load{};
   std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each
-  std::vector<std::string> injections{};  ///< texts of those that affect it, in order
+  std::vector<std::string> injections{};  ///< texts of those that affect the point
 };
 
-/// False for a point whose work does not depend on a model.
+/// True if the point's work depends on a model.
 [[nodiscard]] bool uses_model(const PlannedPoint& point);
 
 struct Plan {

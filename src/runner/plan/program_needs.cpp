@@ -135,7 +135,7 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
 
 /// Throws base::UsageError if the ranks that play the point, copies included, need more memory than
 /// their node (or the device of one of them) has free. If the free memory is that of this machine
-/// and not of the plan's nodes, it marks the point instead.
+/// and not of the plan's nodes, it sets PlannedPoint::misfit and does not throw.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     config::FillIdle fill, const Site& site) {
   struct Need {

@@ -31,9 +31,9 @@ void require_ranks(std::span<const config::Injection> injections, int ranks);
 [[nodiscard]] std::vector<std::string> idle_injections(
     std::span<const config::Injection> injections, const Plan& plan);
 
-/// Returns the faults of rank `world_rank` of the launch in a point with the ranks `world_ranks`;
-/// none if it is not one of these, but plays in a copy. Each rank of the launch has random numbers
-/// of its own, derived from the seed.
+/// Returns the faults of rank `world_rank` of the launch in a point with the ranks `world_ranks`. A
+/// rank that is not one of these has no faults, even if it plays in a copy of the point. Each rank
+/// of the launch has random numbers of its own, derived from the seed.
 [[nodiscard]] program::Faults faults_of(std::span<const config::Injection> injections,
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);

@@ -99,8 +99,9 @@ bool scales(const Curve& curve) {
 /// The share of the budget that is kept for writing the end of the run.
 constexpr double share_of_end = 0.02;
 
-/// Returns the loop that all of `points` can have within `left`, each limited to its own least and
-/// most loop. The time beyond the least loops thus goes to the shortest loops first.
+/// Returns the loop time to give to all of `points` so that together they take no longer than
+/// `left`. A point's own loop is this time, limited to between its least and its most. Time beyond
+/// the least loops thus lengthens the shortest loops first.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -133,7 +134,7 @@ double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) 
   return std::min(1.0, time / total(thought, thought.least));
 }
 
-/// Returns the points that show how a workload scales, without those that are skipped anyway.
+/// Returns the indices of the points that show how a workload scales, without skipped points.
 std::set<int> points_of_curves(const Plan& plan) {
   std::set<int> indices;
   for (const PlannedPoint& point : plan.points) {

@@ -48,16 +48,18 @@ struct PointTime {
 /// `assumed_scatter`. It simulates StepLoop.
 [[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
 
-/// Estimates the time of a point. Let s be the time of one step of the busiest rank: FLOP / rate +
-/// bytes sent / bandwidth, or Load::step. Then the parts are
+/// Estimates the time of a point. Let s be the time of one step of the busiest rank: Load::step if
+/// it is known, else FLOP / rate + bytes sent / bandwidth. Then the parts are
 ///   set-up        sessions x (communicators + memory / fill rate)
 ///   verification  a constant, a time for each rank, two checked steps, and --soak
-///   loop          least = 13 s, likely = loop_time(s), most = max(--max-time, likely)
+///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
+///                 most = --max-time or likely if that is more
 ///   after it      solo_plays() x s
-/// For a micro-benchmark, s is the time of all cases together. Its likely loop is 2 s, plus 0.01
-/// seconds for each case, plus 6 s limited to between 0.3 and 0.5 of --max-time; traced plays take
-/// 3/10 of that in addition. A point that is skipped takes no time. Rates by device ("host",
-/// "cuda") and precision are in schedule.cpp and docs/experiments.md.
+/// For a micro-benchmark, s is the time of all cases together. The likely loop then is 2 x s, plus
+/// 0.01 seconds for each case, plus the timed plays: 6 x s, limited to between 0.3 and 0.5 of
+/// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
+/// takes no time. Rates by device ("host", "cuda") and precision are in schedule.cpp and
+/// docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
                                  std::string_view device);
 

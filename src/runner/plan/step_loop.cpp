@@ -95,7 +95,7 @@ BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing)
   const std::size_t wanted = steps_in(block_seconds, least_block, largest_block);
   if (tracing == Tracing::off) return {.steps = wanted, .pairs = 0};
   const double time = std::max(left.value(), 0.0);
-  // A pair has two blocks, and the first step of each is dropped.
+  // The steps for which each block of all pairs has time. The first step of a block is dropped.
   const std::size_t fit = steps_in(share_of_pairs * time / (2 * least_pairs), 1, largest_block + 1);
   if (fit > least_block) return {.steps = std::min(wanted, fit - 1), .pairs = least_pairs};
   return {.steps = least_block,

@@ -132,8 +132,9 @@ class Progress {
 
 /// Estimates the remaining time of a run that has lasted `elapsed`. The points that have ended were
 /// expected to take `planned_done` and took `done`; the remaining ones are expected to take
-/// `planned_left`, which is scaled by the same factor. The result is at most the time until the
-/// deadline. Absent if there is no plan.
+/// `planned_left`, which is scaled by the same factor; the time since the last point ended is
+/// subtracted. The result is at least 0, and at most the time until the deadline. Absent if there
+/// is no plan.
 [[nodiscard]] std::optional<units::Seconds> expected_left(
     units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);

@@ -43,7 +43,8 @@ struct AddCall {
 };
 [[nodiscard]] cudaError_t start(const AddCall& call, cudaStream_t stream);
 
-/// A call for program::Cast from f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
+/// A call for program::Cast. The source is f64, f32, f16 or bf16; the result is one of these types,
+/// or e4m3 or e5m2. Values too large for an fp8 type saturate.
 struct CastCall {
   program::DType from = program::DType::f32, to = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
