@@ -41,4 +41,10 @@ enum class DigestState : std::uint8_t {
 /// Writes the block to a file that has room for it, and replaces an old one. Throws base::Error.
 void put_digest(const Descriptor& file);
 
+/// True if every global heap collection in the file (HDF5 File Format Specification 2.0, III.E;
+/// these hold the texts of attributes) is complete, with objects in sequence up to its end. HDF5
+/// 1.10 has no checksum for them, does not check them itself, and crashes if one is damaged. Also
+/// true when the file cannot be read, since HDF5 then reports why.
+[[nodiscard]] bool heaps_are_whole(const std::filesystem::path& path);
+
 }  // namespace isoscale::results
