@@ -56,9 +56,9 @@ struct PatternGrid {
                                                    std::span<const int> sources,
                                                    program::Reduction reduction);
 
-/// The functions below make multiplications whose results are known bit for bit. The operands are
-/// integers that are drawn so that their products add up exactly in any order. The rows of op(A)
-/// and the columns of op(B) repeat, so that a small table has all values of D.
+// The functions below make multiplications whose results are known bit for bit. The operands are
+// integers that are drawn so that their products add up exactly in any order. The rows of op(A) and
+// the columns of op(B) repeat, so that a small table has all values of D.
 
 /// Fills memory that has no result yet; no result has this value.
 inline constexpr double never_an_integer = 0.5;

@@ -73,11 +73,9 @@ inline constexpr double most_growth = 0.05;
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 
-/// The search for the highest rate that a system sustains; pure.
-
-/// Doubles the rate until one is not sustained, or halves it until one is. Then tries the geometric
-/// mean of the highest sustained and the lowest other rate, until these are within 5% of each
-/// other.
+/// Searches the highest rate that a system sustains. Doubles the rate until one is not sustained,
+/// or halves it until one is. Then tries the geometric mean of the highest sustained and the lowest
+/// other rate, until these are within 5% of each other.
 class RateSearch {
  public:
   explicit RateSearch(double first) : next_(first) {}
