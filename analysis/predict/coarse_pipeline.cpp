@@ -24,7 +24,7 @@ using workloads::stack::HandOver;
 using workloads::stack::Pass;
 using workloads::stack::Pipeline;
 
-std::size_t place(int number) { return static_cast<std::size_t>(number); }
+std::size_t as_index(int number) { return static_cast<std::size_t>(number); }
 
 units::Nanoseconds nanoseconds(double seconds) {
   return units::Nanoseconds{static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * 1e9))};
@@ -52,7 +52,7 @@ class StageOutline {
         hand_over(std::get<HandOver>(step));
       }
     }
-    emit(op_of(program::OpKind::update, compute), coarse.tail[place(stage)], {});
+    emit(op_of(program::OpKind::update, compute), coarse.tail[as_index(stage)], {});
   }
 
   program::Outline outline_;
@@ -75,7 +75,7 @@ class StageOutline {
 
   [[nodiscard]] double time_of(const Action& action) const {
     const CoarsePipeline::Chunk& chunk =
-        coarse_.chunks[place(coarse_.pipeline.virtual_stage(stage_, action.chunk))];
+        coarse_.chunks[as_index(coarse_.pipeline.virtual_stage(stage_, action.chunk))];
     const bool ends = action.microbatch == coarse_.pipeline.microbatches - 1;
     switch (action.pass) {
       case Pass::forward:

@@ -22,6 +22,7 @@
 #include "analysis/render/summary.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_and_markdown.hpp"
+#include "analysis/tracing_overhead.hpp"
 
 namespace isoscale::analysis {
 namespace {
