@@ -54,8 +54,9 @@ struct CommunicatorTime {
 /// One row of a micro-benchmark, which is a measured combination of its options. The time of one
 /// call is the largest entry of a play divided by `calls`.
 struct RowData {
-  /// What was measured, as texts by key: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
-  /// class, ... An empty text has the same meaning as an absent one, and is stored as absent.
+  /// Texts by key that say what the row is about: op, dtype, reduction, in_place ("yes", "no"),
+  /// kind, cache, class, ... An empty text has the same meaning as an absent one, and is stored as
+  /// absent.
   std::map<std::string, std::string> text{};
   /// The numbers of the measurement by key: bytes, count, m, n, k, batch, flop, src, dst, root, ...
   /// NaN = absent.

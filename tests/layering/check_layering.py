@@ -5,9 +5,9 @@
 
 Usage: check_layering.py ROOT
 
-Which folder may include which, that no folders include each other in a circle, where external headers may stand, own header first, #pragma once,
-the licence header, the budget of preprocessor conditionals, and that documents and comments name
-files that are there. Prints one line per breach
+Which folder may include which, that no folders include each other in a circle, where external
+headers may stand, own header first, #pragma once, the licence header, the budget of preprocessor
+conditionals, and that documents and comments name files that are there. Prints one line per breach
 (path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
 """
 import re
@@ -67,12 +67,18 @@ def folder_of(path):
     return parts[1] if len(parts) > 2 else "main"
 
 
-def component_of_include(root, name):
-    """The component that provides an include in quotes; None when there is no such file."""
+def file_of_include(root, name):
+    """The path of an include in quotes, from the root; None when there is no such file."""
     for base in (root / "src", root):
         if (base / name).is_file():
-            return folder_of((base / name).relative_to(root))
-    return GENERATED.get(name)
+            return (base / name).relative_to(root)
+    return None
+
+
+def component_of_include(root, name):
+    """The component that provides an include in quotes; None when there is no such file."""
+    path = file_of_include(root, name)
+    return folder_of(path) if path else GENERATED.get(name)
 
 
 def without_comments(text):
@@ -89,14 +95,6 @@ def check_quoted(root, path, name):
         return f"folder '{folder}' has no place in the order of layers; add it to this check"
     if component not in ALLOWED[folder]:
         return f'{folder} must not include "{name}": {component} stands right of it'
-    return None
-
-
-def file_of_include(root, name):
-    """The path of an include in quotes, from the root; None when there is no such file."""
-    for base in (root / "src", root):
-        if (base / name).is_file():
-            return (base / name).relative_to(root)
     return None
 
 

@@ -147,7 +147,7 @@ struct Room {
 /// sample, taken from the last stage's answer. The first stage does not use its value, but
 /// continues with the embedding of a token that is drawn from the seed.
 ///
-/// Of the request, only model, mesh, precision, seed, keep and the option vocabulary matter.
+/// Only model, mesh, precision, seed, keep and the option vocabulary of the request matter.
 class Replica {
  public:
   /// Allocates the buffers, and fills them in the setup section, in which `builder` must be.

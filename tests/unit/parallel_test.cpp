@@ -13,7 +13,7 @@
 namespace isoscale::analysis {
 namespace {
 
-TEST(SideBySideTest, ThrowsWhatTheFirstThrew) {
+TEST(ParallelFor, ThrowsWhatTheFirstThrew) {
   std::vector<int> done(100, 0);
   base::parallel_for(done.size(), [&](std::size_t i) { done[i] = 1; });
   EXPECT_EQ(std::ranges::count(done, 1), 100);
