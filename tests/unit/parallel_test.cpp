@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace isoscale::analysis {
+namespace isoscale::base {
 namespace {
 
 TEST(ParallelFor, ThrowsWhatTheFirstThrew) {
@@ -27,7 +27,7 @@ TEST(ParallelFor, ThrowsWhatTheFirstThrew) {
   }
 }
 
-TEST(InOrderTest, BeginsTheSameItemsOnAnyNumberOfThreads) {
+TEST(ParallelInOrder, BeginsTheSameItemsOnAnyNumberOfThreads) {
   for (const std::size_t ahead : {1U, 3U, 8U, 100U}) {
     std::vector<int> value(60, 0);
     std::size_t asked = 0;
@@ -54,4 +54,4 @@ TEST(InOrderTest, BeginsTheSameItemsOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace isoscale::analysis
+}  // namespace isoscale::base
