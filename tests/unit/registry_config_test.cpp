@@ -57,6 +57,13 @@ TEST(Registry, EveryDefaultIsAValueThatIsAccepted) {
   }
 }
 
+TEST(Registry, HasHooksForRowsAndRequestsAndWorkForSteps) {
+  for (const workloads::Workload& workload : workloads::registry()) {
+    EXPECT_EQ(workload.is_bench(), workload.bench.build != nullptr) << workload.name;
+    EXPECT_NE(workload.is_bench(), workload.work_per_step != nullptr) << workload.name;
+  }
+}
+
 TEST(Registry, RefusalsNameWhatExists) {
   EXPECT_THAT(testing_support::usage_error([] {
                 (void)parse({"isoscale", "run", "--workload", "ddp"});
