@@ -78,12 +78,11 @@ void thin_rows(Json& point, double share) {
     if (is_due) credit -= 1;
     if (is_due || matters(row, slow)) kept.push_back(std::move(row));
   }
-  point["rows_left_out"] = rows.size() - kept.size();
   rows = std::move(kept);
 }
 
 /// Removes rows that take `bytes`, evenly, except for failed rows and those of slow pairs; all
-/// others if that is not enough. The points then have rows_left_out.
+/// others if that is not enough.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;

@@ -61,20 +61,6 @@ std::vector<Entry> entries(const results::PointData& point, std::size_t every) {
   return result;
 }
 
-/// Returns the number of entries for this value of `every`.
-std::size_t count_entries(const results::PointData& point, std::size_t every) {
-  std::size_t count = 0;
-  const std::size_t steps = point.step_times.size();
-  for (std::size_t begin = 0; begin < steps; begin += every) {
-    std::array<std::size_t, kinds> seen{};
-    for (std::size_t step = begin; step < std::min(steps, begin + every); ++step) {
-      seen[static_cast<std::size_t>(kind_of_step(point, step))] = 1;
-    }
-    for (const std::size_t one : seen) count += one;
-  }
-  return count;
-}
-
 Json quantiles(const results::PointData& point) {
   constexpr int parts = 100;
   std::vector<double> times;
@@ -135,9 +121,10 @@ Json step_series(const results::PointData& point, std::size_t most) {
   const std::size_t steps = point.step_times.size();
   most = std::max(most, kinds);
   std::size_t every = std::max<std::size_t>(1, (steps + most - 1) / most);
-  while (every < steps && count_entries(point, every) > most) every *= 2;
+  std::vector<Entry> shown = entries(point, every);
+  while (every < steps && shown.size() > most) shown = entries(point, every *= 2);
   Json first = Json::array(), time = Json::array(), kind = Json::array();
-  for (const Entry& entry : entries(point, every)) {
+  for (const Entry& entry : shown) {
     first.push_back(entry.first);
     time.push_back(drawn(entry.time));
     kind.push_back(static_cast<int>(entry.kind));
