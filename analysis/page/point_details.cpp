@@ -164,17 +164,17 @@ std::vector<DetailedPoint> detailed_points(const Report& report) {
 DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   const std::size_t quarter = bytes / 4;
   // A limit follows from the bytes that one step, span, row, cell, line or sample takes.
-  constexpr std::size_t step = 25, span = 60, row = 256, cell = 8, line = 4000, sample = 40;
+  constexpr std::size_t step = 25, span = 50, row = 256, cell = 8, line = 6000, sample = 40;
   constexpr std::size_t spans_of_lane = 125;
   const DetailLimits most;
   DetailLimits limits;
-  limits.steps = std::clamp<std::size_t>(quarter / step, 100, most.steps);
-  limits.spans = std::clamp<std::size_t>(quarter / span, 250, most.spans);
+  limits.steps = std::clamp<std::size_t>(quarter / 2 / step, 100, most.steps);
+  limits.spans = std::clamp<std::size_t>(quarter * 3 / 2 / span, 250, most.spans);
   limits.lanes = std::clamp<std::size_t>(limits.spans / spans_of_lane, 2, most.lanes);
   limits.rows = std::clamp<std::size_t>(quarter / row, 64, most.rows);
   const std::size_t rows = std::min(static_cast<std::size_t>(point.ranks), limits.rows);
   limits.columns = std::clamp<std::size_t>(quarter / 2 / rows / cell, 16, most.columns);
-  limits.devices = std::clamp<std::size_t>(quarter / line, 4, most.devices);
+  limits.devices = std::clamp<std::size_t>(quarter / line, 2, most.devices);
   const std::size_t lines = std::max<std::size_t>(1, count_device_lines(point, limits.devices));
   limits.samples = std::clamp<std::size_t>(quarter / lines / sample, 16, most.samples);
   return limits;

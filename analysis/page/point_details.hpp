@@ -30,8 +30,9 @@ struct DetailLimits {
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits under which a point's pictures take about `bytes`: a quarter each for steps,
-/// ranks, timeline and devices. A few entries of each are always left, which take 64 kB.
+/// Returns limits under which a point's pictures take about `bytes`: the timeline three eighths,
+/// ranks and devices a quarter each, steps an eighth. A few entries of each are always left, which
+/// take up to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
 /// Sentences about what was sampled; one sentence covers all points.
