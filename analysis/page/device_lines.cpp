@@ -162,11 +162,11 @@ Json device_lines(std::span<const results::RankFacts> facts, const results::Poin
   return lines;
 }
 
-std::size_t device_lines_left_out(const results::PointData& point, const DetailLimits& limits) {
+std::size_t count_device_lines(const results::PointData& point,
+                               std::optional<std::size_t> devices) {
+  if (!devices) return point.device_series.size();
   std::size_t count = 0;
-  for (const auto& [key, series] : drawable(point)) {
-    count += series.size() - std::min(series.size(), limits.devices);
-  }
+  for (const auto& [key, series] : drawable(point)) count += std::min(series.size(), *devices);
   return count;
 }
 

@@ -61,10 +61,8 @@ std::uint8_t common_op(std::uint8_t a, std::uint8_t b) {
 }
 
 bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
-  if (a.stream != b.stream || a.place.phase != b.place.phase) return false;
-  if (alike != Alike::class_alone && a.place.microbatch != b.place.microbatch) return false;
-  if (alike == Alike::kind_and_microbatch) return a.op == b.op;
-  return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
+  return a.stream == b.stream && a.place.phase == b.place.phase &&
+         a.place.microbatch == b.place.microbatch && (alike == Alike::any_kind || a.op == b.op);
 }
 
 /// The times of a rank's step by what it does; each moment is in at most one of the sets.
@@ -126,9 +124,9 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
     if (std::ranges::find(ranks, *rank) == ranks.end()) ranks.push_back(*rank);
   };
   for (int stage = 0; data.mesh.pp > 1 && stage < data.mesh.pp; ++stage) {
-    add(mesh::rank_at(data.mesh, {.pp = stage}), limits.most_lanes);
+    add(mesh::rank_at(data.mesh, {.pp = stage}), limits.stages);
   }
-  const std::size_t most = std::min(limits.most_lanes, std::max(limits.fewest_lanes, ranks.size()));
+  const std::size_t most = std::min(limits.stages, std::max(limits.lanes, ranks.size()));
   add(0, most);
   add(data.ranks - 1, most);
   const BreakdownResult& breakdown = point.breakdown;
@@ -187,7 +185,6 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
     last.merged += span.merged;
     last.op = common_op(last.op, span.op);
     if (last.place.layer != span.place.layer) last.place.layer = -1;
-    if (last.place.microbatch != span.place.microbatch) last.place.microbatch = -1;
   }
   return result;
 }

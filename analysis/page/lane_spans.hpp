@@ -55,14 +55,9 @@ struct LaneSpan {
   [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
 };
 
-/// The properties besides the phase that neighbours on a stream need to share to be merged: the
-/// kind of op or its class (computing, copying, communicating), and the microbatch.
-enum class Alike : std::uint8_t {
-  kind_and_microbatch,
-  class_and_microbatch,
-  class_alone,
-  microbatch
-};
+/// Neighbours on a stream are alike if they share phase and microbatch and, unless any kind will
+/// do, the kind of op.
+enum class Alike : std::uint8_t { same_kind, any_kind };
 
 /// Returns the ops of a step within `window`, sorted by stream and start, without those of length
 /// 0.
@@ -70,8 +65,8 @@ enum class Alike : std::uint8_t {
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges alike neighbours that are at most `tolerance` apart. A property in which they differ
-/// becomes neutral: -1 for layer and microbatch, a LaneOp for the kind. A span that has reached the
+/// Merges alike neighbours that are at most `tolerance` apart. Layers that differ become -1, and
+/// kinds that differ a LaneOp. A span that has reached the
 /// length `enough` is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);

@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,60 +91,52 @@ std::size_t count_spans(const std::vector<Lane>& lanes) {
   return count;
 }
 
-/// Keeps the `most` longest items, in the order of time. `time_of` gives an item's begin and end.
-template <class Item, class TimeOf>
-void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time_of) {
-  if (items.size() <= most) return;
-  const auto longer = [&](const Item& a, const Item& b) {
-    return time_of(a).end - time_of(a).begin > time_of(b).end - time_of(b).begin;
+Interval time_of(const LaneSpan& span) { return {.begin = span.start, .end = span.end}; }
+Interval time_of(const LaneIdle& idle) { return idle.time; }
+int row_of(const LaneSpan& span) { return span.stream; }
+int row_of(const LaneIdle& /*idle*/) { return 0; }
+
+/// Keeps, in each row, the longest item that begins in each of `stretches` equal parts of the step.
+template <class Item>
+void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
+  const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
+  const auto part = [&](const Item& item) {
+    return (time_of(item).begin - step.begin).value() * static_cast<std::int64_t>(stretches) /
+           (step.end - step.begin).value();
   };
-  std::vector<Item> sorted = items;
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most), longer);
-  const Item bar = sorted[most];
-  std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
+  std::vector<Item> kept;
+  for (const Item& item : items) {
+    if (kept.empty() || row_of(kept.back()) != row_of(item) || part(kept.back()) != part(item)) {
+      kept.push_back(item);
+    } else if (length(item) > length(kept.back())) {
+      kept.back() = item;
+    }
+  }
+  items = std::move(kept);
 }
 
-/// Merges spans of all lanes until at most `most` are left: first those that are too short to see,
-/// then ever longer ones, up to `widest` pixels.
-void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
+/// Merges neighbours of a kind that are too close to see apart. If there are more than `most` spans
+/// then, it merges neighbours of any kind that are ever further apart, and at last samples.
+void thin_out(LaneSet& set, std::size_t most) {
   const Nanoseconds pixel = set.length / pixels;
+  const auto merge = [&](Alike alike, Nanoseconds tolerance, Nanoseconds enough) {
+    for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
+  };
+  merge(Alike::same_kind, pixel, set.length);
+  constexpr std::int64_t widest = 64;  // pixels; a longer box of several kinds says too little
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
-    for (Lane& lane : set.lanes) {
-      lane.spans = merged(lane.spans, alike, pixel * width, pixel * width);
-    }
+    merge(Alike::any_kind, pixel * width, pixel * width);
   }
-}
-
-/// Removes the last lanes until at most `most` spans or `fewest` lanes are left.
-void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
-  while (set.lanes.size() > fewest && count_spans(set.lanes) > most) set.lanes.pop_back();
-}
-
-/// Reduces the spans to at most `most`: merges spans, then removes lanes, then the shortest spans.
-/// The stages of a pipeline are kept as long as possible; otherwise the detail of ops matters more
-/// than the number of lanes, since other ranks do the same.
-void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
-  constexpr std::int64_t narrow = 8, wide = 64;
-  for (Lane& lane : set.lanes) {
-    lane.spans = merged(lane.spans, Alike::kind_and_microbatch, set.length / pixels, set.length);
-  }
-  merge(set, most, Alike::class_and_microbatch, narrow);
-  drop_lanes(set, most, std::max<std::size_t>(stages, 2));
-  merge(set, most, Alike::class_alone, narrow);
-  merge(set, most, Alike::microbatch, wide);
-  drop_lanes(set, most, 1);
   const std::size_t before = count_spans(set.lanes);
-  const std::size_t each = std::max<std::size_t>(1, most / set.lanes.size());
-  const Nanoseconds pixel = set.length / pixels;
+  const std::size_t each = std::max<std::size_t>(2, most / set.lanes.size());
   for (Lane& lane : set.lanes) {
-    if (before > most) {
-      keep_longest(lane.spans, each,
-                   [](const LaneSpan& at) { return Interval{.begin = at.start, .end = at.end}; });
-    }
+    const Interval step{.begin = lane.zero, .end = lane.zero + set.length};
+    std::set<int> streams;
+    for (const LaneSpan& span : lane.spans) streams.insert(row_of(span));
+    if (before > most && !streams.empty()) sample(lane.spans, step, each / streams.size());
     std::erase_if(lane.idle,
                   [&](const LaneIdle& at) { return at.time.end - at.time.begin < pixel; });
-    keep_longest(lane.idle, std::max<std::size_t>(1, each / 2),
-                 [](const LaneIdle& at) { return at.time; });
+    if (lane.idle.size() > each / 2) sample(lane.idle, step, each / 2);
   }
   set.spans_left_out = before - count_spans(set.lanes);
 }
@@ -297,7 +290,7 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   const auto is_stage = [&](const Lane& lane) {
     return stage_of(data.mesh, lane.rank).has_value();
   };
-  thin_out(set, limits.spans, static_cast<std::size_t>(std::ranges::count_if(set.lanes, is_stage)));
+  thin_out(set, limits.spans);
   std::ranges::stable_sort(set.lanes, {}, [&](const Lane& lane) {
     return std::pair{!is_stage(lane), lane.rank};
   });

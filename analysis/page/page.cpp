@@ -57,6 +57,15 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
+/// Returns the data of a page with one part beside its kind.
+Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
+  cut_texts(part, notes);
+  return {{"kind", kind},
+          {"isoscale_version", base::build_info().version},
+          {name, std::move(part)},
+          {"notes", notes}};
+}
+
 void write_document(const Json& data, const std::filesystem::path& path,
                     config::IfExists if_exists) {
   const std::string document = page_document(data);
@@ -104,13 +113,7 @@ void write_page_file(const Report& report, const std::filesystem::path& path,
 }
 
 Json compare_page_data(const Comparison& comparison) {
-  PageNotes notes;
-  Json compared = compare_json(comparison);
-  cut_texts(compared, notes);
-  return {{"kind", "compare"},
-          {"isoscale_version", base::build_info().version},
-          {"compare", std::move(compared)},
-          {"notes", notes}};
+  return data_of("compare", "compare", compare_json(comparison));
 }
 
 void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
@@ -119,13 +122,7 @@ void write_compare_page_file(const Comparison& comparison, const std::filesystem
 }
 
 Json index_page_data(const IndexReport& report) {
-  PageNotes notes;
-  Json index = index_report_json(report);
-  cut_texts(index, notes);
-  return {{"kind", "index"},
-          {"isoscale_version", base::build_info().version},
-          {"report", std::move(index)},
-          {"notes", notes}};
+  return data_of("index", "report", index_report_json(report));
 }
 
 void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
@@ -137,11 +134,7 @@ Json prediction_page_data(const Prediction& prediction) {
   PageNotes notes;
   Json predicted = prediction_json(prediction);
   thin_curves(predicted, notes);
-  cut_texts(predicted, notes);
-  return {{"kind", "predict"},
-          {"isoscale_version", base::build_info().version},
-          {"prediction", std::move(predicted)},
-          {"notes", notes}};
+  return data_of("predict", "prediction", std::move(predicted), std::move(notes));
 }
 
 void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,

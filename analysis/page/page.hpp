@@ -6,11 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"
 #include "config/run_config.hpp"
@@ -31,9 +29,9 @@ inline constexpr std::size_t most_page_bytes = 6'500'000;
 
 /// Returns the data for the page's script (analysis/page/web/src/data.js says what it reads): the
 /// report as render_json has it, without its bulky parts (facts of every rank), and with the series
-/// that only pictures show (steps, ranks, ops and devices). Large series are thinned out, and
-/// `notes` says which. The JSON takes at most `most_bytes`, unless the required parts of the report
-/// alone exceed this.
+/// that only pictures show (steps, ranks, ops and devices). Large series are sampled, and `notes`
+/// says how many of how many are shown. The JSON takes at most `most_bytes`, unless the required
+/// parts of the report alone exceed this.
 [[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
@@ -73,11 +71,6 @@ void write_prediction_page_file(const Prediction& prediction, const std::filesys
 
 /// Returns the bytes that a part of the data takes on a page.
 [[nodiscard]] std::size_t page_bytes(const nlohmann::ordered_json& part);
-
-/// Returns the details of points in at most `most` bytes: at a coarser level if need be, and if
-/// that is not enough, without the points with the fewest ranks. Says so in `notes`.
-[[nodiscard]] nlohmann::ordered_json fitting_details(std::vector<DetailedPoint> points,
-                                                     std::size_t most, PageNotes& notes);
 
 /// Returns JSON in ASCII that neither starts nor ends an HTML element, whatever texts it has; bytes
 /// that are not UTF-8 become U+FFFD.

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 
-#include "analysis/devices/device_state.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis {
@@ -62,20 +61,6 @@ std::vector<Entry> entries(const results::PointData& point, std::size_t every) {
   return result;
 }
 
-/// Returns the number of entries for this value of `every`.
-std::size_t count_entries(const results::PointData& point, std::size_t every) {
-  std::size_t count = 0;
-  const std::size_t steps = point.step_times.size();
-  for (std::size_t begin = 0; begin < steps; begin += every) {
-    std::array<std::size_t, kinds> seen{};
-    for (std::size_t step = begin; step < std::min(steps, begin + every); ++step) {
-      seen[static_cast<std::size_t>(kind_of_step(point, step))] = 1;
-    }
-    for (const std::size_t one : seen) count += one;
-  }
-  return count;
-}
-
 Json quantiles(const results::PointData& point) {
   constexpr int parts = 100;
   std::vector<double> times;
@@ -94,39 +79,6 @@ Json quantiles(const results::PointData& point) {
     result.push_back(drawn(times[below] + share * (times[above] - times[below])));
   }
   return result;
-}
-
-/// Counts of what was thinned out or left out, over all points.
-struct Thinned {
-  std::size_t series = 0;                        ///< series of steps
-  std::size_t merged = 0, spans = 0, lanes = 0;  ///< ops merged, ops left out; ranks left out
-  std::size_t maps = 0, cells = 0;  ///< rank maps with merged ranks, and with merged steps
-  std::size_t lines = 0, averaged = 0, counters = 0;  ///< of devices; counters are left out
-};
-
-Thinned thinned_of(const std::vector<DetailedPoint>& points, const Json& details,
-                   const DetailLimits& limits) {
-  Thinned all;
-  for (const Json& at : details) {
-    all.series += at["steps"]["every"] > 1 ? 1 : 0;
-    const Json& map = at["rank_map"];
-    all.maps += map["rank"].size() < at["ranks"].get<std::size_t>() ? 1 : 0;
-    all.cells += map["cells"].is_object() && map["cells"]["every"] > 1 ? 1 : 0;
-    if (at["timeline"].is_object()) {
-      all.merged += at["timeline"]["merged"].get<std::size_t>();
-      all.spans += at["timeline"]["spans_left_out"].get<std::size_t>();
-      all.lanes += at["timeline"]["left_out"].get<std::size_t>();
-    }
-    for (const Json& line : at["devices"]) all.averaged += line["averaged"] > 1 ? 1 : 0;
-  }
-  for (const DetailedPoint& at : points) {
-    all.lines += device_lines_left_out(*at.point->data, limits);
-    all.counters += static_cast<std::size_t>(
-        std::ranges::count_if(at.point->data->device_series, [](const auto& series) {
-          return quantity_of(series.quantity).kind == QuantityKind::counter;
-        }));
-  }
-  return all;
 }
 
 }  // namespace
@@ -169,9 +121,10 @@ Json step_series(const results::PointData& point, std::size_t most) {
   const std::size_t steps = point.step_times.size();
   most = std::max(most, kinds);
   std::size_t every = std::max<std::size_t>(1, (steps + most - 1) / most);
-  while (every < steps && count_entries(point, every) > most) every *= 2;
+  std::vector<Entry> shown = entries(point, every);
+  while (every < steps && shown.size() > most) shown = entries(point, every *= 2);
   Json first = Json::array(), time = Json::array(), kind = Json::array();
-  for (const Entry& entry : entries(point, every)) {
+  for (const Entry& entry : shown) {
     first.push_back(entry.first);
     time.push_back(drawn(entry.time));
     kind.push_back(static_cast<int>(entry.kind));
@@ -208,6 +161,25 @@ std::vector<DetailedPoint> detailed_points(const Report& report) {
   return points;
 }
 
+DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
+  const std::size_t quarter = bytes / 4;
+  // A limit follows from the bytes that one step, span, row, cell, line or sample takes.
+  constexpr std::size_t step = 25, span = 50, row = 256, cell = 8, line = 6000, sample = 40;
+  constexpr std::size_t spans_of_lane = 125;
+  const DetailLimits most;
+  DetailLimits limits;
+  limits.steps = std::clamp<std::size_t>(quarter / 2 / step, 100, most.steps);
+  limits.spans = std::clamp<std::size_t>(quarter * 3 / 2 / span, 250, most.spans);
+  limits.lanes = std::clamp<std::size_t>(limits.spans / spans_of_lane, 2, most.lanes);
+  limits.rows = std::clamp<std::size_t>(quarter / row, 64, most.rows);
+  const std::size_t rows = std::min(static_cast<std::size_t>(point.ranks), limits.rows);
+  limits.columns = std::clamp<std::size_t>(quarter / 2 / rows / cell, 16, most.columns);
+  limits.devices = std::clamp<std::size_t>(quarter / line, 2, most.devices);
+  const std::size_t lines = std::max<std::size_t>(1, count_device_lines(point, limits.devices));
+  limits.samples = std::clamp<std::size_t>(quarter / lines / sample, 16, most.samples);
+  return limits;
+}
+
 Json point_details(const DetailedPoint& at, const DetailLimits& limits) {
   const results::PointData& data = *at.point->data;
   const std::span<const results::RankFacts> facts = at.report->data->rank_facts;
@@ -220,35 +192,65 @@ Json point_details(const DetailedPoint& at, const DetailLimits& limits) {
           {"devices", device_lines(facts, data, limits)}};
 }
 
-void note_details(const std::vector<DetailedPoint>& points, const Json& details,
-                  const DetailLimits& limits, PageNotes& notes) {
-  const Thinned all = thinned_of(points, details, limits);
-  const auto note = [&](std::size_t count, std::string sentence) {
-    if (count > 0) notes.push_back(std::move(sentence));
+void note_shown(const Shown& count, std::string_view sentence, PageNotes& notes) {
+  if (count.shown < count.all) {
+    notes.push_back(fmt::format("{} of {} {}", count.shown, count.all, sentence));
+  }
+}
+
+void note_details(const std::vector<DetailedPoint>& points, const Json& details, PageNotes& notes) {
+  Shown steps, rows, columns, lanes, lines, values;
+  std::size_t merged = 0, spans = 0;
+  const auto add = [](Shown& count, std::size_t shown, std::size_t all) {
+    count.shown += shown;
+    count.all += all;
   };
-  note(all.series, fmt::format("step times of {} are drawn as at most {} entries each, every one "
-                               "the longest of its steps",
-                               base::counted(all.series, "point"), limits.steps));
-  note(all.maps, fmt::format("rank maps of {} have more than {} ranks: those of a host are one row",
-                             base::counted(all.maps, "point"), limits.rows));
-  note(all.cells, fmt::format("rank maps of {} have at most {} columns, every one with what lies "
-                              "furthest off in its steps",
-                              base::counted(all.cells, "point"), limits.columns));
-  note(all.merged, fmt::format("timelines: {} shorter than can be seen are drawn as part of "
-                               "their neighbours",
-                               base::counted(all.merged, "op")));
-  note(all.spans,
-       fmt::format("timelines: {} are left out", base::counted(all.spans, "short span")));
-  note(all.lanes, fmt::format("timelines: {} have no lane; report --trace FILE.json writes all",
-                              base::counted(all.lanes, "traced rank")));
-  note(all.averaged, fmt::format("{} of devices are drawn as at most {} values each: means, with "
-                                 "the least and most of the values averaged",
-                                 base::counted(all.averaged, "line"), limits.samples));
-  note(all.lines, fmt::format("{} of devices are left out: a quantity has at most {}, of those "
-                              "that differ most",
-                              base::counted(all.lines, "line"), limits.devices));
-  note(all.counters, fmt::format("{} of counters (energy, bytes) are not drawn",
-                                 base::counted(all.counters, "sampled line")));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const results::PointData& data = *points[i].point->data;
+    const Json& map = details[i]["rank_map"];
+    const Json& timeline = details[i]["timeline"];
+    add(steps, details[i]["steps"]["first"].size(), data.step_times.size());
+    add(rows, map["rank"].size(), static_cast<std::size_t>(data.ranks));
+    if (map["cells"].is_object()) {
+      add(columns, map["cells"]["first"].size(), map["cells"]["steps"].get<std::size_t>());
+    }
+    if (timeline.is_object()) {
+      const std::size_t shown = timeline["lanes"].size();
+      add(lanes, shown, shown + timeline["left_out"].get<std::size_t>());
+      merged += timeline["merged"].get<std::size_t>();
+      spans += timeline["spans_left_out"].get<std::size_t>();
+    }
+    add(lines, details[i]["devices"].size(), count_device_lines(data));
+    for (const Json& line : details[i]["devices"]) {
+      add(values, line["averaged"] > 1 ? 0 : 1, 1);
+    }
+  }
+  note_shown(steps, "step times are drawn, the longest of each group of steps", notes);
+  note_shown(rows, "ranks have a row in rank maps: the first, the slowest, and some between",
+             notes);
+  note_shown(columns,
+             "steps have a column in rank maps, with the largest difference of each group "
+             "of steps",
+             notes);
+  note_shown(lanes, "traced ranks have a lane in timelines; report --trace FILE.json writes all",
+             notes);
+  if (merged > 0) {
+    notes.push_back(
+        fmt::format("timelines: {} too short to see are drawn as part of their "
+                    "neighbours",
+                    base::counted(merged, "op")));
+  }
+  if (spans > 0) {
+    notes.push_back(fmt::format("timelines: {} are left out", base::counted(spans, "short span")));
+  }
+  note_shown(lines,
+             "lines of devices are drawn, of those that differ most; counters (energy, "
+             "bytes) are not drawn",
+             notes);
+  note_shown(values,
+             "lines of devices have all their values; the others have means, with the least "
+             "and the most of the values averaged",
+             notes);
 }
 
 }  // namespace isoscale::analysis

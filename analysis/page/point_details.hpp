@@ -8,33 +8,41 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/merge/join.hpp"
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 
-/// Turns the pictures of a point into JSON: steps, ranks, timeline and devices, each thinned out to
-/// limits.
+/// Turns the pictures of a point into JSON: steps, ranks, timeline and devices, each sampled.
 namespace isoscale::analysis {
 
-/// Limits on the size of a point's pictures.
+/// Limits on the size of a point's pictures; by default the most that a screen can show.
 struct DetailLimits {
-  std::size_t steps = 1000;      ///< entries of the series of steps
-  std::size_t spans = 4000;      ///< spans of the timeline, over all lanes
-  std::size_t columns = 200;     ///< columns of the rank map's cells
-  std::size_t samples = 200;     ///< values of a device's line
-  std::size_t rows = 256;        ///< rows of the rank map
-  std::size_t devices = 16;      ///< lines of a quantity
-  std::size_t fewest_lanes = 8;  ///< lanes of the timeline, if there are no stages
-  std::size_t most_lanes = 32;   ///< lanes of the timeline, whatever the number of stages
-
-  bool operator==(const DetailLimits&) const = default;
+  std::size_t steps = 1000;   ///< entries of the series of steps
+  std::size_t spans = 4000;   ///< spans of the timeline, over all lanes
+  std::size_t lanes = 8;      ///< lanes of the timeline, if there are no stages
+  std::size_t stages = 32;    ///< lanes of the timeline, whatever the number of stages
+  std::size_t columns = 200;  ///< columns of the rank map's cells
+  std::size_t rows = 256;     ///< rows of the rank map
+  std::size_t devices = 16;   ///< lines of a quantity
+  std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Sentences about what was thinned out or left out; one sentence covers all points of the same
-/// kind.
+/// Returns limits under which a point's pictures take about `bytes`: the timeline three eighths,
+/// ranks and devices a quarter each, steps an eighth. A few entries of each are always left, which
+/// take up to 64 kB.
+[[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
+
+/// Sentences about what was sampled; one sentence covers all points.
 using PageNotes = std::vector<std::string>;
+
+/// Adds "3 of 20 `sentence`" to `notes` if not all are shown.
+struct Shown {
+  std::size_t shown = 0, all = 0;
+};
+void note_shown(const Shown& count, std::string_view sentence, PageNotes& notes);
 
 /// A point whose pictures a page shows. Nothing is owned.
 struct DetailedPoint {
@@ -52,9 +60,9 @@ struct DetailedPoint {
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
-/// Adds to `notes` what was thinned out of the points to make `details`.
+/// Adds to `notes` how much of the points is in `details`, which has an entry for each.
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
-                  const DetailLimits& limits, PageNotes& notes);
+                  PageNotes& notes);
 
 /// The purpose of a step. The numbers are those of the page.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
@@ -77,13 +85,13 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point with a row for each rank, sorted by host and MPI's rank: hosts[],
-/// rank[], world_rank[] (MPI's), count[], host[] (into hosts), step[] (median seconds of its
-/// measured steps), wait[] ... other[] (seconds; null where not traced or not known),
-/// caused_wait[]; cells: first[], every, time[row][column], the rank's time of a measured step over
-/// the median of all ranks' of that step - 1, or null for one rank or none measured. Above
-/// limits.rows ranks, a row holds the ranks of a host; above this number of hosts, those of several
-/// hosts. For a row of several ranks count[] is their number, world_rank[] the lowest, step[] the
-/// largest, a cell the value furthest from 0, and all else the mean.
+/// rank[], world_rank[] (MPI's), host[] (into hosts), step[] (median seconds of its measured
+/// steps), wait[] ... other[] (seconds; null where not traced or not known), caused_wait[]; traced
+/// (number of traced ranks); median{} (of all ranks, by column); cells: first[], every, steps
+/// (those measured), time[row][column], the rank's time of a measured step over the median of all
+/// ranks' of that step
+/// - 1, the furthest from 0 of `every` steps, or null for one rank or none measured. Above
+/// limits.rows ranks, rows are those of the first, the slowest, and some evenly between.
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
                                               const PointReport& point, const DetailLimits& limits);
 
@@ -91,12 +99,12 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// median of those that count; null without a usable trace. A lane is a rank: one for each stage
 /// (the rank whose other coordinates are 0) where there is a pipeline, else the first and last;
 /// then the ranks with the longest computation and with the most waiting for them, then others,
-/// until there are limits.fewest_lanes.
+/// until there are limits.lanes.
 ///
 /// Keys: step, begin, length (seconds, of all lanes together), step_time (seconds, of the slowest
 /// rank), ops[], phases[], lanes[], spans{} and idle{} (columns; nanoseconds after the begin),
 /// merged (spans that are part of another one), merged_gaps (nanoseconds between those),
-/// spans_left_out (the shortest), totals{} (columns by lane: LaneTotals, nanoseconds, of all
+/// spans_left_out (shorter ones), totals{} (columns by lane: LaneTotals, nanoseconds, of all
 /// spans), breakdown{} (seconds, means over these lanes' ranks and all traced steps; null where
 /// there is none; wait_known, bubble_known as in BreakdownResult), left_out (traced ranks without a
 /// lane). An op's kind is a name of program::OpKind; merged ops of several kinds are "compute",
@@ -116,9 +124,10 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);
 
-/// Returns the number of lines that `limits` leave out.
-[[nodiscard]] std::size_t device_lines_left_out(const results::PointData& point,
-                                                const DetailLimits& limits);
+/// Returns the number of lines with at most `devices` lines of a quantity; by default all series of
+/// a point count, counters too.
+[[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
+                                             std::optional<std::size_t> devices = std::nullopt);
 
 /// Returns a number for a picture: six digits are finer than a pixel. Null where it is not finite.
 [[nodiscard]] nlohmann::ordered_json drawn(double value, int digits = 6);

@@ -119,22 +119,6 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Keeps at most `devices` device series of a point for each quantity; returns how many it removed.
-std::size_t prune_devices(Json& point, std::size_t devices) {
-  Json& state = point["device_state"];
-  if (!state.is_object() || !state.contains("series")) return 0;
-  std::map<std::string, std::size_t> seen;
-  Json kept = Json::array();
-  for (Json& series : state["series"]) {
-    if (++seen[series.at("quantity").get<std::string>()] <= devices) {
-      kept.push_back(std::move(series));
-    }
-  }
-  const std::size_t gone = state["series"].size() - kept.size();
-  state["series"] = std::move(kept);
-  return gone;
-}
-
 /// Returns the beginning of a text in UTF-8; absent if the text is short enough.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
@@ -219,23 +203,18 @@ Json kinds_of_ranks(const Json& ranks) {
   return result;
 }
 
-void prune_report(Json& report, std::size_t devices, PageNotes& notes) {
-  std::size_t lines = 0;
+void prune_report(Json& report, PageNotes& notes) {
   for (Json& run : report["runs"]) {
     prune_system(run["system"], run.at("file").get<std::string>(), notes);
     if (run["preflight"].is_object()) run["preflight"].erase("facts");
     prune_warnings(run, notes);
     for (Json& point : run["points"]) {
-      point.erase("breakdown_of_rank");
-      point.erase("traced_gemms");
-      lines += prune_devices(point, devices);
+      for (const char* const part :
+           {"breakdown_of_rank", "traced_gemms", "communicators", "link_share", "op_time"}) {
+        point.erase(part);
+      }
+      if (point["device_state"].is_object()) point["device_state"].erase("series");
     }
-  }
-  if (lines > 0) {
-    notes.push_back(
-        fmt::format("summaries of {} series of devices are left out: a point has those of {} "
-                    "devices of a quantity; report --format json has all",
-                    lines, devices));
   }
 }
 

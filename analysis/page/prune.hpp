@@ -13,11 +13,11 @@ namespace isoscale::analysis {
 /// The largest number of characters of a text or a key on a page.
 inline constexpr std::size_t longest_text = 2000;
 
-/// Removes the following from a report of report_json(), and says in `notes` what is missing:
-/// runs[].system.ranks, which becomes `kinds` of ranks that are alike and `places`; the facts of
-/// preflight; the parts of points about single ranks and GEMM shapes; and, for each quantity, lines
-/// of devices beyond the first `devices`.
-void prune_report(nlohmann::ordered_json& report, std::size_t devices, PageNotes& notes);
+/// Removes from a report of report_json() what no part of the page reads: runs[].system.ranks,
+/// which becomes `kinds` of ranks that are alike and `places`; the facts of preflight; the parts of
+/// points about single ranks, devices, GEMM shapes, communicators, links and kinds of ops. `notes`
+/// says how many kinds, places and warnings of how many are left.
+void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 
 /// Returns kinds[]: ranks ("0-63"), count, hosts (the first eight), more_hosts, text{}, number{}.
 /// Ranks are of one kind if they differ only in rank-specific facts: facts that no two ranks of a

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,46 +27,23 @@ using results::PointData;
 
 constexpr double cell_digits = 1e4;  ///< a cell is a colour: a hundredth of a percent is enough
 
-struct NodeRow {
-  std::string host{};
-  std::vector<int> ranks{};  ///< ranks of the point, in the order of MPI's ranks
-};
-
-std::vector<NodeRow> rows_of_ranks(std::span<const results::RankFacts> facts,
-                                   const PointData& point) {
-  std::vector<NodeRow> rows;
-  for (int rank = 0; rank < point.ranks; ++rank) {
-    const results::RankFacts* const of_rank = facts_of(facts, point, rank);
-    rows.push_back({.host = of_rank != nullptr ? of_rank->host : "", .ranks = {rank}});
-  }
-  std::ranges::stable_sort(
-      rows, {}, [&point](const NodeRow& row) { return world_rank(point, row.ranks.front()); });
-  std::ranges::stable_sort(
-      rows, [](const NodeRow& a, const NodeRow& b) { return before_naturally(a.host, b.host); });
-  return rows;
+std::string host_of(std::span<const results::RankFacts> facts, const PointData& point, int rank) {
+  const results::RankFacts* const of_rank = facts_of(facts, point, rank);
+  return of_rank != nullptr ? of_rank->host : "";
 }
 
-/// Merges the rows of each host if there are too many, and then those of neighbouring hosts.
-std::vector<NodeRow> together(std::vector<NodeRow> rows, std::size_t most) {
-  if (rows.size() <= most) return rows;
-  std::vector<NodeRow> of_host;
-  for (NodeRow& row : rows) {
-    if (of_host.empty() || of_host.back().host != row.host) {
-      of_host.push_back(std::move(row));
-    } else {
-      of_host.back().ranks.push_back(row.ranks.front());
-    }
+/// Returns all ranks of the point by host, and on a host in the order of MPI's ranks.
+std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
+  std::vector<std::pair<std::string, int>> ranks;
+  for (int rank = 0; rank < point.ranks; ++rank) {
+    ranks.emplace_back(host_of(facts, point, rank), rank);
   }
-  if (of_host.size() <= most) return of_host;
-  std::vector<NodeRow> result(most);
-  for (std::size_t i = 0; i < of_host.size(); ++i) {
-    NodeRow& row = result[i * most / of_host.size()];
-    const bool is_first = row.ranks.empty();
-    row.host = is_first ? of_host[i].host
-                        : row.host.substr(0, row.host.find(" to ")) + " to " + of_host[i].host;
-    row.ranks.insert(row.ranks.end(), of_host[i].ranks.begin(), of_host[i].ranks.end());
-  }
-  return result;
+  std::ranges::stable_sort(ranks, {}, [&](const auto& at) { return world_rank(point, at.second); });
+  std::ranges::stable_sort(
+      ranks, [](const auto& a, const auto& b) { return before_naturally(a.first, b.first); });
+  std::vector<int> order;
+  for (const auto& at : ranks) order.push_back(at.second);
+  return order;
 }
 
 std::vector<std::size_t> measured_steps(const PointData& point) {
@@ -90,38 +69,71 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
   return medians;
 }
 
-/// Returns the mean over those ranks of a row that have a value; absent without any.
+/// The times of a point's ranks; NaN where a rank was not traced.
+using OfRank = std::vector<double>;
+
+/// Returns a value of each rank with a breakdown; `value_of` takes the index in it.
 template <class ValueOf>
-std::optional<double> mean_over(const NodeRow& row, const ValueOf& value_of) {
-  double sum = 0;
-  int count = 0;
-  for (const int rank : row.ranks) {
-    if (const std::optional<double> value = value_of(rank)) {
-      sum += *value;
-      ++count;
-    }
+OfRank traced(const PointReport& point, const ValueOf& value_of) {
+  OfRank values(static_cast<std::size_t>(point.data->ranks),
+                std::numeric_limits<double>::quiet_NaN());
+  const BreakdownResult& breakdown = point.breakdown;
+  for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
+    values[static_cast<std::size_t>(breakdown.ranks[i])] = value_of(i);
   }
-  if (count == 0) return std::nullopt;
-  return sum / count;
+  return values;
 }
 
-Json cells(const PointData& point, const std::vector<NodeRow>& rows,
+/// Returns how long others waited for each rank; seconds.
+OfRank caused_waits(const PointReport& point) {
+  const BreakdownResult& breakdown = point.breakdown;
+  return traced(point, [&](std::size_t i) {
+    const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
+    const bool is_known = breakdown.wait_known && rank < breakdown.caused.of_rank.size();
+    return is_known ? breakdown.caused.of_rank[rank] : std::numeric_limits<double>::quiet_NaN();
+  });
+}
+
+/// Keeps `most` ranks of `order`: the first; a quarter each with the longest step, the longest
+/// computation and the most waiting for them; and others, evenly spread.
+void sample(const PointReport& point, const OfRank& steps, std::size_t most,
+            std::vector<int>& order) {
+  if (order.size() <= most) return;
+  std::set<int> shown{order.front()};
+  const auto add_largest = [&](const OfRank& values) {
+    const auto value = [&](int rank) { return values[static_cast<std::size_t>(rank)]; };
+    std::vector<int> known;
+    std::ranges::copy_if(order, std::back_inserter(known), [&](int at) { return value(at) > 0; });
+    std::ranges::stable_sort(known, std::ranges::greater{}, value);
+    known.resize(std::min(known.size(), most / 4));
+    shown.insert(known.begin(), known.end());
+  };
+  if (!steps.empty()) add_largest(steps);
+  add_largest(traced(point, [&](std::size_t i) { return point.breakdown.of_rank[i].compute; }));
+  add_largest(caused_waits(point));
+  std::vector<int> others;
+  std::ranges::copy_if(order, std::back_inserter(others),
+                       [&](int rank) { return !shown.contains(rank); });
+  const std::size_t free = most - shown.size();
+  for (std::size_t i = 0; i < free; ++i) shown.insert(others[i * others.size() / free]);
+  std::erase_if(order, [&](int rank) { return !shown.contains(rank); });
+}
+
+Json cells(const PointData& point, const std::vector<int>& ranks,
            const std::vector<std::size_t>& steps, std::size_t most) {
   if (point.ranks < 2 || steps.empty()) return {};
   const std::size_t every = std::max<std::size_t>(1, (steps.size() + most - 1) / most);
   const std::size_t columns = (steps.size() + every - 1) / every;
   Json first = Json::array();
-  std::vector<std::vector<double>> furthest(rows.size(), std::vector<double>(columns, 0));
+  std::vector<std::vector<double>> furthest(ranks.size(), std::vector<double>(columns, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const std::vector<double>& times = point.step_times[steps[i]];
     const double typical = statistics::median(times).value_or(0);
     if (i % every == 0) first.push_back(steps[i]);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t row = 0; row < ranks.size(); ++row) {
       double& cell = furthest[row][i / every];
-      for (const int rank : rows[row].ranks) {
-        const double off = times[static_cast<std::size_t>(rank)] / typical - 1;
-        if (std::abs(off) > std::abs(cell)) cell = off;
-      }
+      const double off = times[static_cast<std::size_t>(ranks[row])] / typical - 1;
+      if (std::abs(off) > std::abs(cell)) cell = off;
     }
   }
   Json time = Json::array();
@@ -134,39 +146,19 @@ Json cells(const PointData& point, const std::vector<NodeRow>& rows,
     }
     time.push_back(std::move(line));
   }
-  return {{"first", first}, {"every", every}, {"time", time}};
+  return {{"first", first}, {"every", every}, {"steps", steps.size()}, {"time", time}};
 }
 
-/// Adds the times that come from traces: the seconds of each category, and how long others waited
-/// for each rank.
-void add_traced(const PointReport& point, const std::vector<NodeRow>& rows, Json& map) {
-  const BreakdownResult& breakdown = point.breakdown;
-  std::map<int, const Breakdown*> of_rank;
-  for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
-    of_rank[breakdown.ranks[i]] = &breakdown.of_rank[i];
+/// Adds a column of the ranks that are shown, and the median of all ranks.
+void add_column(const char* name, const OfRank& values, const std::vector<int>& ranks, Json& map) {
+  Json column = Json::array();
+  for (const int rank : ranks) {
+    column.push_back(values.empty() ? Json{} : drawn(values[static_cast<std::size_t>(rank)]));
   }
-  for (const Category& category : categories()) {
-    Json column = Json::array();
-    const bool known = is_known(breakdown, category.seconds);
-    for (const NodeRow& row : rows) {
-      column.push_back(drawn(mean_over(row, [&](int rank) -> std::optional<double> {
-        const auto found = of_rank.find(rank);
-        if (!known || found == of_rank.end()) return std::nullopt;
-        return found->second->*category.seconds;
-      })));
-    }
-    map[std::string{category.name}] = std::move(column);
-  }
-  Json caused = Json::array();
-  for (const NodeRow& row : rows) {
-    caused.push_back(drawn(mean_over(row, [&](int rank) -> std::optional<double> {
-      const auto at = static_cast<std::size_t>(rank);
-      const bool known = breakdown.wait_known && of_rank.contains(rank);
-      if (!known || at >= breakdown.caused.of_rank.size()) return std::nullopt;
-      return breakdown.caused.of_rank[at];
-    })));
-  }
-  map["caused_wait"] = std::move(caused);
+  map[name] = std::move(column);
+  OfRank known = values;
+  std::erase_if(known, [](double value) { return std::isnan(value); });
+  map["median"][name] = drawn(statistics::median(known));
 }
 
 }  // namespace
@@ -174,31 +166,32 @@ void add_traced(const PointReport& point, const std::vector<NodeRow>& rows, Json
 Json rank_map(std::span<const results::RankFacts> facts, const PointReport& point,
               const DetailLimits& limits) {
   const PointData& data = *point.data;
-  const std::vector<NodeRow> rows = together(rows_of_ranks(facts, data), limits.rows);
   const std::vector<std::size_t> steps = measured_steps(data);
-  const std::vector<double> medians = median_of_rank(data, steps);
-  Json hosts = Json::array(), rank = Json::array(), count = Json::array(), host = Json::array();
-  Json step = Json::array(), world = Json::array();
+  const OfRank medians = median_of_rank(data, steps);
+  std::vector<int> ranks = by_host(facts, data);
+  sample(point, medians, limits.rows, ranks);
+  Json hosts = Json::array(), world = Json::array(), host = Json::array();
   std::map<std::string, std::size_t> place;
-  for (const NodeRow& row : rows) {
-    const auto [at, is_new] = place.try_emplace(row.host, place.size());
-    if (is_new) hosts.push_back(row.host);
-    rank.push_back(row.ranks.front());
-    world.push_back(world_rank(data, row.ranks.front()));
-    count.push_back(row.ranks.size());
+  for (const int rank : ranks) {
+    const auto [at, is_new] = place.try_emplace(host_of(facts, data, rank), place.size());
+    if (is_new) hosts.push_back(at->first);
+    world.push_back(world_rank(data, rank));
     host.push_back(at->second);
-    std::optional<double> largest;
-    for (const int of_row : row.ranks) {
-      if (medians.empty()) break;
-      const double median = medians[static_cast<std::size_t>(of_row)];
-      largest = std::max(largest.value_or(median), median);
-    }
-    step.push_back(drawn(largest));
   }
-  Json map{{"hosts", hosts}, {"rank", rank}, {"world_rank", world},
-           {"count", count}, {"host", host}, {"step", step}};
-  add_traced(point, rows, map);
-  map["cells"] = cells(data, rows, steps, limits.columns);
+  Json map{{"hosts", hosts}, {"rank", ranks}, {"world_rank", world}, {"host", host}};
+  map["traced"] = point.breakdown.of_rank.size();
+  add_column("step", medians, ranks, map);
+  for (const Category& category : categories()) {
+    const bool known = is_known(point.breakdown, category.seconds);
+    add_column(
+        std::string{category.name}.c_str(),
+        known ? traced(point,
+                       [&](std::size_t i) { return point.breakdown.of_rank[i].*category.seconds; })
+              : OfRank{},
+        ranks, map);
+  }
+  add_column("caused_wait", caused_waits(point), ranks, map);
+  map["cells"] = cells(data, ranks, steps, limits.columns);
   return map;
 }
 

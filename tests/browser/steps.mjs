@@ -40,16 +40,10 @@ export function stepOf({ series, state }, { report }, [, index]) {
   checkBars(series, bars, state.unit === "share", `step-${index}`);
 }
 
-export function placesOf({ series, state, xAxis, yAxis }, { report }, [, index]) {
+export function placesOf({ series, state, yAxis }, { report }, [, index]) {
   const points = tracedCurves(report)[Number(index)].points.filter((point) => isTraced(point) && point.full.breakdown_by);
   const point = points.find((at) => String(at.ranks) === state.ranks);
   const places = Object.entries(point.full.breakdown_by[state.by]);
-  if (state.by === "layer" && yAxis[0].data.length === 0) {
-    // Of all but the largest point of a curve a page may leave them out, and says so.
-    assert.notEqual(point, points.at(-1), "layers of the largest point");
-    assert.match(xAxis[0].name, /left out of this page/);
-    return;
-  }
   assert.equal(yAxis[0].data.length, places.length, "places");
   const bars = places.map(([, at]) => ({
     parts: at,
@@ -189,11 +183,14 @@ export function rankMap(option, from) {
   const titles = option.xAxis[0].data;
   const keys = titles.map((title) => (title === "caused" ? "caused_wait" : title));
   const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
-  const whole = median(map.step);
+  const whole = map.median.step;
   // What a rank caused is added up over all that waited for it: shown of each of them.
-  const others = Math.max(1, (map.caused_wait ?? []).reduce((sum, at, row) => sum + (at === null ? 0 : map.count[row]), 0) - 1);
+  const others = Math.max(1, map.traced - 1);
   keys.forEach((key, x) => {
-    const middle = key === "caused_wait" ? 0 : median(map[key].filter((at) => at !== null));
+    const middle = key === "caused_wait" ? 0 : map.median[key];
+    if (map.rank.length === raw.rank_steps.length && middle !== 0) {
+      near(middle, median(map[key].filter((at) => at !== null)), `median of ${key}`, 4 * rounded);
+    }
     map[key].forEach((seconds, y) => {
       const at = grid.get(`${x} ${y}`);
       if (seconds === null) assert.equal(at, undefined, `${key} of row ${y}`);
@@ -201,9 +198,7 @@ export function rankMap(option, from) {
     });
   });
   assert.equal(keys[0], "step");
-  if (map.count.every((count) => count === 1)) {
-    map.rank.forEach((rank, y) => near(map.step[y], raw.rank_steps[rank], `step of rank ${rank}`, rounded));
-  }
+  map.rank.forEach((rank, y) => near(map.step[y], raw.rank_steps[rank], `step of rank ${rank}`, rounded));
 }
 
 export function rankSteps(option, from) {

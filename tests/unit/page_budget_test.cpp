@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/page.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "analysis/page/asset.hpp"
+#include "analysis/page/point_details.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"
 #include "launch_samples.hpp"
@@ -57,33 +59,66 @@ results::RunData many_points() {
   return run;
 }
 
-TEST(PageBudget, LowersDetailThenLeavesPointsOfFewRanksOut) {
+TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
   const results::RunData run = many_points();
   const Json whole = data_of(run);
   ASSERT_EQ(whole["details"].size(), 7U);
-  const std::size_t bytes = page_bytes(whole);
-  EXPECT_THAT(notes_of(whole), testing::Not(Contains(HasSubstr("too large"))));
-
-  const Json coarser = data_of(run, bytes * 3 / 4);
-  EXPECT_LE(page_bytes(coarser), bytes * 3 / 4);
-  EXPECT_EQ(coarser["details"].size(), 7U);
-  EXPECT_THAT(notes_of(coarser), Contains(HasSubstr("pictures of 7 points are coarser")));
-
-  const std::size_t little = page_bytes(whole["report"]) * 3 / 2 + 30'000;
-  const Json small = data_of(run, little);
-  EXPECT_LE(page_bytes(small), little);
-  ASSERT_LT(small["details"].size(), 7U);
-  ASSERT_GT(small["details"].size(), 0U);
-  EXPECT_EQ(small["details"].back()["ranks"], 64);
-  EXPECT_THAT(notes_of(small), Contains(HasSubstr("points are left out, those of the fewest")));
-  for (std::size_t i = 0; i < 7; ++i) {
-    const Json& kept = small["report"]["runs"][0]["points"][i];
-    const Json& before = whole["report"]["runs"][0]["points"][i];
-    for (const char* const key : {"step_time", "breakdown", "pop", "waterfall"}) {
-      EXPECT_EQ(kept[key], before[key]) << key;
+  const std::size_t report = page_bytes(whole["report"]);
+  EXPECT_THAT(notes_of(whole), testing::Not(Contains(HasSubstr("points have pictures"))));
+  for (const std::size_t points : {7U, 3U, 1U}) {
+    const std::size_t most = 20'000 + report * 3 / 2 + points * 64'000;
+    const Json data = data_of(run, most);
+    EXPECT_LE(page_bytes(data), most);
+    const std::size_t shown = data["details"].size();
+    EXPECT_GE(shown, points);
+    EXPECT_EQ(data["details"].back()["ranks"], 64);
+    EXPECT_EQ(data["report"], whole["report"]) << "numbers in tables are never sampled";
+    if (shown < 7) {
+      EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(shown) + " of 7 points")));
     }
   }
-  EXPECT_THAT(notes_of(small), Contains(HasSubstr("breakdown by layer is left out for 6 points")));
+}
+
+TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
+  constexpr int ranks = 512, ops = 300, steps = 1500, quantities = 10, values = 250;
+  samples::Script script;
+  std::vector<std::pair<int, int>> spans;
+  for (int i = 0; i < ops; ++i) {
+    script.compute(static_cast<program::StreamId>(i % 3));
+    spans.emplace_back(100'000 * i, 100'000 * i + 98'765);
+  }
+  timeline::Timeline step;
+  for (int rank = 0; rank < ranks; ++rank) {
+    step.ranks.push_back(samples::trace(rank, {0, 100'000 * ops}, spans));
+  }
+  results::RunData run = samples::launch("large", ranks / 8, 8);
+  results::PointData& data = samples::add(run, {.dp = ranks}, 1e-3);
+  samples::set_trace(data, samples::point({.dp = ranks}, std::vector(ranks, script), step));
+  data.step_times.assign(steps, std::vector(ranks, 1.23456e-3));
+  for (std::size_t i = 0; i < steps; ++i) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      data.step_times[i][rank] += 1.2345678e-6 * static_cast<double>((i * rank) % 97);
+    }
+  }
+  for (int i = 0; i < ranks * quantities; ++i) {
+    results::DeviceSeries& line = data.device_series.emplace_back();
+    line = {.rank = i / quantities, .device = "gpu 0", .quantity = fmt::format("sensor{}", i % 10)};
+    for (int at = 0; at < values; ++at) {
+      line.time.push_back(at * 0.123456);
+      line.value.push_back(500.123456 + (at * i) % 71);
+    }
+  }
+  const RunReport made = make_report(run, "a.h5", {});
+  const std::vector<DetailedPoint> points = detailed_points({.runs = {&made, 1}});
+  ASSERT_EQ(points.size(), 1U);
+  for (const std::size_t bytes : {64'000U, 150'000U, 400'000U, 1'000'000U, 3'000'000U}) {
+    const Json details = point_details(points[0], limits_within(*points[0].point->data, bytes));
+    EXPECT_LE(page_bytes(details), bytes);
+    EXPECT_GE(page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
+    PageNotes notes;
+    note_details(points, Json::array({details}), notes);
+    EXPECT_THAT(notes, Contains(HasSubstr(" of 512 ranks have a row in rank maps")));
+  }
 }
 
 TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
@@ -109,8 +144,7 @@ TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
   const Json data = data_of(run, whole / 2 + 20'000);
   EXPECT_LE(page_bytes(data), whole / 2 + 20'000);
   const Json& rows = data["report"]["runs"][0]["points"][0]["rows"];
-  const auto left_out = data["report"]["runs"][0]["points"][0]["rows_left_out"].get<std::size_t>();
-  EXPECT_EQ(rows.size() + left_out, 32U * 31U);
+  EXPECT_LT(rows.size(), 992U);
   EXPECT_GT(rows.size(), 100U);
   const auto has = [&](int src, int dst) {
     return std::ranges::any_of(
@@ -118,7 +152,7 @@ TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
   };
   EXPECT_TRUE(has(5, 9));
   EXPECT_TRUE(has(30, 3));
-  EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(left_out) + " rows")));
+  EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(rows.size()) + " of 992 rows")));
 }
 
 TEST(PageBudget, HoldsForManyLaunches) {

@@ -185,13 +185,13 @@ TEST(RankMap, HasARowPerRankByHostAndItsStepsAgainstTheMedian) {
   for (std::size_t row = 0; row < 24; ++row) {
     EXPECT_EQ(map["rank"][row], row);
     EXPECT_EQ(map["host"][row], row / 2);
-    EXPECT_EQ(map["count"][row], 1);
     EXPECT_NEAR(map["step"][row].get<double>(), row == 9 ? 1.1e-3 : 1e-3, 1e-9);
     EXPECT_TRUE(map["wait"][row].is_null());  // nothing was traced
   }
   const Json& cells = map["cells"];
   ASSERT_EQ(cells["first"].size(), 20U);
   EXPECT_EQ(cells["first"][5], 7);
+  EXPECT_EQ(map["median"]["step"], 1e-3);
   EXPECT_EQ(cells["time"][5][5], 0.25);
   EXPECT_EQ(cells["time"][5][6], 0);
   EXPECT_EQ(cells["time"][9][6], 0.1);
@@ -207,22 +207,27 @@ TEST(RankMap, IsInTheOrderOfTheRanksInTheWorld) {
   EXPECT_NEAR(map["compute"][1].get<double>(), (400 + 50 * 2 + 240) * 1e-9, 1e-15);
 }
 
-TEST(RankMap, PutsRanksOfAHostTogetherAndKeepsTheFurthest) {
+TEST(RankMap, OfVeryManyRanksKeepsTheFirstAndTheSlowest) {
   const OneRun one{twelve_hosts()};
-  const Json map = rank_map(one.run.rank_facts, one.point(0), {.columns = 7, .rows = 12});
-  ASSERT_EQ(map["rank"].size(), 12U);
-  EXPECT_EQ(map["count"][4], 2);
-  EXPECT_EQ(map["rank"][4], 8);
-  EXPECT_NEAR(map["step"][4].get<double>(), 1.1e-3, 1e-9);  // rank 9
+  PointReport point = one.point(0);
+  for (int rank = 0; rank < 24; ++rank) {
+    point.breakdown.ranks.push_back(rank);
+    point.breakdown.of_rank.push_back({.compute = rank == 14 ? 2.0 : 1.0});
+    point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 0.0);
+  }
+  const Json map = rank_map(one.run.rank_facts, point, {.columns = 7, .rows = 8});
+  const auto ranks = map["rank"].get<std::vector<int>>();
+  ASSERT_EQ(ranks.size(), 8U);
+  EXPECT_THAT(ranks, testing::IsSupersetOf({0, 9, 14, 21}));
+  EXPECT_TRUE(std::ranges::is_sorted(ranks));
+  EXPECT_EQ(map["traced"], 24);
+  EXPECT_EQ(map["median"]["step"], 1e-3) << "of all ranks, not of those that are shown";
+  EXPECT_EQ(map["median"]["compute"], 1);
   EXPECT_EQ(map["cells"]["every"], 3);
+  EXPECT_EQ(map["cells"]["steps"], 20);
   EXPECT_EQ(map["cells"]["first"].size(), 7U);
-  EXPECT_EQ(map["cells"]["time"][2][1], 0.25);  // rank 5, step 7
-  const Json few = rank_map(one.run.rank_facts, one.point(0), {.rows = 5});
-  ASSERT_EQ(few["rank"].size(), 5U);
-  int ranks = 0;
-  for (const Json& count : few["count"]) ranks += count.get<int>();
-  EXPECT_EQ(ranks, 24);
-  EXPECT_EQ(few["hosts"][0], "node0 to node2");
+  const Json all = rank_map(one.run.rank_facts, point, {.columns = 7});
+  EXPECT_EQ(all["cells"]["time"][5][1], 0.25) << "step 7 is the furthest from the median of three";
 }
 
 TEST(RankMap, HasWhatTracesTell) {

@@ -251,17 +251,37 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
       result.push_back(at.merged);
     return result;
   };
-  EXPECT_THAT(sizes(Alike::kind_and_microbatch), ElementsAre(2, 1, 1, 1, 1));
-  EXPECT_THAT(sizes(Alike::class_and_microbatch), ElementsAre(3, 1, 1, 1));
-  EXPECT_THAT(sizes(Alike::class_alone), ElementsAre(4, 1, 1));
-  const LaneSpan first =
-      merged(spans, Alike::class_alone, Nanoseconds{1}, Nanoseconds{1000}).front();
-  EXPECT_EQ(first.place.layer, -1);
-  EXPECT_EQ(first.place.microbatch, -1);
-  EXPECT_EQ(first.op, static_cast<std::uint8_t>(LaneOp::compute));
-  EXPECT_EQ(first.gaps().value(), 3);
+  EXPECT_THAT(sizes(Alike::same_kind), ElementsAre(2, 1, 1, 1, 1));
+  EXPECT_THAT(sizes(Alike::any_kind), ElementsAre(3, 1, 2));
+  const std::vector<LaneSpan> boxes =
+      merged(spans, Alike::any_kind, Nanoseconds{1}, Nanoseconds{1000});
+  EXPECT_EQ(boxes.front().place.layer, -1);
+  EXPECT_EQ(boxes.front().place.microbatch, 0);
+  EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(LaneOp::compute));
+  EXPECT_EQ(boxes.front().gaps().value(), 2);
+  EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(LaneOp::mixed));
   // 21 ns are enough: the third begins anew.
-  EXPECT_EQ(merged(spans, Alike::class_alone, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
+  EXPECT_EQ(merged(spans, Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
+}
+
+TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {
+  // 1000 microbatches, which are never merged, with one long op in each ten.
+  Script script;
+  std::vector<std::pair<int, int>> spans;
+  for (int i = 0; i < 1000; ++i) {
+    script.compute();
+    spans.emplace_back(100 * i, 100 * i + (i % 10 == 3 ? 80 : 50));
+  }
+  results::PointData data =
+      samples::point({}, {script}, {{samples::trace(0, {0, 100'000}, spans)}});
+  std::int32_t microbatch = 0;
+  for (program::OutlineOp& op : data.outline.outlines.front().ops)
+    op.place.microbatch = microbatch++;
+  const Json timeline = lanes_of(data, {.spans = 100});
+  ASSERT_EQ(timeline["spans"]["length"].size(), 100U);
+  for (const Json& length : timeline["spans"]["length"]) EXPECT_EQ(length, 80);
+  EXPECT_EQ(timeline["spans"]["start"][99], 99'300);
+  EXPECT_EQ(timeline["spans_left_out"], 900);
 }
 
 results::DeviceSeries series(int rank, const char* quantity, const char* unit,
@@ -332,7 +352,8 @@ TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
   for (std::size_t i = 0; i < 16; ++i) ranks.push_back(lines[i]["rank"].get<int>());
   EXPECT_THAT(ranks, testing::IsSupersetOf({20, 22}));
   EXPECT_TRUE(std::ranges::is_sorted(ranks));
-  EXPECT_EQ(device_lines_left_out(point, {}), 16U);
+  EXPECT_EQ(count_device_lines(point, 16), 32U);
+  EXPECT_EQ(count_device_lines(point), 48U);
 }
 
 }  // namespace

@@ -87,8 +87,6 @@ function placeBars(point, by) {
   }));
 }
 
-const leftOut = "left out of this page; report --format json has it";
-
 /** Shows where in the step the parts are, by phase, mesh axis and layer, for one curve. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
@@ -108,13 +106,8 @@ function places(curve, index) {
         [point.ranks, name, place, ...partCells(parts, parts.hidden_communication)]))),
     },
     height: (state) => 50 + Math.max(2, placesOf(chosen(state), state.by).length) * (state.by === "layer" ? 26 : 40),
-    option: (colours, state, isNarrow) => {
-      const bars = placeBars(chosen(state), state.by);
-      const option = partsOption(bars, colours, { unit: "seconds", labels: state.by !== "layer", across: true, isNarrow });
-      // The page has no layers for most points. Its notes say so, and so does the chart of such a
-      // point.
-      return bars.length > 0 ? option : { ...option, xAxis: { ...option.xAxis, name: leftOut, nameLocation: "middle" } };
-    },
+    option: (colours, state, isNarrow) =>
+      partsOption(placeBars(chosen(state), state.by), colours, { unit: "seconds", labels: state.by !== "layer", across: true, isNarrow }),
   });
 }
 

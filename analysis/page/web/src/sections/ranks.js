@@ -4,7 +4,7 @@
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
-import { everyNth, heatCells, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./heat.js";
+import { everyNth, heatCells, hostAxis, hostBlocks, hostLines, reach, scale } from "./heat.js";
 
 const quantities = [
   { key: "step", title: "step" },
@@ -20,19 +20,19 @@ const quantities = [
 
 const known = (value) => typeof value === "number";
 
-const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.world_rank[row]}`);
-const rowTitle = (map, row) =>
-  `${map.count[row] > 1 ? `${map.count[row]} ranks, the lowest ${map.world_rank[row]}` : `rank ${map.world_rank[row]}`} on ${map.hosts[map.host[row]]}`;
+const rowName = (map, row) => `rank ${map.world_rank[row]}`;
+const rowTitle = (map, row) => `${rowName(map, row)} on ${map.hosts[map.host[row]]}`;
+const shownText = (map, point) => (map.rank.length < point.ranks ? `${map.rank.length} of ${point.ranks} ranks: the first, the slowest, and some between; ` : "");
 
 function deviations(map) {
-  const reference = median(map.step);
+  const reference = map.median.step;
   // The wait that a rank caused is a sum over the ranks that waited; this divides it by their
   // number.
-  const others = Math.max(1, map.caused_wait.reduce((sum, value, row) => sum + (known(value) ? map.count[row] : 0), 0) - 1);
+  const others = Math.max(1, map.traced - 1);
   return quantities
     .filter(({ key }) => map[key]?.some(known))
     .map(({ key, title, absolute }) => {
-      const middle = absolute ? 0 : median(map[key]);
+      const middle = absolute ? 0 : map.median[key];
       return {
         title,
         absolute,
@@ -88,19 +88,19 @@ function mapChart(map, point, columns) {
   return changingChart({
     id: "rank-map",
     title: `Where ${point.ranks} ranks spend their time`,
-    note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
+    note: `${shownText(map, point)}against the median rank, in percent of a step (${seconds(map.median.step)}); ` +
       "caused, which is absolute and not against a median: how long each other rank waited for this one, on average; " +
       "a cell without a number differs by less than 0.05%, a column or cell that is missing is unknown",
     legend: false,
     height: chartHeight(map),
     table: {
       columns: [
-        { title: "rank", number: true }, { title: "host" }, { title: "ranks together", number: true },
+        { title: "rank", number: true }, { title: "host" },
         ...columns.map(({ title }) => ({ title, csv: `${title} / s`, number: true, text: seconds })),
         ...columns.map(({ title }) => ({ title: `${title}, of a step`, csv: `${title} / step`, number: true, text: (value) => percent(value) })),
       ],
       rows: map.world_rank.map((rank, row) => [
-        rank, map.hosts[map.host[row]], map.count[row],
+        rank, map.hosts[map.host[row]],
         ...columns.map((column) => column.seconds[row]), ...columns.map((column) => column.value[row])]),
     },
     option: (colours) => {
@@ -151,7 +151,7 @@ function cellsChart(map, point) {
   return changingChart({
     id: "rank-steps",
     title: `${point.ranks} ranks, step by step`,
-    note: "a rank's step time against the median of all ranks in that step" +
+    note: `${shownText(map, point)}a rank's step time against the median of all ranks in that step` +
       (cells.every > 1 ? `; each column is ${cells.every} steps` : "") +
       ". A row shows a slow rank, a block a slow host, a dot noise.",
     legend: false,
