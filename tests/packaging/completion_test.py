@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The scripts of 'isoscale completion' complete what the program understands."""
 
-import pathlib
 import re
 import shutil
 
@@ -104,7 +103,7 @@ IN_ZSH = """compdef() { :; }
 _describe() { print -l -- ${${(P)2}%%:*} | grep -e "^$PREFIX" }
 compadd() { while [[ $1 == -S ]] shift 2; shift; print -l -- "$@" | grep -e "^$PREFIX" }
 _files() { print -- "$2" }
-compset() { before=${(M)PREFIX##${~2}}; PREFIX=${PREFIX#$before}; [[ -n $before ]] }
+compset() { local cut=${(M)PREFIX##${~2}}; PREFIX=${PREFIX#$cut}; [[ -n $cut ]] }
 source "$1"; shift
 words=("$@") CURRENT=$# PREFIX=${@[-1]}
 _isoscale
