@@ -143,16 +143,15 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Cast& op) {
+  for (const program::Matrix* matrix : {&op.src, &op.dst, &op.transposed}) {
+    if (!exists(*matrix)) continue;
+    const DType type = resolver.dtype(matrix->slice);
+    if (type == DType::f16 || type == DType::bf16) continue;  // see make_host_executor()
+    static_cast<void>(resolver.element(matrix->slice, "an operand of a cast"));
+  }
   if (exists(op.transposed) || op.scaling != program::CastScale::fixed) {
     throw base::Error("a cast with a transposed copy or a measured scale: the host has neither");
   }
-  const auto require_type = [&](const program::Matrix& matrix) {
-    const DType type = resolver.dtype(matrix.slice);
-    if (type == DType::f16 || type == DType::bf16) return;  // see make_host_executor()
-    static_cast<void>(resolver.element(matrix.slice, "an operand of a cast"));
-  };
-  require_type(op.src);
-  require_type(op.dst);
   return CastCall{.src = stored(resolver, op.src, op.rows, op.columns),
                   .dst = stored(resolver, op.dst, op.rows, op.columns),
                   .scale = op.scale};
