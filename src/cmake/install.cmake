@@ -18,7 +18,7 @@ install(TARGETS ${isoscale_installed} RUNTIME DESTINATION bin LIBRARY DESTINATIO
 # Completions are what the program itself says.
 if(NOT CMAKE_CROSSCOMPILING)
   set(completion_files "")
-  foreach(shell bash zsh fish)
+  foreach(shell bash zsh)
     set(completion ${PROJECT_BINARY_DIR}/completions/isoscale.${shell})
     add_custom_command(OUTPUT ${completion}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/completions
@@ -29,10 +29,8 @@ if(NOT CMAKE_CROSSCOMPILING)
   add_custom_target(isoscale_completions ALL DEPENDS ${completion_files})
   list(GET completion_files 0 bash_file)
   list(GET completion_files 1 zsh_file)
-  list(GET completion_files 2 fish_file)
   install(FILES ${bash_file} DESTINATION share/bash-completion/completions RENAME isoscale)
   install(FILES ${zsh_file} DESTINATION share/zsh/site-functions RENAME _isoscale)
-  install(FILES ${fish_file} DESTINATION share/fish/vendor_completions.d)
 endif()
 
 # As they lie in the sources, so that their links hold.

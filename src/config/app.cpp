@@ -162,7 +162,7 @@ void add_list(CLI::App& app) {
   CLI::App& list =
       *app.add_subcommand("list", "List workloads, models, suites, options, systems, or keys");
   list.add_option(what_argument)
-      ->description("workloads | models | suites | options | systems | keys")
+      ->description("workloads|models|suites|options|systems|keys")
       ->option_text(" ");
   list.add_option(workload_argument)
       ->description("the workload whose options to list; for keys model, system or suite")
@@ -172,7 +172,7 @@ void add_list(CLI::App& app) {
 void add_completion(CLI::App& app) {
   CLI::App& completion =
       *app.add_subcommand("completion", "Print a script that completes command lines in a shell");
-  completion.add_option(shell_argument)->description("bash | zsh | fish")->option_text(" ");
+  completion.add_option(shell_argument)->description("bash|zsh")->option_text(" ");
 }
 
 std::string help_of(const CLI::App& command) {

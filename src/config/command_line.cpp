@@ -159,11 +159,11 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
 
 PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command, Known known) {
   const std::string* const text = value_of(command, shell_argument);
-  if (text == nullptr) refuse("completion needs one of bash, zsh, fish", command);
+  if (text == nullptr) refuse("completion needs bash or zsh", command);
   const Shell shell = with_place("completion", *text, [](std::string_view value) {
-    return parse_choice(value, {Shell::bash, Shell::zsh, Shell::fish});
+    return parse_choice(value, {Shell::bash, Shell::zsh});
   });
-  return {completion_script(shell, completed_commands(app, known))};
+  return {completion_script(shell, app, known)};
 }
 
 std::string version_text() {

@@ -3,13 +3,12 @@
 #include "config/completion.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
+#include <ranges>
 #include <set>
 
 #include "config/app.hpp"
-#include "config/command_line.hpp"
 #include "config/layer.hpp"
 #include "mesh/mesh.hpp"
 #include "workloads/api/toml_files.hpp"
@@ -18,144 +17,158 @@ namespace isoscale::config {
 namespace {
 
 using Known = std::span<const workloads::Workload>;
-using Names = std::vector<std::string>;
+
+// bash and zsh both run this function, which the table ends.
+constexpr std::string_view search = R"(_isoscale_search() {
+  # Sets 'found' to options or commands, each as word:help, and 'values' to other words and files;
+  # $1 is the command, $2 the word before, $3 the place of this word after the command.
+  local command word choices help
+  while IFS='|' read -r command word choices help; do
+    [[ $command == "$1" ]] || continue
+    if [[ $word == [0-9] ]]; then
+      [[ $word -le $3 ]] && values=$choices
+    elif [[ $word == "$2" && $choices != - ]]; then
+      found=() values=$choices
+      return
+    else
+      found+=("$word:$help")
+    fi
+  done <<'TABLE'
+)";
+
+constexpr std::string_view bash_function = R"(TABLE
+}
+_isoscale() {
+  local IFS=$' \t\n' current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} values='' before=''
+  local at=$((COMP_CWORD - 1)) found=() choices word
+  COMPREPLY=()
+  # bash takes --option=value apart into three words.
+  [[ $current == = ]] && current='' at=$COMP_CWORD
+  if [[ ${COMP_WORDS[at]} == = ]]; then
+    at=$((at - 1))
+    [[ ${COMP_WORDS[at]} == --* ]] || return 0
+  fi
+  [[ $COMP_CWORD -eq 1 ]] && command=''
+  _isoscale_search "$command" "${COMP_WORDS[at]}" $((COMP_CWORD - 1))
+  [[ $values == ,* && $current == *,* ]] && before=${current%,*},
+  current=${current#"$before"}
+  read -ra choices <<<"${values#,}"  # an array: patterns must not become file names here
+  for word in "${found[@]%%:*}" "${choices[@]}"; do
+    if [[ $word == '*'* ]]; then
+      compopt -o filenames 2>/dev/null  # says no where no line is being edited
+      mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(
+        compgen -P "$before" -f -X "!$word" -- "$current"; compgen -P "$before" -d -- "$current")
+    elif [[ $word == "$current"* ]]; then
+      COMPREPLY+=("$before$word")
+    fi
+  done
+  [[ ${COMPREPLY[*]} == *= ]] && compopt -o nospace 2>/dev/null
+  return 0
+}
+complete -F _isoscale isoscale
+)";
+
+constexpr std::string_view zsh_function = R"(TABLE
+}
+_isoscale() {
+  local command=$words[2] before=$words[CURRENT-1] values=''
+  local -a found choices patterns
+  (( CURRENT == 2 )) && command=''
+  [[ $PREFIX == --*=* ]] && before=${PREFIX%%=*} && compset -P '*='
+  _isoscale_search "$command" "$before" $((CURRENT - 2))
+  (( $#found )) && _describe option found
+  [[ $values == ,* ]] && compset -P '*,'
+  choices=(${(s: :)values#,}) patterns=(${(M)choices:#\**})
+  compadd -S '' -- ${(M)choices:#*=}
+  compadd -- ${choices:#(*=|\**)}
+  (( $#patterns )) && _files -g "$patterns"
+  (( compstate[nmatches] ))
+}
+if [[ $funcstack[1] == _isoscale ]]; then _isoscale "$@"; else compdef _isoscale isoscale; fi
+)";
 
 bool is_word(std::string_view text) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-/// Returns the ending of the file name that a placeholder shows: ".h5" for "FILE.h5"; "" if there
-/// is none.
-std::string_view ending_of(std::string_view text) {
-  const std::size_t dot = text.rfind('.');
-  const bool found = dot != std::string_view::npos && is_word(text.substr(dot + 1));
-  return found ? text.substr(dot) : std::string_view{};
-}
-
-Names workload_names(Known known) {
-  Names names;
-  for (const auto& workload : known) names.emplace_back(workload.name);
-  return names;
-}
-
-/// Returns the keys of all workload options with an equals sign, such as "overlap=".
-Names option_keys(Known known) {
-  std::set<std::string> keys;
-  for (const auto& workload : known) {
-    for (const auto& option : workload.options) keys.insert(fmt::format("{}=", option.key));
-  }
-  return {keys.begin(), keys.end()};
-}
-
-Names axis_keys() {
-  Names keys;
-  for (const mesh::Axis axis : mesh::all_axes) keys.push_back(fmt::format("{}=", name(axis)));
-  return keys;
-}
-
-Names system_names() {
-  Names names;
-  for (const workloads::Preset& system : workloads::system_presets()) {
-    names.emplace_back(system.name);
-  }
-  return names;
-}
-
-template <class Value>
-Names names_of(std::initializer_list<Value> values) {
-  Names names;
-  for (const Value value : values) names.emplace_back(name(value));
-  return names;
-}
-
-/// Returns the words that complete the option or argument called `what`, in addition to those in
-/// its placeholder.
-Names names_for(std::string_view what, Known known) {
-  using List = ListCommand::What;
-  if (what == "--workload" || what == workload_argument) return workload_names(known);
+/// Returns the values that the program knows of the option or argument called `what`.
+std::vector<std::string> names_for(std::string_view what, Known known) {
   if (what == "--model") return workloads::model_names();
-  if (what == "--suite") {
-    const auto names = suite_names();
-    return {names.begin(), names.end()};
+  std::vector<std::string> names;
+  if (what == "--workload" || what == workload_argument) {
+    for (const auto& workload : known) names.emplace_back(workload.name);
+  } else if (what == "--suite") {
+    for (const std::string_view suite : suite_names()) names.emplace_back(suite);
+  } else if (what == "--mesh") {
+    for (const mesh::Axis axis : mesh::all_axes) names.push_back(fmt::format("{}=", name(axis)));
+  } else if (what == source_argument) {
+    for (const auto& system : workloads::system_presets()) names.emplace_back(system.name);
+  } else if (what == "--set") {
+    std::set<std::string> keys;
+    for (const auto& workload : known) {
+      for (const auto& option : workload.options) keys.insert(fmt::format("{}=", option.key));
+    }
+    names.assign(keys.begin(), keys.end());
   }
-  if (what == "--set") return option_keys(known);
-  if (what == "--mesh") return axis_keys();
-  if (what == what_argument) {
-    return names_of(
-        {List::workloads, List::models, List::suites, List::options, List::systems, List::keys});
-  }
-  if (what == source_argument) return system_names();
-  if (what == shell_argument) return names_of({Shell::bash, Shell::zsh, Shell::fish});
-  return {};
+  return names;
 }
 
-CompletedCommand completed_command(const CLI::App& command, std::string command_name, Known known) {
-  CompletedCommand result{.name = std::move(command_name),
-                          .help = command.get_description(),
-                          .options = {},
-                          .arguments = {}};
-  for (const CLI::Option* const option : command.get_options()) {
-    if (option->get_positional()) {
-      std::string argument = option->get_name(true);
-      const std::string placeholder = option->get_option_text();  // "[,A2.h5...] ..." of a list
-      if (placeholder.starts_with("[,")) argument += placeholder.substr(0, placeholder.find(' '));
-      result.arguments.push_back(candidates_of(argument, names_for(argument, known)));
-      continue;
+/// Returns the words and patterns of files that a placeholder stands for, after `names`.
+std::string values_of_placeholder(std::string_view placeholder, std::vector<std::string> names) {
+  for (const auto& part : std::views::split(placeholder, '|')) {
+    const std::string_view whole{part.begin(), part.end()};
+    const std::string_view alternative = whole.substr(0, whole.find("[,"));
+    const std::size_t dot = alternative.rfind('.');
+    if (is_word(alternative)) {
+      names.emplace_back(alternative);
+    } else if (alternative == "FILE" || alternative == "DIR") {
+      names.emplace_back("*");
+    } else if (dot != std::string_view::npos && is_word(alternative.substr(dot + 1))) {
+      names.push_back(fmt::format("*{}", alternative.substr(dot)));
     }
-    // A flag, such as --help, takes no value and has no placeholder.
-    const bool takes_value = option->get_items_expected_max() > 0;
+  }
+  return fmt::format("{}{}", placeholder.find("[,") == std::string_view::npos ? "" : ",",
+                     fmt::join(names, " "));
+}
+
+/// Returns the rows of a command's options and arguments.
+std::string rows_of(const CLI::App& command, std::string_view command_name, Known known) {
+  std::string rows;
+  int place = 0;
+  for (const CLI::Option* const option : command.get_options()) {
+    std::string text = option->get_option_text(), help = option->get_description();
+    const auto add = [&](std::string_view word, std::string_view values) {
+      rows += fmt::format("{}|{}|{}|{}\n", command_name, word, values, help);
+    };
+    if (option->get_positional()) {
+      // The alternatives of an argument are in its name, its text and its description.
+      const std::string argument = option->get_name(true);
+      text = fmt::format("{}|{}|{}", argument, text, help);
+      add(std::to_string(++place), values_of_placeholder(text, names_for(argument, known)));
+    }
     for (const std::string& long_name : option->get_lnames()) {
       const std::string flag = "--" + long_name;
-      const std::string placeholder = takes_value ? option->get_option_text() : std::string{};
-      result.options.push_back({.flag = flag,
-                                .help = option->get_description(),
-                                .placeholder = placeholder,
-                                .value = takes_value
-                                             ? candidates_of(placeholder, names_for(flag, known))
-                                             : Candidates{}});
+      const std::string values = values_of_placeholder(text, names_for(flag, known));
+      add(flag, option->get_items_expected_max() == 0 ? "-" : values);
     }
   }
-  return result;
+  return rows;
 }
 
 }  // namespace
 
-std::string_view name(Shell shell) {
-  constexpr std::array<std::string_view, 3> names{"bash", "zsh", "fish"};
-  return names[static_cast<std::size_t>(shell)];
-}
+std::string_view name(Shell shell) { return shell == Shell::bash ? "bash" : "zsh"; }
 
-Candidates candidates_of(std::string_view placeholder, std::vector<std::string> names) {
-  Candidates result;
-  std::string_view rest = placeholder;
-  while (!rest.empty()) {
-    const std::size_t bar = rest.find('|');
-    std::string_view alternative = rest.substr(0, bar);
-    rest = bar == std::string_view::npos ? std::string_view{} : rest.substr(bar + 1);
-    const std::size_t more = alternative.find("[,");
-    if (more != std::string_view::npos) {
-      result.between_commas = true;
-      alternative = alternative.substr(0, more);
-    }
-    if (is_word(alternative)) {
-      result.words.emplace_back(alternative);
-    } else if (const std::string_view ending = ending_of(alternative); !ending.empty()) {
-      result.endings.emplace_back(ending);
-    } else if (alternative == "FILE" || alternative == "DIR") {
-      result.endings.emplace_back();
-    }
-  }
-  std::ranges::move(names, std::back_inserter(result.words));
-  return result;
-}
-
-std::vector<CompletedCommand> completed_commands(const CLI::App& app, Known known) {
-  std::vector<CompletedCommand> commands{completed_command(app, "", known)};
+std::string completion_script(Shell shell, const CLI::App& app, Known known) {
+  std::string first = rows_of(app, "", known), others;
   for (const CLI::App* const command : app.get_subcommands({})) {
-    commands.push_back(completed_command(*command, command->get_name(), known));
+    first += fmt::format("|{}|-|{}\n", command->get_name(), command->get_description());
+    others += rows_of(*command, command->get_name(), known);
   }
-  return commands;
+  return fmt::format("{}# {} completion of isoscale, made by 'isoscale completion {}'\n{}{}{}{}",
+                     shell == Shell::zsh ? "#compdef isoscale\n" : "", name(shell), name(shell),
+                     search, first, others, shell == Shell::bash ? bash_function : zsh_function);
 }
 
 }  // namespace isoscale::config

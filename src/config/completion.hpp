@@ -7,53 +7,20 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "workloads/api/workload.hpp"
 
-/// Completion of command lines in shells. The words come from the commands and options that CLI11
-/// knows, so no script has to be updated by hand.
 namespace isoscale::config {
 
-enum class Shell : std::uint8_t { bash, zsh, fish };
+enum class Shell : std::uint8_t { bash, zsh };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// The words and files that can complete one argument or one option's value. Both lists are empty
-/// if only the user can know them, such as a number.
-struct Candidates {
-  std::vector<std::string> words;    ///< one that ends in = is only the beginning of a word
-  std::vector<std::string> endings;  ///< of matching files: ".h5"; "" = any file
-  bool between_commas = false;       ///< several words may be given, with commas between
-
-  [[nodiscard]] bool empty() const { return words.empty() && endings.empty(); }
-  bool operator==(const Candidates&) const = default;
-};
-
-struct CompletedOption {
-  std::string flag;  ///< "--device"
-  std::string help;
-  std::string placeholder;  ///< of its value, as in --help; "" = a flag without value
-  Candidates value;
-};
-
-struct CompletedCommand {
-  std::string name;
-  std::string help;
-  std::vector<CompletedOption> options;
-  std::vector<Candidates> arguments;  ///< by position; the last one may be repeated
-};
-
-/// Returns the candidates that the placeholder of a value in --help stands for: "auto|cuda|host"
-/// are words, "FILE.h5" is a file, "NAME[,NAME...]" is a list. `names` are added to the words.
-[[nodiscard]] Candidates candidates_of(std::string_view placeholder,
-                                       std::vector<std::string> names);
-
-/// Returns all commands of `app`. The first, with the name "", holds the program's own options.
-[[nodiscard]] std::vector<CompletedCommand> completed_commands(
-    const CLI::App& app, std::span<const workloads::Workload> known);
-
-/// Returns a script that teaches `shell` to complete `commands`.
-[[nodiscard]] std::string completion_script(Shell shell,
-                                            std::span<const CompletedCommand> commands);
+/// Returns a script that teaches `shell` to complete the commands and options of `app`. Scripts of
+/// both shells hold the same table of what CLI11 knows, with rows of COMMAND|WORD|VALUES|HELP.
+/// COMMAND is empty for the program itself; WORD is an option, a command, or an argument's place
+/// from 1. VALUES has words and patterns of file names, "tiny *.toml": with a comma in front if
+/// several may be given, "-" if there is no value, and empty if only the user can know it.
+[[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app,
+                                            std::span<const workloads::Workload> known);
 
 }  // namespace isoscale::config

@@ -1,21 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "executor/host/host.hpp"
+#include "tests/executor/emulating_executor.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
 namespace {
 
 std::unique_ptr<Executor> make_host() { return make_host_executor({}); }
-std::unique_ptr<Executor> make_emulating_host() {
-  return make_host_executor({.narrow = NarrowTypes::emulated});
-}
 
 }  // namespace
 
 std::vector<Backend> backends() { return {{.name = "host", .make = make_host}}; }
 std::vector<Backend> narrow_backends() {
-  return {{.name = "emulating_host", .make = make_emulating_host}};
+  return {{.name = "emulating", .make = make_emulating_executor}};
 }
 
 }  // namespace isoscale::executor

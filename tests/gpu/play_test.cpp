@@ -38,7 +38,7 @@ class OneRank : public testing::Test {
 
 /// A shard with gaps, as tp makes them, in every type.
 TEST_F(OneRank, FillsAreTheHostsBitByBit) {
-  const auto host = executor::make_host_executor({.narrow = executor::NarrowTypes::emulated});
+  const auto host = executor::make_host_executor({});
   for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
     Sketch sketch;
     constexpr std::uint64_t rows = 301, parts = 2, columns = 77;

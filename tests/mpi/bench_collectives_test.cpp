@@ -55,8 +55,7 @@ class Collectives : public testing::Test {
   }
 
   comm::Communicator world_ = comm::Communicator::world();
-  std::unique_ptr<executor::Executor> executor_ =
-      executor::make_host_executor({.narrow = executor::NarrowTypes::emulated});
+  std::unique_ptr<executor::Executor> executor_ = executor::make_host_executor({});
   workloads::Request request_;
   Bench bench_;
   std::vector<std::vector<Expectation>> expected_;

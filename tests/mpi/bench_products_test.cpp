@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "executor/host/host.hpp"
 #include "runner/microbench/benchmark_case.hpp"
+#include "tests/executor/emulating_executor.hpp"
 #include "tests/mpi/flip_bits.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -65,8 +65,7 @@ class Products : public testing::Test {
   }
 
   comm::Communicator world_ = comm::Communicator::world();
-  std::unique_ptr<executor::Executor> executor_ =
-      executor::make_host_executor({.narrow = executor::NarrowTypes::emulated});
+  std::unique_ptr<executor::Executor> executor_ = executor::make_emulating_executor();
   workloads::Request request_;
   Bench bench_;
   std::unique_ptr<executor::Session> session_;

@@ -18,6 +18,7 @@
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
+#include "tests/executor/emulating_executor.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
@@ -146,8 +147,7 @@ struct Ranks {
   std::unique_ptr<executor::Executor> threads =
       executor::make_host_executor({.streams = executor::HostStreams::threads});
   /// For the precisions that the host refuses to measure in.
-  std::unique_ptr<executor::Executor> emulating = executor::make_host_executor(
-      {.streams = executor::HostStreams::folded, .narrow = executor::NarrowTypes::emulated});
+  std::unique_ptr<executor::Executor> emulating = executor::make_emulating_executor();
 };
 
 /// Far above what rounding gives in twins this small, far below what any mistake gives.

@@ -73,7 +73,7 @@ TEST(Host, ReducesNarrowTypesAsTheirValues) {
   }
 }
 
-TEST(Host, RefusesNarrowTypesUnlessItIsAskedToEmulate) {
+TEST(Host, RefusesToComputeInNarrowTypes) {
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   const mesh::Shape mesh{.dp = ranks.world.size()};

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The scripts of 'isoscale completion' complete what the program understands."""
 
-import pathlib
 import re
 import shutil
 
@@ -98,31 +97,42 @@ class Bash(Shell):
         self.assertEqual(self.complete("run", "--seed", ""), [])
 
 
-class Fish(Shell):
-    shell = "fish"
-
-    def complete(self, line):
-        text = self.ask("fish", "--no-config", "-c", 'source $argv[1]; complete -C $argv[2]',
-                        self.script, line)
-        return [entry.split("\t")[0] for entry in text.splitlines()]
-
-    def test_options_and_choices(self):
-        self.assertLessEqual(set(options_of("run")), set(self.complete("isoscale run --")))
-        self.assertEqual(self.complete("isoscale run --device h"), ["host"])
-        self.assertEqual(self.complete("isoscale re"), ["report"])
-        self.assertEqual(self.complete("isoscale run --workload dp,hy"), ["dp,hybrid"])
-        self.assertEqual(self.complete("isoscale list mo"), ["models"])
+# $1 = the script, the rest = the words of the line. What completes them in zsh is replaced, and says
+# which candidates it was given.
+IN_ZSH = """compdef() { :; }
+_describe() { print -l -- ${${(P)2}%%:*} | grep -e "^$PREFIX" }
+compadd() { while [[ $1 == -S ]] shift 2; shift; print -l -- "$@" | grep -e "^$PREFIX" }
+_files() { print -- "$2" }
+compset() { local cut=${(M)PREFIX##${~2}}; PREFIX=${PREFIX#$cut}; [[ -n $cut ]] }
+source "$1"; shift
+words=("$@") CURRENT=$# PREFIX=${@[-1]}
+_isoscale
+"""
 
 
 class Zsh(Shell):
     shell = "zsh"
+
+    def complete(self, *words):
+        done = run("zsh", "-f", "-c", IN_ZSH, "_", self.script, "isoscale", *words, env=BARE)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
 
     def test_the_script_is_sound(self):
         done = run("zsh", "-f", "-n", self.script, env=BARE)
         self.assertEqual(done.stderr, "")
         self.assertEqual(done.returncode, 0)
 
-    def test_every_option_is_in_it(self):
-        text = pathlib.Path(self.script).read_text(encoding="utf-8")
-        for option in options_of("run"):
-            self.assertRegex(text, rf"'\*?{option}(=|\[)")
+    def test_every_option_of_every_command(self):
+        for command in (word for word in self.complete("") if not word.startswith("-")):
+            self.assertEqual(sorted(options_of(command)), sorted(self.complete(command, "--")))
+
+    def test_values(self):
+        self.assertEqual(self.complete("re"), ["report"])
+        self.assertEqual(self.complete("run", "--device", "h"), ["host"])
+        self.assertEqual(self.complete("run", "--device=c"), ["cuda"])
+        self.assertEqual(self.complete("run", "--workload", "dp,tp,hy"), ["hybrid"])
+        self.assertEqual(self.complete("run", "--set", "microbatches"), ["microbatches="])
+        self.assertEqual(self.complete("run", "--resume", ""), ["*.h5"])
+        self.assertEqual(self.complete("run", "--seed", ""), [])
+        self.assertEqual(self.complete("list", "mo"), ["models"])

@@ -43,8 +43,7 @@ class Installed(unittest.TestCase):
                      "share/isoscale/workloads/models/tiny.toml",
                      "share/isoscale/workloads/suites/quick.toml",
                      "share/bash-completion/completions/isoscale",
-                     "share/zsh/site-functions/_isoscale",
-                     "share/fish/vendor_completions.d/isoscale.fish"):
+                     "share/zsh/site-functions/_isoscale"):
             self.assertTrue((self.tree / name).is_file(), name)
         plugin = self.tree / "lib" / "libisoscale_cuda.so"
         self.assertEqual(plugin.is_file(), os.environ["ISOSCALE_HAS_PLUGIN"] == "ON")

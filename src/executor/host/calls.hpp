@@ -117,10 +117,9 @@ struct StuckCall;
 
 using Call =
     std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
-                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NormCall,
-                 NormGradientCall, ActivationCall, ActivationGradientCall, SoftmaxCall,
-                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall,
-                 NoCall, std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
+                 UpdateCall, NormCall, NormGradientCall, ActivationCall, ActivationGradientCall,
+                 SoftmaxCall, SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall,
+                 ChecksumCall, NoCall, std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
 /// An op that is lengthened on purpose. This is a call of its own, so that other ops need no check.
 struct SlowedCall {

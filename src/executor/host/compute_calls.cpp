@@ -338,7 +338,7 @@ void run(const AddCall& call) {
     case DType::bf16:
     case DType::e4m3:
     case DType::e5m2:
-      return;  // other kinds are emulated or refused
+      return;  // prepare_op() refuses these
   }
 }
 

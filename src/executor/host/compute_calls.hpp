@@ -8,13 +8,20 @@
 #include <optional>
 #include <vector>
 
-#include "executor/host/emulation.hpp"
 #include "executor/resolver.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
 /// Calls that compute or copy, with everything looked up: run() calls BLAS or a loop.
 namespace isoscale::executor::host {
+
+/// A stored matrix, or `batch` of them; strides in elements. Data is null if there is none.
+struct StoredMatrix {
+  program::DType type = program::DType::f32;
+  std::byte* data = nullptr;
+  std::size_t rows = 0, columns = 0, batch = 1;
+  std::size_t row_stride = 0, batch_stride = 0;
+};
 
 /// Element types that the host computes in.
 enum class Element : std::uint8_t { f32, f64 };
@@ -48,14 +55,16 @@ struct AddCall {
 };
 void run(const AddCall& call);
 
-/// A call for program::Cast between any floating types. Either destination may be absent.
+/// A call for program::Cast between any floating types, with a fixed scale.
 struct CastCall {
-  StoredMatrix src, dst, transposed;
-  program::CastScale scaling = program::CastScale::fixed;
-  double scale = 1, target = 0;
-  float* descale = nullptr;  ///< null for a fixed scale
+  StoredMatrix src, dst;
+  double scale = 1;
 };
 void run(const CastCall& call);
+/// Converts a row of any floating type to f64.
+void widen_row(program::DType type, const std::byte* from, double* to, std::size_t count);
+/// Rounds a row to `type` once, to nearest even; fp8 saturates.
+void narrow_row(const double* from, program::DType type, std::byte* to, std::size_t count);
 
 /// A call for program::Fill, for elements of any type.
 struct FillCall {
@@ -86,34 +95,7 @@ struct UpdateCall {
 };
 void run(const UpdateCall& call);
 
-// Emulation of types that BLAS and the loops above do not support: elements are widened, computed
-// in f32 or f64, and rounded back once. This is the reference for executors that support the types.
-// Each call widens its operands again.
-
-struct EmulatedGemmCall {
-  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
-  program::ComputeMode mode = program::ComputeMode::native;
-  double alpha = 1, beta = 0;
-  std::vector<StoredMatrix> operands;  ///< a, b, c, d; c is absent when beta is 0
-  const float *descale_a = nullptr, *descale_b = nullptr;  ///< null: 1
-};
-void run(const EmulatedGemmCall& call);
-
-struct EmulatedAddCall {
-  std::vector<StoredMatrix> operands;  ///< a, b, dst
-  float scale = 1;                     ///< of b
-};
-void run(const EmulatedAddCall& call);
-
-struct EmulatedUpdateCall {
-  UpdateCall wide;  ///< its weight and gradient point to the stored elements of the types below
-  program::DType weight = program::DType::f32, gradient = program::DType::f32;
-};
-void run(const EmulatedUpdateCall& call);
-
-// Norms, activations and softmax compute f64 and f32 directly. Elements of other types, which
-// prepare() refuses unless it was asked to emulate them, are widened to f32 row by row and rounded
-// once. The data of a missing matrix is null.
+// Norms, activations, softmax and lists are in f64 or f32. The data of a missing matrix is null.
 
 struct NormCall {
   StoredMatrix x, addend, sum, y;
@@ -149,9 +131,6 @@ struct SoftmaxGradientCall {
   StoredMatrix y, dy, dx;
 };
 void run(const SoftmaxGradientCall& call);
-
-// Select, Spread and Rows compute f64 and f32 directly; elements of other types are widened to f32
-// and rounded once.
 
 struct SelectCall {
   program::DType type = program::DType::f32;

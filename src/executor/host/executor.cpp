@@ -236,10 +236,6 @@ class HostExecutor final : public Executor {
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
-    if (options.narrow == NarrowTypes::emulated) {
-      description_.precisions = {Precision::f64, Precision::f32,  Precision::tf32,
-                                 Precision::f16, Precision::bf16, Precision::fp8};
-    }
     description_.memory_free = machine::memory_available(machine::read_file);
     description_.memory_pool = MemoryPool::node;
     description_.cores = cores_of_this_rank(options.ranks_on_node);
@@ -294,7 +290,6 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                .communicator_creation = creation},
                      .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
                                  .elements_per_call = options_.elements_per_call,
-                                 .narrow = options_.narrow,
                                  .faults = options.faults},
                      .waiting = waiting};
   on_numa_node(options, [&] {

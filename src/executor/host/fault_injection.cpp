@@ -38,15 +38,9 @@ ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& 
 /// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
 /// stays as it is; otherwise D is set to 0.
 Call without_product(const Call& call, const program::Gemm& op) {
-  if (const auto* const plain = std::get_if<GemmCall>(&call)) {
-    if (op.beta != 0 && !plain->c_to_d) return NoCall{};
-    return clearing(plain->d, plain->element == Element::f32 ? sizeof(float) : sizeof(double), op);
-  }
-  const auto& emulated = std::get<EmulatedGemmCall>(call);
-  const StoredMatrix& d = emulated.operands.back();
-  const StoredMatrix& c = emulated.operands.at(emulated.operands.size() - 2);
-  if (op.beta != 0 && c.data == d.data) return NoCall{};
-  return clearing(d.data, program::element_size(d.type), op);
+  const auto& gemm = std::get<GemmCall>(call);
+  if (op.beta != 0 && !gemm.c_to_d) return NoCall{};
+  return clearing(gemm.d, gemm.element == Element::f32 ? sizeof(float) : sizeof(double), op);
 }
 
 }  // namespace

@@ -23,14 +23,6 @@ enum class HostStreams : std::uint8_t {
   folded,
 };
 
-/// How element types are treated that a CPU does not compute in. The host always casts to and from
-/// f16 and bf16, and reduces them, since data may be communicated in them even if nothing is
-/// computed in them.
-enum class NarrowTypes : std::uint8_t {
-  refused,
-  emulated,  ///< widened, computed in f32, rounded back: slow, for tests of other executors
-};
-
 /// The largest count of one MPI call, whose counts are int; larger slices are sent in parts.
 inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();
 
@@ -44,11 +36,12 @@ struct HostOptions {
   int thread_level = MPI_THREAD_MULTIPLE;
   /// The most elements in one MPI call; tests lower it.
   std::uint64_t elements_per_call = max_elements_per_call;
-  NarrowTypes narrow = NarrowTypes::refused;
 };
 
 /// Makes the executor that uses BLAS and MPI on this rank's cores. It is built always and is the
-/// reference for other executors.
+/// reference for other executors. It computes in f64 and f32. It also casts to and from f16 and
+/// bf16, and reduces them, since data may be communicated in them even if nothing is computed in
+/// them.
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "executor/host/compute_calls.hpp"
-#include "executor/host/emulation.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::host {
@@ -20,41 +19,14 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// Gives the rows of all matrices of a batch, one after the other, as elements of type T. Rows that
-/// are stored as T are used in place; others are converted in a buffer for one row.
+/// Returns a row of a batch of matrices of T, counted over all of them; null if there are none.
 template <class T>
-class RowsAs {
- public:
-  explicit RowsAs(const StoredMatrix& matrix)
-      : matrix_(matrix),
-        is_native_(matrix.type == (std::is_same_v<T, double> ? DType::f64 : DType::f32)) {
-    if (!is_native_ && exists()) row_.resize(matrix.columns);
-  }
-  [[nodiscard]] bool exists() const { return matrix_.data != nullptr; }
-  [[nodiscard]] const T* read(std::size_t row) {
-    if (is_native_) return typed(row);
-    widen_row(matrix_.type, address(row), row_.data(), matrix_.columns);
-    return row_.data();
-  }
-  /// Returns a row; null if there is no matrix.
-  [[nodiscard]] const T* read_if_exists(std::size_t row) { return exists() ? read(row) : nullptr; }
-  [[nodiscard]] T* begin_write(std::size_t row) { return is_native_ ? typed(row) : row_.data(); }
-  void end_write(std::size_t row) {
-    if (!is_native_) narrow_row(row_.data(), matrix_.type, address(row), matrix_.columns);
-  }
-
- private:
-  [[nodiscard]] std::byte* address(std::size_t row) const {
-    const std::size_t element =
-        row / matrix_.rows * matrix_.batch_stride + row % matrix_.rows * matrix_.row_stride;
-    return matrix_.data + element * program::element_size(matrix_.type);
-  }
-  [[nodiscard]] T* typed(std::size_t row) const { return reinterpret_cast<T*>(address(row)); }
-
-  const StoredMatrix& matrix_;
-  bool is_native_;
-  std::vector<T> row_;
-};
+T* row_of(const StoredMatrix& matrix, std::size_t row) {
+  if (matrix.data == nullptr) return nullptr;
+  const std::size_t element =
+      row / matrix.rows * matrix.batch_stride + row % matrix.rows * matrix.row_stride;
+  return reinterpret_cast<T*>(matrix.data) + element;
+}
 
 /// Returns the sum of term(i) for i < count. It keeps as many partial sums as fill the pipelines of
 /// a core, which also keeps rounding errors small for rows of thousands of f32.
@@ -80,46 +52,40 @@ void computed_as(DType type, const Use& use) {
 
 template <class T>
 void norm(const NormCall& call) {
-  RowsAs<T> x{call.x}, addend{call.addend}, sum{call.sum}, y{call.y};
   auto* const inverses = reinterpret_cast<T*>(call.inverse);
   const std::size_t columns = call.x.columns;
   for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T* s = x.read(row);
-    if (addend.exists()) {
-      const T* const more = addend.read(row);
-      T* const to = sum.begin_write(row);
+    const T* s = row_of<T>(call.x, row);
+    if (const T* const more = row_of<T>(call.addend, row)) {
+      T* const to = row_of<T>(call.sum, row);
       for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] + more[i];
-      sum.end_write(row);
-      s = sum.read(row);  // rounded as stored: the gradient will read it so
+      s = to;
     }
     const T mean =
         sum_of<T>(columns, [s](std::size_t i) { return s[i] * s[i]; }) / static_cast<T>(columns);
     const T inverse = 1 / std::sqrt(mean + static_cast<T>(call.epsilon));
     inverses[row] = inverse;
-    T* const to = y.begin_write(row);
+    T* const to = row_of<T>(call.y, row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] * inverse;
-    y.end_write(row);
   }
 }
 
 template <class T>
 void norm_gradient(const NormGradientCall& call) {
-  RowsAs<T> dy{call.dy}, s{call.s}, addend{call.addend}, dx{call.dx};
   const auto* const inverses = reinterpret_cast<const T*>(call.inverse);
   const std::size_t columns = call.dy.columns;
   for (std::size_t row = 0; row < call.dy.rows; ++row) {
-    const T *const dys = dy.read(row), *const ss = s.read(row);
-    const T* const more = addend.read_if_exists(row);
+    const T *const dys = row_of<T>(call.dy, row), *const ss = row_of<T>(call.s, row);
+    const T* const more = row_of<T>(call.addend, row);
     const T inverse = inverses[row];
     // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ss[i]; });
     const T factor = dot / static_cast<T>(columns) * inverse * inverse;
-    T* const to = dx.begin_write(row);
+    T* const to = row_of<T>(call.dx, row);
     for (std::size_t i = 0; i < columns; ++i) {
       const T gradient = inverse * (dys[i] - ss[i] * factor);
       to[i] = more == nullptr ? gradient : gradient + more[i];
     }
-    dx.end_write(row);
   }
 }
 
@@ -140,26 +106,23 @@ T logistic(T x) {
 
 template <class T>
 void activation(const ActivationCall& call) {
-  RowsAs<T> x{call.x}, up{call.up}, y{call.y};
   for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T *const xs = x.read(row), *const ups = up.read_if_exists(row);
-    T* const to = y.begin_write(row);
+    const T *const xs = row_of<T>(call.x, row), *const ups = row_of<T>(call.up, row);
+    T* const to = row_of<T>(call.y, row);
     for (std::size_t i = 0; i < call.x.columns; ++i) {
       to[i] = call.kind == ActivationKind::gelu ? xs[i] * distribution(xs[i])
                                                 : ups[i] * xs[i] * logistic(xs[i]);
     }
-    y.end_write(row);
   }
 }
 
 template <class T>
 void activation_gradient(const ActivationGradientCall& call) {
-  RowsAs<T> dy{call.dy}, x{call.x}, up{call.up}, dx{call.dx}, dup{call.dup};
   for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T *const dys = dy.read(row), *const xs = x.read(row);
-    const T* const ups = up.read_if_exists(row);
-    T* const dxs = dx.begin_write(row);
-    T* const dups = dup.exists() ? dup.begin_write(row) : nullptr;
+    const T *const dys = row_of<T>(call.dy, row), *const xs = row_of<T>(call.x, row);
+    const T* const ups = row_of<T>(call.up, row);
+    T* const dxs = row_of<T>(call.dx, row);
+    T* const dups = row_of<T>(call.dup, row);
     for (std::size_t i = 0; i < call.x.columns; ++i) {
       const T at = xs[i], from = dys[i];
       if (ups == nullptr) {
@@ -170,36 +133,30 @@ void activation_gradient(const ActivationGradientCall& call) {
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;
     }
-    dx.end_write(row);
-    if (dups != nullptr) dup.end_write(row);
   }
 }
 
 template <class T>
 void softmax(const SoftmaxCall& call) {
-  RowsAs<T> x{call.x}, y{call.y};
   const std::size_t columns = call.x.columns;
   for (std::size_t row = 0; row < call.x.rows * call.x.batch; ++row) {
-    const T* const from = x.read(row);
+    const T* const from = row_of<T>(call.x, row);
     const T most = *std::max_element(from, from + columns);
-    T* const to = y.begin_write(row);
+    T* const to = row_of<T>(call.y, row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = std::exp(from[i] - most);
     const T sum = sum_of<T>(columns, [to](std::size_t i) { return to[i]; });
     for (std::size_t i = 0; i < columns; ++i) to[i] /= sum;
-    y.end_write(row);
   }
 }
 
 template <class T>
 void softmax_gradient(const SoftmaxGradientCall& call) {
-  RowsAs<T> y{call.y}, dy{call.dy}, dx{call.dx};
   const std::size_t columns = call.y.columns;
   for (std::size_t row = 0; row < call.y.rows * call.y.batch; ++row) {
-    const T *const ys = y.read(row), *const dys = dy.read(row);
+    const T *const ys = row_of<T>(call.y, row), *const dys = row_of<T>(call.dy, row);
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ys[i]; });
-    T* const to = dx.begin_write(row);
+    T* const to = row_of<T>(call.dx, row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = ys[i] * (dys[i] - dot);
-    dx.end_write(row);
   }
 }
 
@@ -231,48 +188,43 @@ std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep)
 
 template <class T>
 void select(const SelectCall& call) {
-  const std::size_t size = program::element_size(call.type);
-  std::byte* values = call.values;
+  auto* values = reinterpret_cast<T*>(call.values);
   std::int32_t* places = call.places;
-  std::vector<T> block, kept(call.keep);
+  std::vector<T> block;
   for (std::size_t begin = 0; begin < call.count; begin += call.block) {
-    block.resize(std::min(call.block, call.count - begin));
-    std::byte* const src = call.src + begin * size;
-    widen_row(call.type, src, block.data(), block.size());
+    auto* const src = reinterpret_cast<T*>(call.src) + begin;
+    block.assign(src, src + std::min(call.block, call.count - begin));
     const std::vector<std::size_t> taken = greatest(block, call.keep);
-    std::ranges::fill(kept, T{0});
+    std::fill_n(values, call.keep, T{0});
     std::fill_n(places, call.keep, -1);
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      kept[i] = block[taken[i]];
+      values[i] = block[taken[i]];
       places[i] = static_cast<std::int32_t>(begin + taken[i]);
-      std::memset(src + taken[i] * size, 0, size);  // all bits 0: the value 0 in every type
+      src[taken[i]] = 0;
     }
-    narrow_row(kept.data(), call.type, values, call.keep);
-    values += call.keep * size;
+    values += call.keep;
     places += call.keep;
   }
 }
 
 template <class T>
 void spread(const SpreadCall& call) {
-  const std::size_t size = program::element_size(call.type);
+  const auto* const values = reinterpret_cast<const T*>(call.values);
   const std::size_t blocks =
       program::block_count(call.count, static_cast<std::uint32_t>(call.block));
-  std::vector<T> sum, list(call.keep);
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::size_t begin = b * call.block;
-    sum.assign(std::min(call.block, call.count - begin), T{0});
+    const std::size_t count = std::min(call.block, call.count - begin);
+    auto* const sum = reinterpret_cast<T*>(call.dst) + begin;
+    std::fill_n(sum, count, T{0});
     for (std::size_t part = 0; part < call.parts; ++part) {
       const std::size_t first = (part * blocks + b) * call.keep;
-      widen_row(call.type, call.values + first * size, list.data(), call.keep);
-      for (std::size_t i = 0; i < call.keep; ++i) {
+      for (std::size_t i = first; i < first + call.keep; ++i) {
         // A place of -1 is in no block.
-        const std::int64_t at = call.places[first + i] - static_cast<std::int64_t>(begin);
-        if (at < 0 || at >= static_cast<std::int64_t>(sum.size())) continue;
-        sum[static_cast<std::size_t>(at)] += list[i];
+        const std::int64_t at = call.places[i] - static_cast<std::int64_t>(begin);
+        if (at >= 0 && at < static_cast<std::int64_t>(count)) sum[at] += values[i];
       }
     }
-    narrow_row(sum.data(), call.type, call.dst + begin * size, sum.size());
   }
 }
 
@@ -292,19 +244,16 @@ void move_rows(const RowsCall& call) {
 
 template <class T>
 void add_rows(const RowsCall& call) {
-  const std::size_t size = program::element_size(call.type);
   const auto scale = static_cast<T>(call.scale);
-  std::vector<T> sum(call.columns), row(call.columns);
-  std::byte* dst = call.dst;
-  for (std::size_t i = 0; i < call.from.size(); i += call.each, dst += call.dst_row * size) {
-    std::ranges::fill(sum, T{0});
+  auto* dst = reinterpret_cast<T*>(call.dst);
+  for (std::size_t i = 0; i < call.from.size(); i += call.each, dst += call.dst_row) {
+    std::fill_n(dst, call.columns, T{0});
     for (std::size_t j = i; j < i + call.each; ++j) {
       if (call.from[j] == program::Rows::no_row) continue;
-      widen_row(call.type, call.src + call.from[j] * call.src_row * size, row.data(), call.columns);
-      for (std::size_t c = 0; c < call.columns; ++c) sum[c] += row[c];
+      const auto* const row = reinterpret_cast<const T*>(call.src) + call.from[j] * call.src_row;
+      for (std::size_t c = 0; c < call.columns; ++c) dst[c] += row[c];
     }
-    for (T& value : sum) value *= scale;
-    narrow_row(sum.data(), call.type, dst, call.columns);
+    for (std::size_t c = 0; c < call.columns; ++c) dst[c] *= scale;
   }
 }
 

@@ -26,9 +26,6 @@ void play_call(const Call& call, Player& player) {
     void operator()(const CastCall& c) const { run(c); }
     void operator()(const FillCall& c) const { run(c); }
     void operator()(const UpdateCall& c) const { run(c); }
-    void operator()(const EmulatedGemmCall& c) const { run(c); }
-    void operator()(const EmulatedAddCall& c) const { run(c); }
-    void operator()(const EmulatedUpdateCall& c) const { run(c); }
     void operator()(const NormCall& c) const { run(c); }
     void operator()(const NormGradientCall& c) const { run(c); }
     void operator()(const ActivationCall& c) const { run(c); }

@@ -44,19 +44,7 @@ class SectionPreparer {
 
  private:
   template <class Payload>
-  Call call(const program::Op& op, const Payload& payload) {
-    return emulates(op) ? prepare_emulated(resolver_, payload) : prepare_op(resolver_, payload);
-  }
-
-  // These write or move elements of types that the host does not compute with, too.
-  Call call(const program::Op& /*op*/, const program::Copy& payload) {
-    return prepare_op(resolver_, payload);
-  }
-  Call call(const program::Op& /*op*/, const program::Fill& payload) {
-    return prepare_op(resolver_, payload);
-  }
-
-  Call call(const program::Op& /*op*/, const program::Checksum& payload) {
+  Call call(const program::Op& /*op*/, const Payload& payload) {
     return prepare_op(resolver_, payload);
   }
 
@@ -72,14 +60,13 @@ class SectionPreparer {
                       options_.staging[op.stream], reductions_);
   }
 
-  Call call(const program::Op& op, const program::Update& payload) {
+  Call call(const program::Op& /*op*/, const program::Update& payload) {
     Powers powers = Powers::keep;
     if (payload.optimizer == program::Optimizer::adam) {
       const bool is_first = advanced_.insert(resolver_.address(payload.powers)).second;
       if (is_first) powers = Powers::advance;
     }
-    return emulates(op) ? prepare_emulated(resolver_, payload, powers)
-                        : prepare_op(resolver_, payload, powers);
+    return prepare_op(resolver_, payload, powers);
   }
 
   Call call(const program::Op& /*op*/, const program::Exchange& payload) {
@@ -99,10 +86,6 @@ class SectionPreparer {
                       resolver_.element_size(transfer.slice), options_.elements_per_call);
     }
     return result;
-  }
-
-  [[nodiscard]] bool emulates(const program::Op& op) const {
-    return options_.narrow == NarrowTypes::emulated && needs_emulation(resolver_, op.payload);
   }
 
   const Resolver& resolver_;

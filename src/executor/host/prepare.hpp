@@ -55,7 +55,6 @@ enum class Folding : std::uint8_t { folded, as_streamed };
 struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
-  NarrowTypes narrow = NarrowTypes::refused;
   program::Faults faults{};
   std::array<std::span<std::byte>, program::max_streams> staging{};  ///< see staging_bytes
 };

@@ -9,7 +9,6 @@
 #include "executor/host/prepare.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "executor/op_requirements.hpp"
-#include "program/low_precision.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::host {
@@ -57,94 +56,6 @@ StoredMatrix stored(const Resolver& resolver, const program::Matrix& matrix, std
           .batch = batch,
           .row_stride = matrix.row_stride,
           .batch_stride = matrix.batch_stride};
-}
-
-/// Returns the address of the scale in a buffer; null if there is no buffer.
-float* scale_address(const Resolver& resolver, program::BufferId buffer) {
-  if (buffer == program::no_buffer) return nullptr;
-  const program::Slice slice = program::scalar(buffer);
-  if (resolver.dtype(slice) != DType::f32) throw base::Error("a scale is one f32 element");
-  return reinterpret_cast<float*>(resolver.address(slice));
-}
-
-/// Returns the type in which a slice is computed when types are emulated: f32 for narrow types.
-Element wide_element(const Resolver& resolver, const program::Slice& slice, const char* role) {
-  if (program::narrow_format(resolver.dtype(slice))) return Element::f32;
-  return resolver.element(slice, role);
-}
-
-void require_narrow_or_f32(const StoredMatrix& matrix, const char* role) {
-  if (matrix.type == DType::f32 || program::narrow_format(matrix.type)) return;
-  throw base::Error(fmt::format("{} is {}: what is emulated is computed in f32", role,
-                                program::name(matrix.type)));
-}
-
-/// Prepares a cast between any floating types.
-CastCall prepare_cast(const Resolver& resolver, const program::Cast& op) {
-  if (!exists(op.dst) && !exists(op.transposed)) throw base::Error("a cast without destination");
-  const bool measures = op.scaling == program::CastScale::amax;
-  if (measures && op.descale == program::no_buffer) {
-    throw base::Error("a cast that measures its source has nowhere to leave the scale");
-  }
-  CastCall call{.src = stored(resolver, op.src, op.rows, op.columns),
-                .dst = {},
-                .transposed = {},
-                .scaling = op.scaling,
-                .scale = op.scale,
-                .target = op.target,
-                .descale = measures ? scale_address(resolver, op.descale) : nullptr};
-  if (exists(op.dst)) call.dst = stored(resolver, op.dst, op.rows, op.columns);
-  if (exists(op.transposed)) {
-    call.transposed = stored(resolver, op.transposed, op.columns, op.rows);
-    if (exists(op.dst) && call.dst.type != call.transposed.type) {
-      throw base::Error("the two destinations of a cast differ in type");
-    }
-  }
-  return call;
-}
-
-/// The types in which an update reads and writes its weight and its gradient.
-struct UpdateElements {
-  Element weight, gradient;
-};
-
-UpdateCall prepare_update(const Resolver& resolver, const program::Update& op, Powers powers_mode,
-                          UpdateElements elements) {
-  const bool has_master = op.master.buffer != program::no_buffer;
-  const bool is_adam = op.optimizer == program::Optimizer::adam;
-  UpdateCall call{
-      .optimizer = op.optimizer,
-      .state = has_master ? resolver.element(op.master, "the master weight") : elements.weight,
-      .gradient_type = elements.gradient,
-      .weight_type = elements.weight,
-      .powers_mode = powers_mode,
-      .count = op.weight.count,
-      .weight = resolver.address(op.weight),
-      .master = resolver.address_or_null(op.master),
-      .gradient = resolver.address(op.gradient),
-      .gradient_scale = op.gradient_scale,
-      .rate = op.rate,
-      .beta1 = op.beta1,
-      .beta2 = op.beta2,
-      .epsilon = op.epsilon};
-  const auto require_count = [&](const program::Slice& slice, const char* role) {
-    if (slice.count == op.weight.count) return;
-    throw base::Error(
-        fmt::format("{} has {} elements, the weight {}", role, slice.count, op.weight.count));
-  };
-  require_count(op.gradient, "the gradient");
-  if (has_master) require_count(op.master, "the master weight");
-  if (!is_adam) return call;
-  require_count(op.moment1, "moment 1");
-  require_count(op.moment2, "moment 2");
-  require_same(call.state, resolver.element(op.moment1, "moment 1"), "moment 1 and weight");
-  require_same(call.state, resolver.element(op.moment2, "moment 2"), "moment 2 and weight");
-  if (op.powers.count != 2) throw base::Error("the powers of an Adam update are two numbers");
-  call.powers_type = resolver.element(op.powers, "the powers");
-  call.moment1 = resolver.address(op.moment1);
-  call.moment2 = resolver.address(op.moment2);
-  call.powers = resolver.address(op.powers);
-  return call;
 }
 
 }  // namespace
@@ -233,12 +144,17 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
 
 Call prepare_op(const Resolver& resolver, const program::Cast& op) {
   for (const program::Matrix* matrix : {&op.src, &op.dst, &op.transposed}) {
-    if (matrix->slice.buffer == program::no_buffer) continue;
-    const program::DType type = resolver.dtype(matrix->slice);
-    if (type == program::DType::f16 || type == program::DType::bf16) continue;  // see NarrowTypes
+    if (!exists(*matrix)) continue;
+    const DType type = resolver.dtype(matrix->slice);
+    if (type == DType::f16 || type == DType::bf16) continue;  // see make_host_executor()
     static_cast<void>(resolver.element(matrix->slice, "an operand of a cast"));
   }
-  return prepare_cast(resolver, op);
+  if (exists(op.transposed) || op.scaling != program::CastScale::fixed) {
+    throw base::Error("a cast with a transposed copy or a measured scale: the host has neither");
+  }
+  return CastCall{.src = stored(resolver, op.src, op.rows, op.columns),
+                  .dst = stored(resolver, op.dst, op.rows, op.columns),
+                  .scale = op.scale};
 }
 
 Call prepare_op(const Resolver& resolver, const program::Fill& op) {
@@ -256,9 +172,42 @@ Call prepare_op(const Resolver& resolver, const program::Fill& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
-  return prepare_update(resolver, op, powers_mode,
-                        {.weight = resolver.element(op.weight, "the weight"),
-                         .gradient = resolver.element(op.gradient, "the gradient")});
+  const Element weight = resolver.element(op.weight, "the weight");
+  const Element gradient = resolver.element(op.gradient, "the gradient");
+  const bool has_master = op.master.buffer != program::no_buffer;
+  const bool is_adam = op.optimizer == program::Optimizer::adam;
+  UpdateCall call{.optimizer = op.optimizer,
+                  .state = has_master ? resolver.element(op.master, "the master weight") : weight,
+                  .gradient_type = gradient,
+                  .weight_type = weight,
+                  .powers_mode = powers_mode,
+                  .count = op.weight.count,
+                  .weight = resolver.address(op.weight),
+                  .master = resolver.address_or_null(op.master),
+                  .gradient = resolver.address(op.gradient),
+                  .gradient_scale = op.gradient_scale,
+                  .rate = op.rate,
+                  .beta1 = op.beta1,
+                  .beta2 = op.beta2,
+                  .epsilon = op.epsilon};
+  const auto require_count = [&](const program::Slice& slice, const char* role) {
+    if (slice.count == op.weight.count) return;
+    throw base::Error(
+        fmt::format("{} has {} elements, the weight {}", role, slice.count, op.weight.count));
+  };
+  require_count(op.gradient, "the gradient");
+  if (has_master) require_count(op.master, "the master weight");
+  if (!is_adam) return call;
+  require_count(op.moment1, "moment 1");
+  require_count(op.moment2, "moment 2");
+  require_same(call.state, resolver.element(op.moment1, "moment 1"), "moment 1 and weight");
+  require_same(call.state, resolver.element(op.moment2, "moment 2"), "moment 2 and weight");
+  if (op.powers.count != 2) throw base::Error("the powers of an Adam update are two numbers");
+  call.powers_type = resolver.element(op.powers, "the powers");
+  call.moment1 = resolver.address(op.moment1);
+  call.moment2 = resolver.address(op.moment2);
+  call.powers = resolver.address(op.powers);
+  return call;
 }
 
 Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
@@ -266,69 +215,6 @@ Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
   return ChecksumCall{.src = stored(resolver, op.src, op.rows, op.columns, op.batch),
                       .sum = resolver.address(op.sum),
                       .flip = resolver.address_or_null(op.flip)};
-}
-bool needs_emulation(const Resolver& resolver, const program::Payload& payload) {
-  bool result = false;
-  program::for_each_slice(payload, [&](const program::Slice& slice, program::Mode) {
-    result = result || program::narrow_format(resolver.dtype(slice));
-  });
-  if (const auto* gemm = std::get_if<program::Gemm>(&payload)) {
-    result = result || gemm->mode == program::ComputeMode::tf32 ||
-             gemm->descale_a != program::no_buffer || gemm->descale_b != program::no_buffer;
-  }
-  return result;
-}
-
-Call prepare_emulated(const Resolver& resolver, const program::Gemm& op) {
-  const bool a_flips = op.transpose_a == program::Transpose::yes;
-  const bool b_flips = op.transpose_b == program::Transpose::yes;
-  EmulatedGemmCall call{
-      .transpose_a = op.transpose_a,
-      .transpose_b = op.transpose_b,
-      .mode = op.mode,
-      .alpha = op.alpha,
-      .beta = op.beta,
-      .operands = {stored(resolver, op.a, a_flips ? op.k : op.m, a_flips ? op.m : op.k, op.batch),
-                   stored(resolver, op.b, b_flips ? op.n : op.k, b_flips ? op.k : op.n, op.batch),
-                   {},
-                   stored(resolver, op.d, op.m, op.n, op.batch)},
-      .descale_a = scale_address(resolver, op.descale_a),
-      .descale_b = scale_address(resolver, op.descale_b)};
-  if (op.beta != 0) {
-    call.operands[2] = stored(resolver, op.c, op.m, op.n, op.batch);
-    if (call.operands[2].type != call.operands[3].type) {
-      throw base::Error("C and D differ in type");
-    }
-  }
-  require_narrow_or_f32(call.operands[0], "A");
-  require_narrow_or_f32(call.operands[1], "B");
-  require_narrow_or_f32(call.operands[3], "D");
-  return call;
-}
-
-Call prepare_emulated(const Resolver& resolver, const program::Add& op) {
-  EmulatedAddCall call{.operands = {stored(resolver, op.a, op.rows, op.columns),
-                                    stored(resolver, op.b, op.rows, op.columns),
-                                    stored(resolver, op.dst, op.rows, op.columns)},
-                       .scale = static_cast<float>(op.scale)};
-  for (const StoredMatrix& operand : call.operands) {
-    if (operand.type != call.operands.back().type) {
-      throw base::Error("addend and sum differ in type");
-    }
-  }
-  return call;
-}
-
-Call prepare_emulated(const Resolver& resolver, const program::Cast& op) {
-  return prepare_cast(resolver, op);
-}
-
-Call prepare_emulated(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
-  const UpdateElements elements{.weight = wide_element(resolver, op.weight, "the weight"),
-                                .gradient = wide_element(resolver, op.gradient, "the gradient")};
-  return EmulatedUpdateCall{.wide = prepare_update(resolver, op, powers_mode, elements),
-                            .weight = resolver.dtype(op.weight),
-                            .gradient = resolver.dtype(op.gradient)};
 }
 
 }  // namespace isoscale::executor::host

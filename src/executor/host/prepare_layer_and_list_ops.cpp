@@ -12,8 +12,10 @@ namespace {
 class Stored {
  public:
   template <class Op>
-  Stored(const Resolver& resolver, const Op& op)
-      : resolver_(resolver), rows_(op.rows), columns_(op.columns), type_(type_of(resolver, op)) {
+  Stored(const Resolver& resolver, const Op& op, const program::Slice& operand, const char* role)
+      : resolver_(resolver), rows_(op.rows), columns_(op.columns) {
+    static_cast<void>(resolver.element(operand, role));
+    type_ = type_of(resolver, op);
     if constexpr (requires { op.batch; }) batch_ = op.batch;
   }
 
@@ -31,16 +33,8 @@ class Stored {
  private:
   const Resolver& resolver_;
   std::size_t rows_, columns_, batch_ = 1;
-  program::DType type_;
+  program::DType type_ = program::DType::f32;
 };
-
-/// Prepares the op after checking that the host computes in the type of `operand`.
-template <class Op>
-Call prepare_native(const Resolver& resolver, const Op& op, const program::Slice& operand,
-                    const char* role) {
-  static_cast<void>(resolver.element(operand, role));
-  return prepare_emulated(resolver, op);
-}
 
 std::int32_t* places_at(const Resolver& resolver, const program::Slice& places) {
   return reinterpret_cast<std::int32_t*>(resolver.address(places));
@@ -48,8 +42,8 @@ std::int32_t* places_at(const Resolver& resolver, const program::Slice& places) 
 
 }  // namespace
 
-Call prepare_emulated(const Resolver& resolver, const program::Norm& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::Norm& op) {
+  const Stored stored{resolver, op, op.x.slice, "what is normed"};
   return NormCall{.x = stored(op.x),
                   .addend = stored(op.addend),
                   .sum = stored(op.sum),
@@ -58,8 +52,8 @@ Call prepare_emulated(const Resolver& resolver, const program::Norm& op) {
                   .epsilon = op.epsilon};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::NormGradient& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::NormGradient& op) {
+  const Stored stored{resolver, op, op.s.slice, "what was normed"};
   return NormGradientCall{.dy = stored(op.dy),
                           .s = stored(op.s),
                           .addend = stored(op.addend),
@@ -67,13 +61,13 @@ Call prepare_emulated(const Resolver& resolver, const program::NormGradient& op)
                           .inverse = resolver.address(op.inverse)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Activation& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::Activation& op) {
+  const Stored stored{resolver, op, op.x.slice, "the operand of an activation"};
   return ActivationCall{.kind = op.kind, .x = stored(op.x), .up = stored(op.up), .y = stored(op.y)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::ActivationGradient& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op) {
+  const Stored stored{resolver, op, op.x.slice, "the operand of an activation"};
   return ActivationGradientCall{.kind = op.kind,
                                 .dy = stored(op.dy),
                                 .x = stored(op.x),
@@ -82,17 +76,18 @@ Call prepare_emulated(const Resolver& resolver, const program::ActivationGradien
                                 .dup = stored(op.dup)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Softmax& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::Softmax& op) {
+  const Stored stored{resolver, op, op.x.slice, "the operand of a softmax"};
   return SoftmaxCall{.x = stored(op.x), .y = stored(op.y)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::SoftmaxGradient& op) {
-  const Stored stored{resolver, op};
+Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op) {
+  const Stored stored{resolver, op, op.y.slice, "the result of a softmax"};
   return SoftmaxGradientCall{.y = stored(op.y), .dy = stored(op.dy), .dx = stored(op.dx)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Select& op) {
+Call prepare_op(const Resolver& resolver, const program::Select& op) {
+  static_cast<void>(resolver.element(op.src, "what is selected from"));
   const program::DType type = list_type(resolver, op);
   return SelectCall{.type = type,
                     .count = op.src.count,
@@ -103,7 +98,8 @@ Call prepare_emulated(const Resolver& resolver, const program::Select& op) {
                     .places = places_at(resolver, op.places)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Spread& op) {
+Call prepare_op(const Resolver& resolver, const program::Spread& op) {
+  static_cast<void>(resolver.element(op.dst, "what lists are spread over"));
   const program::DType type = list_type(resolver, op);
   return SpreadCall{.type = type,
                     .count = op.dst.count,
@@ -115,7 +111,8 @@ Call prepare_emulated(const Resolver& resolver, const program::Spread& op) {
                     .dst = resolver.address(op.dst)};
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Rows& op) {
+Call prepare_op(const Resolver& resolver, const program::Rows& op) {
+  static_cast<void>(resolver.element(op.dst.slice, "the rows"));
   const program::DType type = list_type(resolver, op);
   return RowsCall{.type = type,
                   .columns = op.columns,
@@ -126,34 +123,6 @@ Call prepare_emulated(const Resolver& resolver, const program::Rows& op) {
                   .src_row = op.src.row_stride,
                   .dst_row = op.dst.row_stride,
                   .from = op.from};
-}
-
-Call prepare_op(const Resolver& resolver, const program::Norm& op) {
-  return prepare_native(resolver, op, op.x.slice, "what is normed");
-}
-Call prepare_op(const Resolver& resolver, const program::NormGradient& op) {
-  return prepare_native(resolver, op, op.s.slice, "what was normed");
-}
-Call prepare_op(const Resolver& resolver, const program::Activation& op) {
-  return prepare_native(resolver, op, op.x.slice, "the operand of an activation");
-}
-Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op) {
-  return prepare_native(resolver, op, op.x.slice, "the operand of an activation");
-}
-Call prepare_op(const Resolver& resolver, const program::Softmax& op) {
-  return prepare_native(resolver, op, op.x.slice, "the operand of a softmax");
-}
-Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op) {
-  return prepare_native(resolver, op, op.y.slice, "the result of a softmax");
-}
-Call prepare_op(const Resolver& resolver, const program::Select& op) {
-  return prepare_native(resolver, op, op.src, "what is selected from");
-}
-Call prepare_op(const Resolver& resolver, const program::Spread& op) {
-  return prepare_native(resolver, op, op.dst, "what lists are spread over");
-}
-Call prepare_op(const Resolver& resolver, const program::Rows& op) {
-  return prepare_native(resolver, op, op.dst.slice, "the rows");
 }
 
 }  // namespace isoscale::executor::host

@@ -49,23 +49,4 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Spread& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op);
 
-/// True if an op needs types or rounding that the functions above do not support.
-[[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
-// These support every floating type, and throw the same errors as the functions above.
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Update& op,
-                                    Powers powers_mode);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Norm& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::NormGradient& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Activation& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver,
-                                    const program::ActivationGradient& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Softmax& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::SoftmaxGradient& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Select& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Spread& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Rows& op);
-
 }  // namespace isoscale::executor::host

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/error.hpp"
+#include "executor/host/compute_calls.hpp"
+#include "program/low_precision.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+using program::DType;
+
+template <class T>
+const T* typed(const std::byte* bytes) {
+  return reinterpret_cast<const T*>(bytes);
+}
+template <class T>
+T* typed(std::byte* bytes) {
+  return reinterpret_cast<T*>(bytes);
+}
+
+[[noreturn]] void refuse(DType type) {
+  throw base::Error(fmt::format("the host cannot compute with {}", program::name(type)));
+}
+
+template <class Code>
+void decode_row(const program::NarrowFormat& format, const Code* from, double* to,
+                std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<double>(decode(format, from[i]));
+}
+
+template <class Code>
+void encode_row(const program::NarrowFormat& format, const double* from, Code* to,
+                std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Code>(encode(format, from[i]));
+}
+
+}  // namespace
+
+void widen_row(DType type, const std::byte* from, double* to, std::size_t count) {
+  if (const auto format = program::narrow_format(type)) {
+    format->bits == 8 ? decode_row(*format, typed<std::uint8_t>(from), to, count)
+                      : decode_row(*format, typed<std::uint16_t>(from), to, count);
+  } else if (type == DType::f32) {
+    std::copy_n(typed<float>(from), count, to);
+  } else if (type == DType::f64) {
+    std::copy_n(typed<double>(from), count, to);
+  } else {
+    refuse(type);
+  }
+}
+
+void narrow_row(const double* from, DType type, std::byte* to, std::size_t count) {
+  if (const auto format = program::narrow_format(type)) {
+    format->bits == 8 ? encode_row(*format, from, typed<std::uint8_t>(to), count)
+                      : encode_row(*format, from, typed<std::uint16_t>(to), count);
+  } else if (type == DType::f32) {
+    auto* const values = typed<float>(to);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(from[i]);
+  } else if (type == DType::f64) {
+    std::copy_n(from, count, typed<double>(to));
+  } else {
+    refuse(type);
+  }
+}
+
+/// Casts in small parts, without a copy of the whole matrix: buckets of gradients are large. Values
+/// are scaled in f64, then rounded once.
+void run(const CastCall& call) {
+  constexpr std::size_t part = 1024;
+  std::array<double, part> values{};
+  const std::size_t from_size = program::element_size(call.src.type);
+  const std::size_t to_size = program::element_size(call.dst.type);
+  for (std::size_t row = 0; row < call.src.rows; ++row) {
+    for (std::size_t first = 0; first < call.src.columns; first += part) {
+      const std::size_t count = std::min(part, call.src.columns - first);
+      const std::size_t from = row * call.src.row_stride + first;
+      const std::size_t to = row * call.dst.row_stride + first;
+      widen_row(call.src.type, call.src.data + from * from_size, values.data(), count);
+      for (std::size_t i = 0; i < count; ++i) values[i] *= call.scale;
+      narrow_row(values.data(), call.dst.type, call.dst.data + to * to_size, count);
+    }
+  }
+}
+
+}  // namespace isoscale::executor::host
