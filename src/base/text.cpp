@@ -140,6 +140,46 @@ std::string did_you_mean(std::string_view wanted, std::span<const std::string_vi
   return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
 }
 
+std::string counted(std::span<const int> counts, std::string_view noun, std::size_t most) {
+  return fmt::format("{} {}", listed(counts, most),
+                     plural(counts.size() == 1 ? counts.front() : 2, noun));
+}
+
+std::vector<Range> ranges_of(std::span<const int> numbers) {
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    const std::size_t begin = i++;
+    if (i == numbers.size()) {
+      ranges.push_back({.first = numbers[begin]});
+      break;
+    }
+    const int distance = numbers[i] - numbers[begin];
+    while (i < numbers.size() && numbers[i] - numbers[i - 1] == distance) ++i;
+    // Two numbers that are not adjacent form no range, since the second may be the first of a
+    // longer one.
+    if (distance != 1 && i - begin == 2) --i;
+    const auto count = static_cast<int>(i - begin);
+    ranges.push_back(
+        {.first = numbers[begin], .count = count, .distance = count == 1 ? 1 : distance});
+  }
+  return ranges;
+}
+
+std::string ranges_text(std::span<const int> numbers, std::size_t most) {
+  std::string text;
+  std::size_t ranges = 0, left = numbers.size();
+  for (const Range& range : ranges_of(numbers)) {
+    if (ranges++ == most) return fmt::format("{} and {} more", text, left);
+    text += fmt::format("{}{}", ranges == 1 ? "" : ", ", range.first);
+    if (range.count > 1) {
+      text += fmt::format("-{}", range.first + (range.count - 1) * range.distance);
+    }
+    if (range.distance > 1) text += fmt::format(" by {}", range.distance);
+    left -= static_cast<std::size_t>(range.count);
+  }
+  return text;
+}
+
 std::string utc_now() {
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
