@@ -14,13 +14,6 @@
 namespace isoscale::base {
 namespace {
 
-/// One character at the start of a text: the number of bytes it takes, and its code point unless
-/// those bytes are not UTF-8.
-struct Character {
-  std::size_t bytes = 1;
-  std::optional<std::uint32_t> code;
-};
-
 struct Lead {
   std::size_t bytes;
   std::uint32_t bits;   ///< the bits that the first byte contributes
@@ -33,22 +26,6 @@ std::optional<Lead> classify(std::uint32_t first) {
   if ((first & 0xF0U) == 0xE0U) return Lead{3, first & 0x0FU, 0x800};
   if ((first & 0xF8U) == 0xF0U) return Lead{4, first & 0x07U, 0x10000};
   return std::nullopt;
-}
-
-Character next_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
-  };
-  const auto lead = classify(byte(0));
-  if (!lead || lead->bytes > text.size()) return {};
-  std::uint32_t code = lead->bits;
-  for (std::size_t at = 1; at < lead->bytes; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return {};
-    code = (code << 6U) | (byte(at) & 0x3FU);
-  }
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < lead->least || code > 0x10FFFF || surrogate) return {};
-  return {.bytes = lead->bytes, .code = code};
 }
 
 /// True for control characters, line separators and marks that change the direction of the text.
@@ -84,6 +61,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+Character next_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
+  };
+  const auto lead = classify(byte(0));
+  if (!lead || lead->bytes > text.size()) return {};
+  std::uint32_t code = lead->bits;
+  for (std::size_t at = 1; at < lead->bytes; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return {};
+    code = (code << 6U) | (byte(at) & 0x3FU);
+  }
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < lead->least || code > 0x10FFFF || surrogate) return {};
+  return {.bytes = lead->bytes, .code = code};
+}
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result;

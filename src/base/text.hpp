@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -16,6 +17,15 @@
 /// Prepares texts for people: escapes foreign ones, corrects misspelt names, counts nouns, lists
 /// items.
 namespace isoscale::base {
+
+/// A character in UTF-8: the number of bytes it takes, and its code point; the first byte and no
+/// code point if the bytes are not UTF-8.
+struct Character {
+  std::size_t bytes = 1;
+  std::optional<std::uint32_t> code;
+};
+/// Returns the character at the start of a text, which must not be empty.
+[[nodiscard]] Character next_character(std::string_view text);
 
 /// Returns foreign text in a form fit for a terminal: control characters, bidirectional overrides
 /// and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at most `longest` characters
