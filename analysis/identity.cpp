@@ -104,7 +104,8 @@ std::set<std::string> telling(std::span<const Experiment* const> family, Texts E
   return names;
 }
 
-constexpr std::array told_by{&Experiment::options, &Experiment::numbers, &Experiment::settings};
+constexpr std::array setting_maps{&Experiment::options, &Experiment::numbers,
+                                  &Experiment::settings};
 
 class Hash {
  public:
@@ -218,15 +219,15 @@ std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
   for (const Experiment& of : experiments) families[family(of)].push_back(&of);
   std::vector<std::string> result(experiments.size());
   for (const auto& [unused, members] : families) {
-    std::array<std::set<std::string>, told_by.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = telling(members, told_by[i]);
+    std::array<std::set<std::string>, setting_maps.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = telling(members, setting_maps[i]);
     for (const Experiment* const of : members) {
       std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of->workload, of->model,
                                      of->dtype, of->scaling, of->placement);
       for (std::size_t i = 0; i < names.size(); ++i) {
         for (const std::string& name : names[i]) {
-          const auto found = (of->*told_by[i]).find(name);
-          if (found != (of->*told_by[i]).end()) {
+          const auto found = (of->*setting_maps[i]).find(name);
+          if (found != (of->*setting_maps[i]).end()) {
             text += fmt::format(", {}={}", name, found->second);
           }
         }

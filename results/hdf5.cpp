@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "results/integrity.hpp"
 
 namespace isoscale::results::hdf5 {
@@ -76,26 +77,6 @@ herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* inf
     return -1;
   }
   return 0;
-}
-
-/// Returns the length of the well-formed sequence at the start of `text`, 0 if there is none.
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2U
-                             : lead >= 0xE0 && lead <= 0xEF ? 3U
-                             : lead >= 0xF0 && lead <= 0xF4 ? 4U
-                                                            : 0U;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second >= 0xA0;
-  const bool beyond = lead == 0xF4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
 }
 
 /// The limit on the bytes of an attribute, far above any text that is written here.
@@ -289,13 +270,9 @@ std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = utf8_sequence(text);
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const base::Character next = base::next_character(text);
+    out += next.code ? text.substr(0, next.bytes) : "\xEF\xBF\xBD";
+    text.remove_prefix(next.bytes);
   }
   return out;
 }

@@ -52,8 +52,8 @@ inline std::size_t output_columns() {
   constexpr std::size_t narrowest = 60, widest = 110;
   if (::isatty(STDOUT_FILENO) == 0) return widest;
   std::size_t columns = 0;
-  if (const char* const told = std::getenv("COLUMNS")) {
-    const std::string_view text = told;
+  if (const char* const variable = std::getenv("COLUMNS")) {
+    const std::string_view text = variable;
     std::from_chars(text.data(), text.data() + text.size(), columns);
   }
   if (winsize window{}; columns == 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {

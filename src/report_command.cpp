@@ -196,18 +196,19 @@ std::vector<analysis::IndexAnswer> index_files(const std::vector<std::filesystem
     for (const auto& file : files) answers.push_back(index_file(file, options, confidences));
     return answers;
   }
-  const auto told = base::answer_apart(files.size(), processes, [&](std::size_t at) -> std::string {
-    try {
-      return analysis::to_wire(index_file(files[at], options, confidences));
-    } catch (const std::exception& error) {
-      return analysis::to_wire(analysis::Unreadable{
-          .file = files[at].string(),
-          .reason = fmt::format("{}: cannot be read ({})", files[at].string(), error.what())});
-    }
-  });
+  const auto outcomes =
+      base::answer_apart(files.size(), processes, [&](std::size_t at) -> std::string {
+        try {
+          return analysis::to_wire(index_file(files[at], options, confidences));
+        } catch (const std::exception& error) {
+          return analysis::to_wire(analysis::Unreadable{
+              .file = files[at].string(),
+              .reason = fmt::format("{}: cannot be read ({})", files[at].string(), error.what())});
+        }
+      });
   for (std::size_t at = 0; at < files.size(); ++at) {
-    if (told[at].text) {
-      answers.push_back(analysis::from_wire(*told[at].text));
+    if (outcomes[at].text) {
+      answers.push_back(analysis::from_wire(*outcomes[at].text));
       continue;
     }
     answers.push_back(analysis::Unreadable{
@@ -216,7 +217,7 @@ std::vector<analysis::IndexAnswer> index_files(const std::vector<std::filesystem
             fmt::format(
                 "{}: reading it ended in {}; it may be damaged: copy it again from where it was "
                 "written",
-                files[at].string(), told[at].ended),
+                files[at].string(), outcomes[at].ended),
             most_said)});
   }
   return answers;

@@ -157,14 +157,14 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
       argc, argv, command.config.timeout,
       [&](const auto& environment, const auto& world, auto& /*watch*/) {
         const results::PreflightData found = runner::check(command.config, environment, world);
-        bool is_told = true;
+        bool is_printed = true;
         if (world.rank() == 0) {
-          is_told = print_or_warn(command.format == config::CheckCommand::Format::json
-                                      ? analysis::render_checks_json(found)
-                                      : analysis::render_checks_text(found));
+          is_printed = print_or_warn(command.format == config::CheckCommand::Format::json
+                                         ? analysis::render_checks_json(found)
+                                         : analysis::render_checks_text(found));
         }
         const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
-                                    : is_told                       ? base::ExitCode::done
+                                    : is_printed                    ? base::ExitCode::done
                                                                     : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
       });

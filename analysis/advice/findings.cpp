@@ -58,17 +58,6 @@ bool is_replaced(const Rule& rule, const PointSubject& subject) {
   });
 }
 
-/// Returns "2, 4, 8 ranks"; of many counts only the first few.
-std::string ranks_text(const std::vector<int>& ranks) {
-  constexpr std::size_t most = 4;
-  const std::vector<int> shown{
-      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(most, ranks.size()))};
-  const std::string more =
-      ranks.size() > most ? fmt::format(" and {} more", ranks.size() - most) : "";
-  return fmt::format("{}{} {}", fmt::join(shown, ", "), more,
-                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
-}
-
 bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return a.has_value() && !b.has_value();
   return *a > *b;
@@ -94,7 +83,9 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   finding.severity = most_severe.said.severity;
   finding.size = most_severe.said.size;
   finding.next_step = most_severe.said.next_step;
-  finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), most_severe.said.sentence);
+  constexpr std::size_t most_counts = 4;
+  finding.sentence = fmt::format("{}: {}", base::counted(finding.ranks, "rank", most_counts),
+                                 most_severe.said.sentence);
   if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", most_severe.ranks);
   for (JudgedPoint& at : judged) {
     for (Evidence& evidence : at.said.evidence) {

@@ -51,11 +51,7 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
   if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
   std::vector<int> shown = world_ranks(*subject.point.data, ranks);
   std::ranges::sort(shown);
-  std::string text = "ranks ";
-  for (std::size_t i = 0; i < std::min(most, shown.size()); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", shown[i]);
-  }
-  return ranks.size() > most ? text + fmt::format(" and {} more", ranks.size() - most) : text;
+  return "ranks " + base::listed(shown, most);
 }
 
 Evidence in_full(const NamedCause& cause) {

@@ -12,8 +12,8 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
+#include "base/text.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -44,8 +44,9 @@ class SaidOfSides {
       std::map<std::set<int>, std::vector<std::string>> alike;
       for (const auto& [side, ranks] : of_sides) alike[ranks].push_back(side);
       for (const auto& [ranks, sides] : alike) {
-        facts.emplace_back(key, fmt::format("{}: {} ({})", fmt::join(sides, ", "), sentence,
-                                            ranks_text({ranks.begin(), ranks.end()})));
+        facts.emplace_back(
+            key, fmt::format("{}: {} ({})", fmt::join(sides, ", "), sentence,
+                             base::counted(std::vector<int>{ranks.begin(), ranks.end()}, "rank")));
       }
     }
   }
@@ -173,9 +174,9 @@ std::vector<std::string> overall_sentences(const Comparison& of) {
 Facts curve_facts(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   Facts facts;
-  facts.emplace_back("baseline", curve.baseline
-                                     ? ranks_text({*curve.baseline}) + " of each side's own"
-                                     : "none: " + curve.no_baseline);
+  facts.emplace_back("baseline",
+                     curve.baseline ? base::counted(*curve.baseline, "rank") + " of each side's own"
+                                    : "none: " + curve.no_baseline);
   add_why(of, c, facts);
   add_references(of, curve, facts);
   add_left_out(of, curve, facts);

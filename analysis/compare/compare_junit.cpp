@@ -9,8 +9,8 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/unlike_settings.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
+#include "base/text.hpp"
 
 /// Writes JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with
 /// failure, error or skipped inside. XML 1.0 forbids control characters, even as references;
@@ -74,7 +74,7 @@ std::string_view element_of(const Comparison& of, Verdict verdict) {
 }
 
 std::string case_text(const Comparison& of, const Difference& at, Cases& cases) {
-  std::string name = fmt::format("{}, {} against {}", ranks_text({at.ranks}),
+  std::string name = fmt::format("{}, {} against {}", base::counted(at.ranks, "rank"),
                                  of.sides[at.side].name, of.sides.front().name);
   const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
   if (!marks.empty()) name += escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
@@ -100,7 +100,7 @@ std::string absent_text(const Comparison& of, Cases& cases) {
     if (at.side != 0) continue;
     ++cases.count.tests;
     (strict ? cases.count.failures : cases.count.skipped) += 1;
-    const std::string where = at.ranks.empty() ? "the curve" : ranks_text(at.ranks);
+    const std::string where = at.ranks.empty() ? "the curve" : base::counted(at.ranks, "rank");
     const std::string why = at.reason.empty() ? "" : ": " + at.reason;
     text += cases.open(escape_up_to(at.title, 200), where) +
             inside(strict ? "failure" : "skipped",
@@ -116,7 +116,7 @@ std::string refusals(const Comparison& of, Cases& cases) {
     ++cases.count.tests;
     ++cases.count.errors;
     const std::string where =
-        fmt::format("{}{}, {} against {}", at.ranks ? ranks_text({*at.ranks}) + ", " : "",
+        fmt::format("{}{}, {} against {}", at.ranks ? base::counted(*at.ranks, "rank") + ", " : "",
                     "alike: " + escape_up_to(at.what, 200), at.there.side, of.sides.front().name);
     text += cases.open(escape_up_to(at.title, 200), where) +
             inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";

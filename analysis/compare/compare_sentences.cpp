@@ -11,7 +11,6 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
@@ -86,7 +85,7 @@ std::string with_causes(const std::string& said, const std::string& causes, bool
 
 constexpr std::string_view not_established = "as measured, not established: ";
 
-std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
+std::string at_ranks(const Difference& at) { return "at " + base::counted(at.ranks, "rank"); }
 
 /// Returns a sentence on an efficiency whose interval does not hold its value, which is possible
 /// because the two come from different estimates.
@@ -295,20 +294,15 @@ std::string gate_sentence(const Comparison& of) {
 
 std::string only_sentence(const Comparison& of, const OnlyOn& only) {
   return fmt::format("{}{} only in {}: {}", escape_up_to(only.title, most_of_name),
-                     only.ranks.empty() ? "" : ", " + ranks_text(only.ranks),
+                     only.ranks.empty() ? "" : ", " + base::counted(only.ranks, "rank"),
                      of.sides[only.side].name, escape(only.reason));
 }
 
 std::string files_text(const Side& side) {
   constexpr std::size_t most_files = 4;
   std::vector<std::string> files;
-  for (const RunReport& run : side.runs) {
-    if (files.size() < most_files) files.push_back(escape_up_to(run.file, most_of_name));
-  }
-  std::string text = fmt::format("{}", fmt::join(files, ", "));
-  if (side.runs.size() > most_files)
-    text += fmt::format(" and {} more", side.runs.size() - most_files);
-  return text;
+  for (const RunReport& run : side.runs) files.push_back(escape_up_to(run.file, most_of_name));
+  return base::listed(files, most_files);
 }
 
 std::string overall_sentence(const Comparison& of, const Overall& at) {

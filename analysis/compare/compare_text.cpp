@@ -10,7 +10,6 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "mesh/mesh.hpp"

@@ -22,7 +22,6 @@
 #include "analysis/identity.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/remarks.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/point_facts.hpp"
@@ -228,7 +227,7 @@ class Gatherer {
 
 void add_points(const SideCurve& curve, std::size_t side, Gatherer& into) {
   for (const PointReport& point : curve.curve.points) {
-    const std::string ranks = ranks_text({point.data->ranks});
+    const std::string ranks = base::counted(point.data->ranks, "rank");
     into.add("nodes x ranks on each, of " + ranks, side,
              point.nodes
                  ? fmt::format("{} x {}", point.nodes->nodes,

@@ -177,8 +177,8 @@ struct Gate {
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
   std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
   [[nodiscard]] bool fails() const {
-    const bool told = too_noisy + one_launch + absent == 0;
-    return regressions > 0 || (!told && untold == CompareOptions::Untold::fail);
+    const bool decided = too_noisy + one_launch + absent == 0;
+    return regressions > 0 || (!decided && untold == CompareOptions::Untold::fail);
   }
 };
 

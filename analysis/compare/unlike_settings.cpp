@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/text.hpp"
+#include "base/text.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -133,14 +133,9 @@ void add_points(const JoinedCurve& here, const JoinedCurve& there, Collector& in
 std::string end_text(const UnlikeEnd& end) {
   constexpr std::size_t most_files = 3, most_characters = 100;
   std::vector<std::string> files;
-  for (const std::string& file : end.files) {
-    if (files.size() < most_files) files.push_back(escape_up_to(file, most_characters));
-  }
-  std::string text = fmt::format("{} in {} ({}", escape_up_to(end.value, most_characters), end.side,
-                                 fmt::join(files, ", "));
-  if (end.files.size() > most_files)
-    text += fmt::format(" and {} more", end.files.size() - most_files);
-  return text + ")";
+  for (const std::string& file : end.files) files.push_back(escape_up_to(file, most_characters));
+  return fmt::format("{} in {} ({})", escape_up_to(end.value, most_characters), end.side,
+                     base::listed(files, most_files));
 }
 
 bool says_the_same(const Unlike& a, const Unlike& b) {
@@ -261,7 +256,7 @@ std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
   const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
   return fmt::format("{}: {}{}; {}{}", escape_up_to(unlike.what, most_characters), here,
                      end_text(unlike.there), escape_up_to(unlike.title, most_characters),
-                     ranks.empty() ? "" : ": " + ranks_text(ranks));
+                     ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
 std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCurve& there) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/efficiency/stragglers.hpp"
+#include "base/text.hpp"
 #include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/t_test.hpp"
@@ -46,12 +47,9 @@ std::string places_of(const results::RunData& run, const results::PointData& poi
                       std::vector<int> ranks) {
   constexpr std::size_t most = 4;
   std::ranges::sort(ranks, {}, [&point](int rank) { return world_rank(point, rank); });
-  std::string text;
-  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
-    text += (i == 0 ? "" : ", ") + place_of(run, point, ranks[i]);
-  }
-  if (ranks.size() > most) text += fmt::format(" and {} more", ranks.size() - most);
-  return text;
+  std::vector<std::string> places;
+  for (const int rank : ranks) places.push_back(place_of(run, point, rank));
+  return base::listed(places, most);
 }
 
 NamedCause describe(const results::RunData& run, const results::PointData& point,

@@ -111,10 +111,10 @@ std::string unsound_text(const PointReport& point) {
 }
 
 /// Returns the settings and the machine entries in which two launches differ; "" if there are none.
-std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
-  const std::string told = differences(here.experiment.settings, there.experiment.settings);
+std::string unlike_settings_and_machines(const JoinedCurve& here, const JoinedCurve& there) {
+  const std::string settings = differences(here.experiment.settings, there.experiment.settings);
   const std::string machines = differences(here.machine, there.machine);
-  return told + (told.empty() || machines.empty() ? "" : "; ") + machines;
+  return settings + (settings.empty() || machines.empty() ? "" : "; ") + machines;
 }
 
 /// True if two points with the same number of ranks measured the same: mesh, options, nodes, and
@@ -150,8 +150,8 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
     machines.push_back(machine_text(curves, bases, i));
     for (std::size_t j = 0; j < curves.size(); ++j) {
       if (i == j || !are_alike_but_for_settings(curves[i], curves[j])) continue;
-      const std::string told = told_and_ran_on(curves[i], curves[j]);
-      const std::string why = told.empty() ? why_unlike(curves[i], curves[j]) : told;
+      const std::string unlike = unlike_settings_and_machines(curves[i], curves[j]);
+      const std::string why = unlike.empty() ? why_unlike(curves[i], curves[j]) : unlike;
       if (why.empty()) continue;
       curves[i].apart.push_back(launches[j] + ": " + why);
     }

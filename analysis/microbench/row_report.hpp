@@ -51,8 +51,8 @@ struct RowReference {
 /// Sets a value that is still unknown. Several rows may be about the same thing, and one may have a
 /// value that another lacks.
 template <class T>
-void fill_in(T& known, T told) {
-  if (known == T{}) known = std::move(told);
+void fill_in(T& known, T other) {
+  if (known == T{}) known = std::move(other);
 }
 
 /// Computes the rates of a row; a row has rates only if has_rates() is true.

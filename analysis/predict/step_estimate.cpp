@@ -296,13 +296,13 @@ std::string why_not(const WholeStep& loser, const WholeStep& first) {
   if (!loser.loss || !first.loss) return more;
   std::vector<LostTime> lost = waterfall(*loser.loss, *first.loss).lost;
   std::ranges::stable_sort(lost, std::greater{}, &LostTime::seconds);
-  double all = 0, told = 0;
+  double all = 0, named = 0;
   for (const LostTime& one : lost) all += std::max(0.0, one.seconds);
   std::vector<std::string> parts;
   for (const LostTime& one : lost) {
-    if (one.seconds <= 0 || told >= said_enough * all || parts.size() == most_causes) break;
+    if (one.seconds <= 0 || named >= said_enough * all || parts.size() == most_causes) break;
     parts.push_back(said(one, *loser.loss, *first.loss));
-    told += one.seconds;
+    named += one.seconds;
   }
   return parts.empty() ? more : fmt::format("{}", fmt::join(parts, ", "));
 }

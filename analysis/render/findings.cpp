@@ -97,15 +97,10 @@ std::string left_out_text(std::span<const NotJudged> left_out) {
     if (std::ranges::find(names, workload) == names.end()) names.push_back(workload);
   }
   std::vector<std::string> parts;
-  for (auto& [points, names] : alike) {
+  for (const auto& [points, names] : alike) {
     const auto& [ranks, why] = points;
-    const std::string more = names.size() > most_curves
-                                 ? fmt::format(" and {} more", names.size() - most_curves)
-                                 : std::string{};
-    names.resize(std::min(names.size(), most_curves));
-    parts.push_back(fmt::format("{} {} of {}{} ({})", fmt::join(ranks, ", "),
-                                base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"),
-                                fmt::join(names, ", "), more, why));
+    parts.push_back(fmt::format("{} of {} ({})", base::counted(ranks, "rank"),
+                                base::listed(names, most_curves), why));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

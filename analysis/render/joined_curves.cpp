@@ -116,7 +116,7 @@ void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports,
     all[{at.at.point->data->ranks, at.reason}].insert(number_of(at.at, reports));
   }
   for (const auto& [what, numbers] : all) {
-    facts.emplace_back("left out", fmt::format("{}, {}: {}", ranks_text({what.first}),
+    facts.emplace_back("left out", fmt::format("{}, {}: {}", base::counted(what.first, "rank"),
                                                launches(numbers), escape(what.second)));
   }
 }
@@ -129,7 +129,7 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
     if (points.size() == 1) once.push_back(points.front().point->data->ranks);
   }
   if (!once.empty()) {
-    facts.emplace_back("launches", ranks_text(once) +
+    facts.emplace_back("launches", base::counted(once, "rank") +
                                        ": one launch: how far the next would be from it is not "
                                        "known, and the interval inside it does not say");
   }

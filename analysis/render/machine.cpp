@@ -96,20 +96,6 @@ std::string render_not_checked(std::span<const CheckResult> results) {
 
 constexpr std::size_t most_warnings = 1000;  // limit of what people can read
 
-/// Returns "a, b, c and 5 more".
-std::string listed(const std::set<std::string>& of) {
-  constexpr std::size_t most = 3;
-  std::vector<std::string> names{of.begin(), of.end()};
-  std::ranges::sort(names, before_naturally);
-  std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() < most) shown.push_back(escape(name));
-  }
-  std::string text = fmt::format("{}", fmt::join(shown, ", "));
-  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
-  return text;
-}
-
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {
   std::vector<std::string> parts;
@@ -237,12 +223,14 @@ std::string machine_text(const results::RunData& run) {
   std::set<std::string> hosts;
   std::set<std::string> kinds;
   for (const results::RankFacts& facts : run.rank_facts) {
-    hosts.insert(facts.host);
+    hosts.insert(escape(facts.host));
     kinds.insert(node_text(facts));
   }
   std::string text =
       fmt::format("{} on {}", base::counted(run.ranks, "rank"), base::counted(run.nodes, "node"));
-  if (!hosts.empty()) text += fmt::format(" ({})", listed(hosts));
+  std::vector<std::string> in_order{hosts.begin(), hosts.end()};
+  std::ranges::sort(in_order, before_naturally);
+  if (!hosts.empty()) text += fmt::format(" ({})", base::listed(in_order, 3));
   kinds.erase("");
   if (kinds.size() == 1) text += ": " + *kinds.begin();
   if (kinds.size() > 1) text += fmt::format(": {} kinds of node", kinds.size());

@@ -354,7 +354,7 @@ Facts remarks(const Curve& curve) {
   if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
   growth.append_to(facts, "scaled");
   memory.append_to(facts, "memory");
-  if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
+  if (!verified.empty()) facts.emplace_back("verified", base::counted(verified, "rank"));
   verification.append_to(facts, "WRONG");
   soaks.append_to(facts, "soak");
   intervals.append_to(facts, "±95%");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -17,12 +16,6 @@
 /// Remarks are the lines below the tables of a report, each with a key and a sentence; all text is
 /// escaped.
 namespace isoscale::analysis {
-
-/// Returns "2, 4, 8 ranks".
-inline std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("{} {}", fmt::join(ranks, ", "),
-                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
-}
 
 /// Collects sentences about points and joins equal ones: "2, 4 ranks: ...".
 class Sentences {
@@ -39,7 +32,7 @@ class Sentences {
   }
   void append_to(Facts& facts, const std::string& key) const {
     for (const auto& [ranks, sentence] : said_) {
-      facts.emplace_back(key, fmt::format("{}: {}", ranks_text(ranks), sentence));
+      facts.emplace_back(key, fmt::format("{}: {}", base::counted(ranks, "rank"), sentence));
     }
   }
 

@@ -170,13 +170,13 @@ void add_findings(const Report& report, const CurvesSummary& curves, Document& d
   std::vector<Note> notes;
   std::vector<Finding> first;
   for (const Alike& alike : groups) first.push_back(*alike.front());
-  std::size_t told = 0;
+  std::size_t shown = 0;
   for (const std::size_t i : shown_findings(first, most_shown_findings)) {
     notes.push_back({share_text(first[i]), sentence_of(groups[i], curves)});
     if (!first[i].next_step.empty()) notes.push_back({"", "next: " + first[i].next_step});
-    told += groups[i].size();
+    shown += groups[i].size();
   }
-  add_more(notes, findings.size() - told, "findings");
+  add_more(notes, findings.size() - shown, "findings");
   if (!left_out.empty()) notes.push_back({"", "not judged: " + left_out});
   document.push_back(Heading{
       groups.empty() ? "Findings: none."

@@ -13,32 +13,12 @@
 #include <optional>
 #include <string_view>
 
+#include "base/text.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
 constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
-
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t length = 1;  ///< bytes
-};
-
-/// Returns the code point at the start of `text`; nullopt when the bytes are not UTF-8.
-std::optional<CodePoint> decode(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80U) return CodePoint{.value = lead, .length = 1};
-  const std::size_t length = lead >= 0xf0U ? 4 : lead >= 0xe0U ? 3 : 2;
-  if (lead < 0xc2U || lead > 0xf4U || text.size() < length) return std::nullopt;
-  std::uint32_t value = lead & (0xffU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[i])) return std::nullopt;
-    value = value << 6U | (static_cast<unsigned char>(text[i]) & 0x3fU);
-  }
-  const bool overlong = (length == 3 && value < 0x800U) || (length == 4 && value < 0x10000U);
-  const bool surrogate = value >= 0xd800U && value <= 0xdfffU;
-  if (overlong || surrogate || value > 0x10ffffU) return std::nullopt;
-  return CodePoint{.value = value, .length = length};
-}
 
 /// True for control characters, line and paragraph separators, marks that reorder or hide text, and
 /// code points that are not characters.
@@ -77,20 +57,19 @@ std::string escape_up_to(std::string_view text, std::size_t most) {
   result.reserve(std::min(bytes, most));
   for (std::size_t shown = 0; !text.empty(); ++shown) {
     if (shown == most) return result + fmt::format("… (of {} bytes)", bytes);
-    const auto point = decode(text);
-    const std::size_t length = point ? point->length : 1;
+    const auto [length, point] = base::next_character(text);
     if (!point) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
-    } else if (point->value == '\n') {
+    } else if (*point == '\n') {
       result += "\\n";
-    } else if (point->value == '\t') {
+    } else if (*point == '\t') {
       result += "\\t";
-    } else if (!is_unsafe(point->value)) {
+    } else if (!is_unsafe(*point)) {
       result += text.substr(0, length);
-    } else if (point->value < 0x100U) {
-      result += fmt::format("\\x{:02x}", point->value);
+    } else if (*point < 0x100U) {
+      result += fmt::format("\\x{:02x}", *point);
     } else {
-      result += fmt::format("\\u{:04x}", point->value);
+      result += fmt::format("\\u{:04x}", *point);
     }
     text.remove_prefix(length);
   }

@@ -14,13 +14,6 @@
 namespace isoscale::base {
 namespace {
 
-/// One character at the start of a text: the number of bytes it takes, and its code point unless
-/// those bytes are not UTF-8.
-struct Character {
-  std::size_t bytes = 1;
-  std::optional<std::uint32_t> code;
-};
-
 struct Lead {
   std::size_t bytes;
   std::uint32_t bits;   ///< the bits that the first byte contributes
@@ -33,22 +26,6 @@ std::optional<Lead> classify(std::uint32_t first) {
   if ((first & 0xF0U) == 0xE0U) return Lead{3, first & 0x0FU, 0x800};
   if ((first & 0xF8U) == 0xF0U) return Lead{4, first & 0x07U, 0x10000};
   return std::nullopt;
-}
-
-Character next_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
-  };
-  const auto lead = classify(byte(0));
-  if (!lead || lead->bytes > text.size()) return {};
-  std::uint32_t code = lead->bits;
-  for (std::size_t at = 1; at < lead->bytes; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80U) return {};
-    code = (code << 6U) | (byte(at) & 0x3FU);
-  }
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < lead->least || code > 0x10FFFF || surrogate) return {};
-  return {.bytes = lead->bytes, .code = code};
 }
 
 /// True for control characters, line separators and marks that change the direction of the text.
@@ -84,6 +61,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+Character next_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
+  };
+  const auto lead = classify(byte(0));
+  if (!lead || lead->bytes > text.size()) return {};
+  std::uint32_t code = lead->bits;
+  for (std::size_t at = 1; at < lead->bytes; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return {};
+    code = (code << 6U) | (byte(at) & 0x3FU);
+  }
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < lead->least || code > 0x10FFFF || surrogate) return {};
+  return {.bytes = lead->bytes, .code = code};
+}
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result;
@@ -138,6 +131,46 @@ std::optional<std::string_view> nearest_name(std::string_view wanted,
 std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> candidates) {
   const auto nearest = nearest_name(wanted, candidates);
   return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+}
+
+std::string counted(std::span<const int> counts, std::string_view noun, std::size_t most) {
+  return fmt::format("{} {}", listed(counts, most),
+                     plural(counts.size() == 1 ? counts.front() : 2, noun));
+}
+
+std::vector<Range> ranges_of(std::span<const int> numbers) {
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < numbers.size();) {
+    const std::size_t begin = i++;
+    if (i == numbers.size()) {
+      ranges.push_back({.first = numbers[begin]});
+      break;
+    }
+    const int distance = numbers[i] - numbers[begin];
+    while (i < numbers.size() && numbers[i] - numbers[i - 1] == distance) ++i;
+    // Two numbers that are not adjacent form no range, since the second may be the first of a
+    // longer one.
+    if (distance != 1 && i - begin == 2) --i;
+    const auto count = static_cast<int>(i - begin);
+    ranges.push_back(
+        {.first = numbers[begin], .count = count, .distance = count == 1 ? 1 : distance});
+  }
+  return ranges;
+}
+
+std::string ranges_text(std::span<const int> numbers, std::size_t most) {
+  std::string text;
+  std::size_t ranges = 0, left = numbers.size();
+  for (const Range& range : ranges_of(numbers)) {
+    if (ranges++ == most) return fmt::format("{} and {} more", text, left);
+    text += fmt::format("{}{}", ranges == 1 ? "" : ", ", range.first);
+    if (range.count > 1) {
+      text += fmt::format("-{}", range.first + (range.count - 1) * range.distance);
+    }
+    if (range.distance > 1) text += fmt::format(" by {}", range.distance);
+    left -= static_cast<std::size_t>(range.count);
+  }
+  return text;
 }
 
 std::string utc_now() {

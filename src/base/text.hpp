@@ -6,13 +6,26 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-/// Prepares texts for people: escapes foreign ones, corrects misspelt names, counts nouns.
+/// Prepares texts for people: escapes foreign ones, corrects misspelt names, counts nouns, lists
+/// items.
 namespace isoscale::base {
+
+/// A character in UTF-8: the number of bytes it takes, and its code point; the first byte and no
+/// code point if the bytes are not UTF-8.
+struct Character {
+  std::size_t bytes = 1;
+  std::optional<std::uint32_t> code;
+};
+/// Returns the character at the start of a text, which must not be empty.
+[[nodiscard]] Character next_character(std::string_view text);
 
 /// Returns foreign text in a form fit for a terminal: control characters, bidirectional overrides
 /// and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at most `longest` characters
@@ -48,6 +61,35 @@ namespace isoscale::base {
 [[nodiscard]] inline std::string counted(std::integral auto count, std::string_view noun) {
   return fmt::format("{} {}", count, plural(count, noun));
 }
+
+constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
+
+/// Returns counts with their noun: "1 rank", "2, 4, 8 ranks"; of more than `most` counts only so
+/// many: "2, 4 and 3 more ranks".
+[[nodiscard]] std::string counted(std::span<const int> counts, std::string_view noun,
+                                  std::size_t most = no_limit);
+
+/// Returns the items between commas: "a, b, c"; of more than `most` only so many: "a, b and 5
+/// more".
+template <class Items>
+[[nodiscard]] std::string listed(const Items& items, std::size_t most = no_limit) {
+  std::string text;
+  std::size_t shown = 0;
+  for (auto at = items.begin(); at != items.end() && shown < most; ++at, ++shown) {
+    text += fmt::format("{}{}", shown == 0 ? "" : ", ", *at);
+  }
+  return shown == items.size() ? text : fmt::format("{} and {} more", text, items.size() - shown);
+}
+
+/// Numbers with equal distances between them, like the ranks of a mesh axis.
+struct Range {
+  int first = 0, count = 1, distance = 1;
+};
+/// Splits ascending numbers into ranges with equal distances.
+[[nodiscard]] std::vector<Range> ranges_of(std::span<const int> numbers);
+/// Returns ascending numbers as a short text: "0-3, 8" or "0-56 by 8"; of more than `most` ranges
+/// only so many: "0-3, 8 and 20 more", which counts numbers.
+[[nodiscard]] std::string ranges_text(std::span<const int> numbers, std::size_t most = no_limit);
 
 /// Returns the current time in UTC in the form of ISO 8601: "2026-01-31T12:34:56Z".
 [[nodiscard]] std::string utc_now();

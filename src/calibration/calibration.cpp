@@ -344,22 +344,6 @@ const GemmCeiling* ceiling_of(const results::CalibrationData& calibration, std::
   return found == calibration.ceilings.end() ? nullptr : &*found;
 }
 
-std::optional<RatePrediction> predict_rate(const results::CalibrationData& calibration,
-                                           const GemmRate& shape) {
-  const GemmCeiling* const ceiling = ceiling_of(calibration, shape.dtype);
-  if (ceiling == nullptr) return std::nullopt;
-  GemmRate wanted = shape;
-  wanted.cache = ceiling->cache;
-  const auto rate = nearest_rate(calibration.gemms, wanted, nullptr);
-  if (!rate) return std::nullopt;
-  RatePrediction result{.rate = *rate, .lower = std::nullopt, .upper = std::nullopt};
-  if (ceiling->error) {
-    result.lower = *rate / (1 + *ceiling->error);
-    result.upper = *rate * (1 + *ceiling->error);
-  }
-  return result;
-}
-
 int nodes_of(const RunData& run, const PointData& point, const std::vector<int>& ranks) {
   std::set<int> nodes;
   for (const int rank : ranks) {

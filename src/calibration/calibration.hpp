@@ -90,14 +90,4 @@ void add_held_out(std::vector<results::GemmRate>& gemms);
 [[nodiscard]] const results::GemmCeiling* ceiling_of(const results::CalibrationData& calibration,
                                                      std::string_view dtype);
 
-struct RatePrediction {
-  double rate = 0;                     ///< FLOP/s
-  std::optional<double> lower, upper;  ///< from the ceiling's error
-};
-/// Predicts the rate of any shape, measured or not: the rate of the nearest measured shape of the
-/// same element type, in the cache state of its ceiling, by distance in (log FLOP, log smallest
-/// extent). Absent if no such shape was measured.
-[[nodiscard]] std::optional<RatePrediction> predict_rate(
-    const results::CalibrationData& calibration, const results::GemmRate& shape);
-
 }  // namespace isoscale::calibration

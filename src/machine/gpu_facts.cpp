@@ -80,11 +80,6 @@ std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
 
 std::string on_or_off(bool value) { return value ? "on" : "off"; }  // NOLINT: the value itself
 
-/// Returns "13.1" for 13010.
-std::string cuda_version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 }  // namespace
 
 std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid) {
@@ -162,20 +157,6 @@ std::map<std::string, double> gpu_facts_number(const GpuFacts& facts) {
   put("gpu_power_limit", facts.power_limit);
   if (facts.nvlinks_active) number["gpu_nvlinks"] = *facts.nvlinks_active;
   return number;
-}
-
-std::map<std::string, std::string> gpu_libraries_text(const GpuLibraries& libraries) {
-  constexpr int hundred = 100, ten_thousand = 10'000;  // as cuBLAS 12 and NCCL 2.9 count
-  const auto three_parts = [](int version) {
-    return fmt::format("{}.{}.{}", version / ten_thousand, version % ten_thousand / hundred,
-                       version % hundred);
-  };
-  std::map<std::string, std::string> text;
-  if (libraries.cuda_driver != 0) text["cuda_driver"] = cuda_version_text(libraries.cuda_driver);
-  if (libraries.cuda_runtime != 0) text["cuda_runtime"] = cuda_version_text(libraries.cuda_runtime);
-  if (libraries.cublas != 0) text["cublas"] = three_parts(libraries.cublas);
-  if (libraries.nccl != 0) text["nccl"] = three_parts(libraries.nccl);
-  return text;
 }
 
 }  // namespace isoscale::machine

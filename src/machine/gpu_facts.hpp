@@ -36,17 +36,9 @@ struct GpuFacts {
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
 [[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 
-/// Versions as the libraries encode them; 0 = unknown.
-struct GpuLibraries {
-  int cuda_driver = 0, cuda_runtime = 0;  ///< 13000 = 13.0
-  int cublas = 0;                         ///< 130100 = 13.1.0
-  int nccl = 0;                           ///< 22707 = 2.27.7
-};
-
 // These return what a run file stores of the facts of a rank, by key; SCHEMA.md of the results
 // lists the keys.
 [[nodiscard]] std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, double> gpu_facts_number(const GpuFacts& facts);
-[[nodiscard]] std::map<std::string, std::string> gpu_libraries_text(const GpuLibraries& libraries);
 
 }  // namespace isoscale::machine

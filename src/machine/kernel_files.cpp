@@ -225,10 +225,4 @@ std::optional<units::Bytes> memory_available(const ReadFile& read) {
   return least;
 }
 
-std::optional<units::Bytes> memory_limit(const ReadFile& read) {
-  std::optional<units::Bytes> least;
-  for (const GroupMemory& group : group_memories(read)) lower(least, std::optional{group.limit});
-  return least;
-}
-
 }  // namespace isoscale::machine

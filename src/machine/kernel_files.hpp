@@ -44,7 +44,5 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 /// Returns the memory that processes of this node may still take: the lesser of what the kernel
 /// calls available and memory_left. nullopt if neither is known.
 [[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
-/// Returns the tightest memory limit of the process's control groups; nullopt if there is none.
-[[nodiscard]] std::optional<units::Bytes> memory_limit(const ReadFile& read);
 
 }  // namespace isoscale::machine

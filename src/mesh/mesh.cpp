@@ -68,7 +68,8 @@ std::vector<std::size_t> fill_in_order(const std::vector<std::vector<int>>& node
   return taken;
 }
 
-std::vector<std::size_t> deal_out(const std::vector<std::vector<int>>& nodes, std::size_t count) {
+std::vector<std::size_t> take_in_turn(const std::vector<std::vector<int>>& nodes,
+                                      std::size_t count) {
   std::vector<std::size_t> taken(nodes.size(), 0);
   while (count > 0) {
     for (std::size_t node = 0; node < nodes.size() && count > 0; ++node) {
@@ -202,7 +203,7 @@ std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank
   const auto nodes = ranks_by_node(node_of_rank);
   const auto wanted = static_cast<std::size_t>(count);
   const auto taken =
-      placement == Placement::packed ? fill_in_order(nodes, wanted) : deal_out(nodes, wanted);
+      placement == Placement::packed ? fill_in_order(nodes, wanted) : take_in_turn(nodes, wanted);
   std::vector<int> chosen;
   chosen.reserve(wanted);
   for (std::size_t node = 0; node < nodes.size(); ++node) {

@@ -120,11 +120,9 @@ void find_differences(Findings& findings, std::span<const Observed> observed,
 
 std::string listed(std::span<const std::string> names) {
   constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
-  if (names.empty()) return {};
-  const std::size_t first = names.size() > most ? shown : names.size() - 1;
-  std::string text = fmt::format("{}", fmt::join(names.first(first), ", "));
-  if (names.size() > most) return fmt::format("{} and {} more", text, names.size() - shown);
-  return first == 0 ? names.back() : fmt::format("{} and {}", text, names.back());
+  if (names.size() > most) return base::listed(names, shown);
+  if (names.size() < 2) return base::listed(names);
+  return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());
 }
 
 std::string_view name(Verdict verdict) {

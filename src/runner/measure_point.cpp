@@ -246,7 +246,7 @@ class PointRun {
     if (partitions_by_speed(request_)) {
       data.verification +=
           fmt::format("; replicas were dealt {} microbatches by measured speed",
-                      fmt::join(workloads::stack::deal_of(request_).microbatches, ", "));
+                      fmt::join(workloads::stack::distribution_of(request_).microbatches, ", "));
     }
     // The twin's algorithms are kept, too: a later run with --gemm-algorithms then has to choose
     // none.

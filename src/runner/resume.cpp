@@ -106,27 +106,11 @@ std::vector<std::string> hosts_of(const RunData& run) {
   return hosts;
 }
 
-std::string hosts_text(const std::vector<std::string>& hosts) {
-  constexpr std::size_t listed = 4;  // there may be thousands of hosts
-  std::string text = fmt::format(
-      "{}",
-      fmt::join(hosts.begin(),
-                hosts.begin() + static_cast<std::ptrdiff_t>(std::min(listed, hosts.size())), ", "));
-  if (hosts.size() > listed) text += fmt::format(" and {} more", hosts.size() - listed);
-  return text;
-}
-
-/// Returns the points as ranges of numbers from 1: "1 to 3, 5" for the indices 0, 1, 2 and 4.
-std::string ranges_text(const std::set<int>& indices) {
-  std::vector<std::string> texts;
-  for (auto at = indices.begin(); at != indices.end();) {
-    const int first = *at;
-    int last = first;
-    while (++at != indices.end() && *at == last + 1) last = *at;
-    texts.push_back(first == last ? fmt::format("{}", first + 1)
-                                  : fmt::format("{} to {}", first + 1, last + 1));
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
+/// Returns the numbers, from 1, of points: "1-3, 5" for the indices 0, 1, 2 and 4.
+std::string numbers_text(const std::set<int>& indices) {
+  std::vector<int> numbers;
+  for (const int index : indices) numbers.push_back(index + 1);
+  return base::ranges_text(numbers);
 }
 
 }  // namespace
@@ -207,10 +191,12 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   std::string text = fmt::format(
       "the run was resumed at {}: another launch than the rest measured {} {} since then, and "
       "launches differ",
-      now.created, base::plural(missing.size(), "point"), ranges_text(missing));
+      now.created, base::plural(missing.size(), "point"), numbers_text(missing));
   const auto before = hosts_of(earlier), after = hosts_of(now);
   if (before != after) {
-    text += fmt::format(", on {} instead of {}", hosts_text(after), hosts_text(before));
+    constexpr std::size_t most_hosts = 4;  // there may be thousands
+    text += fmt::format(", on {} instead of {}", base::listed(after, most_hosts),
+                        base::listed(before, most_hosts));
   }
   return text;
 }

@@ -23,6 +23,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "machine/job_environment.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
 
@@ -252,9 +253,9 @@ void RunFile::commit(const results::PointData& point) {
 
 void RunFile::finish(const results::RunData& last) {
   change([&] {
-    results::RunData told = last;
-    if (!moved_.empty()) told.warnings.push_back(moved_);
-    writer_.finish(told);
+    results::RunData finished = last;
+    if (!moved_.empty()) finished.warnings.push_back(moved_);
+    writer_.finish(finished);
   });
 }
 

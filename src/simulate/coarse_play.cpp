@@ -78,7 +78,7 @@ class Play {
   struct RankState {
     int play = 0;
     bool queued = false;
-    double factor = 1, extra = 0, begin = 0;
+    double factor = 1, begin = 0;
     std::size_t slots_begin = 0;
     std::uint64_t draws = 0;  ///< state of the rank's random numbers
   };
@@ -106,7 +106,6 @@ class Play {
   void begin_play(int rank, double begin) {
     RankState& state = ranks_[at(rank)];
     state.begin = begin;
-    state.extra = 0;
     state.factor = options_.factor ? options_.factor(rank, state.play) : 1;
     for (std::uint32_t l = 0; l < set_.lanes; ++l) lane(rank, l) = {.free = begin};
   }
@@ -123,7 +122,7 @@ class Play {
   }
 
   /// Returns the time that a rank takes for a piece of work in its current play.
-  double time_of(RankState& rank, const Work& work, bool is_main) {
+  double time_of(RankState& rank, const Work& work) {
     double extra = work.compute * (rank.factor - 1);
     if (options_.op_noise > 0 && work.spread > 0) {
       rank.draws += 0x9e3779b97f4a7c15ULL;
@@ -131,7 +130,6 @@ class Play {
       extra = std::max(extra, -work.compute);
     }
     if (extra == 0) return work.compute + work.fixed;
-    if (is_main) rank.extra += extra;
     return work.compute + work.fixed + extra;
   }
 
@@ -149,7 +147,7 @@ class Play {
     }
     switch (op.kind) {
       case CoarseKind::work:
-        complete({rank, l}, start + time_of(mine, op.work, l == program.main_lane));
+        complete({rank, l}, start + time_of(mine, op.work));
         return true;
       case CoarseKind::chain:
         state.start = start;
@@ -217,10 +215,8 @@ class Play {
     double latest = 0;
     for (const Arrival& member : group) {
       Lane& state = lane(member);
-      const CoarseProgram& program = set_.of(member.rank);
-      const ChainLink& link = program.links[op_at(member).first + state.link];
-      state.start +=
-          time_of(ranks_[at(member.rank)], link.before, member.lane == program.main_lane);
+      const ChainLink& link = set_.of(member.rank).links[op_at(member).first + state.link];
+      state.start += time_of(ranks_[at(member.rank)], link.before);
       latest = std::max(latest, state.start);
     }
     for (const Arrival& member : group) {
@@ -236,34 +232,28 @@ class Play {
   void play_like_links(const std::vector<Arrival>& group, const CoarseOp& op, std::uint32_t count) {
     const CoarseProgram& program = set_.of(group.front().rank);
     const std::uint32_t from = op.first + lane(group.front()).link;
-    const bool is_main = group.front().lane == program.main_lane;
     double time = 0, most = 0;
     for (const Arrival& member : group) {
       RankState& rank = ranks_[at(member.rank)];
-      time =
-          std::max(time, lane(member).start + time_of(rank, program.links[from].before, is_main));
+      time = std::max(time, lane(member).start + time_of(rank, program.links[from].before));
       most = std::max(most, rank.factor);
     }
     time += program.links[from].collective;
-    double compute = 0;
     for (std::uint32_t i = from + 1; i < from + count; ++i) {
       const ChainLink& link = program.links[i];
       double longest = 0;
       if (options_.op_noise > 0 && link.before.spread > 0) {
         for (const Arrival& member : group) {
-          longest = std::max(longest, time_of(ranks_[at(member.rank)], link.before, is_main));
+          longest = std::max(longest, time_of(ranks_[at(member.rank)], link.before));
         }
       } else {
         longest = link.before.compute + link.before.fixed;
         if (most != 1) longest += link.before.compute * (most - 1);
-        compute += link.before.compute;
       }
       time += longest + link.collective;
     }
     for (const Arrival& member : group) {
       Lane& state = lane(member);
-      RankState& rank = ranks_[at(member.rank)];
-      if (is_main) rank.extra += compute * (rank.factor - 1);
       state.start = time;
       state.link += count;
     }
@@ -315,7 +305,7 @@ class Play {
       if (lane(rank, l).position < set_.of(rank).lanes[l].size()) return false;
       end = std::max(end, lane(rank, l).free);
     }
-    steps_[at(state.play)][at(rank)] = {.begin = state.begin, .end = end, .extra = state.extra};
+    steps_[at(state.play)][at(rank)] = {.begin = state.begin, .end = end};
     if (++state.play < options_.plays) begin_play(rank, end);
     return true;
   }

@@ -65,7 +65,6 @@ struct CoarseProgram {
   std::vector<CoarseWait> waits;
   std::vector<CoarseMessage> messages;
   std::uint32_t slots = 0;
-  std::uint32_t main_lane = 0;  ///< the lane that computes most
 };
 
 /// A kind of communicator: groups along `axes` on one stream.
@@ -109,7 +108,6 @@ struct CoarseOptions {
 /// One play on one rank, in nanoseconds.
 struct CoarseStep {
   double begin = 0, end = 0;
-  double extra = 0;  ///< time of the main lane's compute beyond that without factor and noise
 };
 
 /// Plays programs like simulate(); without noise, steps begin and end at the same times as there,

@@ -36,12 +36,7 @@ class Coarsener {
 
   CoarseProgram coarsen() {
     result_.lanes.resize(lane_ops_.size());
-    double most = -1;
-    for (std::uint32_t lane = 0; lane < lane_ops_.size(); ++lane) {
-      const double compute = add_lane(lane);
-      if (compute > most) result_.main_lane = lane;
-      most = std::max(most, compute);
-    }
+    for (std::uint32_t lane = 0; lane < lane_ops_.size(); ++lane) add_lane(lane);
     for (std::uint32_t lane = 0; lane < lane_ops_.size(); ++lane) add_waits(lane);
     return std::move(result_);
   }
@@ -57,8 +52,7 @@ class Coarsener {
     std::uint32_t waiting = ~0U;  ///< op whose waits the next coarse op gets
   };
 
-  double add_lane(std::uint32_t lane) {
-    double compute = 0;
+  void add_lane(std::uint32_t lane) {
     open_ = {};
     for (const std::uint32_t i : lane_ops_[lane]) {
       const program::OutlineOp& op = outline_.ops[i];
@@ -70,7 +64,6 @@ class Coarsener {
       const bool meets = program::communicates(op.kind) && !is_alone(op);
       if (!meets) {
         add_work(op, cost);
-        compute += program::computes(op.kind) ? cost : 0;
       } else if (op.kind == program::OpKind::exchange) {
         close(lane);
         add_exchange(lane, op, cost);
@@ -83,7 +76,6 @@ class Coarsener {
       ends_in_[i] = static_cast<std::uint32_t>(result_.lanes[lane].size());
     }
     close(lane);
-    return compute;
   }
 
   /// True if the op communicates with no other rank: its axes have one coordinate here, and

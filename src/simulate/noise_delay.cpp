@@ -427,18 +427,12 @@ EachRankResult play_each_rank(const program::ProgramSet& set, program::Section,
                      int play) { return 1 + draws(rank, layout.node_of_rank[at(rank)], play); },
        .op_noise = noise.op,
        .seed = options.seed});
-  const double noiseless = play_classes(classes, class_costs, {}, Record::steps).seconds;
   EachRankResult result;
-  double wait = 0;
   for (std::size_t play = 1; play < plays.size(); ++play) {
     double longest = 0;
-    for (const CoarseStep& rank : plays[play]) {
-      longest = std::max(longest, rank.end - rank.begin);
-      wait += (rank.end - rank.begin - rank.extra) * 1e-9 - noiseless;
-    }
+    for (const CoarseStep& rank : plays[play]) longest = std::max(longest, rank.end - rank.begin);
     result.step_seconds.push_back(longest * 1e-9);
   }
-  result.mean_wait = wait / (static_cast<double>(options.steps) * set.mesh.size());
   return result;
 }
 

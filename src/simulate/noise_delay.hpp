@@ -23,7 +23,6 @@ struct EachRankOptions {
 
 struct EachRankResult {
   std::vector<double> step_seconds;  ///< of the slowest rank, by step
-  double mean_wait = 0;              ///< mean seconds per rank and step beyond the noiseless step
 };
 
 /// Plays the whole mesh with the costs of its classes. Each rank's compute is multiplied by draws

@@ -56,12 +56,6 @@ double times_of(const DeviceMemory& memory, OpKind kind) {
   return found == memory.traffic.end() ? 1 : found->times;
 }
 
-double operand_bytes(const program::Gemm& gemm, DType type) {
-  const double m = gemm.m, n = gemm.n, k = gemm.k, batch = gemm.batch;
-  const double elements = m * k + k * n + (gemm.beta != 0 ? 2 : 1) * m * n;
-  return elements * batch * static_cast<double>(program::element_size(type));
-}
-
 /// Returns the rate of GEMMs of this mode and type. Throws base::UsageError if the machine does not
 /// give it.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
@@ -89,33 +83,6 @@ double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : la
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
-}
-
-/// Returns the seconds of a GEMM that moves `bytes` of memory: multiplying and moving overlap, so
-/// the longer of the two counts.
-double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, double bytes) {
-  if (const auto known = measured_gemm_seconds(machine.measured, gemm, type)) {
-    return launch_of(machine) + *known;
-  }
-  const MatrixRate& rate = rate_of(machine, gemm.mode, type);
-  const GemmShape shape{.m = static_cast<double>(gemm.m),
-                        .n = static_cast<double>(gemm.n),
-                        .k = static_cast<double>(gemm.k),
-                        .batch = static_cast<double>(gemm.batch)};
-  const double multiplies = multiply_seconds(*machine.processor, rate, shape);
-  const double moves = machine.memory ? memory_seconds(machine, bytes) : 0;
-  return launch_of(machine) + std::max(multiplies, moves);
-}
-
-/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are those of its
-/// operands, by which measurements are looked up; `moved` are those that it moves, to which a data
-/// sheet's bandwidth applies.
-double local_time(const Machine& machine, OpKind kind, double bytes, double moved) {
-  if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
-    return launch_of(machine) + *known;
-  }
-  if (!machine.memory) refuse(machine, "the bandwidth of device memory");
-  return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
 }
 
 /// Returns the bytes that an update moves. Its states are read and written, so they count twice
@@ -181,7 +148,7 @@ class ProgramTimes {
   }
   [[nodiscard]] double local(OpKind kind, std::uint64_t bytes, std::uint64_t moved) {
     return once({.kind = kind, .bytes = bytes, .moved = moved}, [&] {
-      return local_time(machine_, kind, static_cast<double>(bytes), static_cast<double>(moved));
+      return local_seconds(machine_, kind, static_cast<double>(bytes), static_cast<double>(moved));
     });
   }
 
@@ -224,7 +191,7 @@ class ProgramTimes {
                  .type = static_cast<std::uint32_t>(type),
                  .mode = static_cast<std::uint32_t>(gemm.mode)},
                 [&] {
-                  return gemm_time(machine_, gemm, type, static_cast<double>(bytes)) +
+                  return gemm_seconds(machine_, gemm, type, static_cast<double>(bytes)) +
                          sum_seconds(static_cast<double>(sum));
                 });
   }
@@ -305,12 +272,26 @@ class ProgramTimes {
 
 }  // namespace
 
-double gemm_seconds(const Machine& machine, const program::Gemm& gemm, DType type) {
-  return gemm_time(machine, gemm, type, operand_bytes(gemm, type));
+double gemm_seconds(const Machine& machine, const program::Gemm& gemm, DType type, double bytes) {
+  if (const auto known = measured_gemm_seconds(machine.measured, gemm, type)) {
+    return launch_of(machine) + *known;
+  }
+  const MatrixRate& rate = rate_of(machine, gemm.mode, type);
+  const GemmShape shape{.m = static_cast<double>(gemm.m),
+                        .n = static_cast<double>(gemm.n),
+                        .k = static_cast<double>(gemm.k),
+                        .batch = static_cast<double>(gemm.batch)};
+  const double multiplies = multiply_seconds(*machine.processor, rate, shape);
+  const double moves = machine.memory ? memory_seconds(machine, bytes) : 0;
+  return launch_of(machine) + std::max(multiplies, moves);
 }
 
-double local_seconds(const Machine& machine, OpKind kind, double bytes) {
-  return local_time(machine, kind, bytes, bytes);
+double local_seconds(const Machine& machine, OpKind kind, double bytes, double moved) {
+  if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
+    return launch_of(machine) + *known;
+  }
+  if (!machine.memory) refuse(machine, "the bandwidth of device memory");
+  return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
 }
 
 double collective_seconds(const Machine& machine, OpKind kind, double bytes,

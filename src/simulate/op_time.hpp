@@ -13,13 +13,16 @@
 /// sheet.
 namespace isoscale::simulate {
 
-/// Returns the seconds of one GEMM with operands of `type`. Throws base::UsageError if the machine
-/// does not give the rate of that type.
+/// Returns the seconds of one GEMM with operands of `type` that moves `bytes` of memory:
+/// multiplying and moving overlap, so the longer of the two counts. Throws base::UsageError if the
+/// machine does not give the rate of that type.
 [[nodiscard]] double gemm_seconds(const Machine& machine, const program::Gemm& gemm,
-                                  program::DType type);
-/// Returns the seconds of an op that neither multiplies nor communicates and moves `bytes` of
-/// device memory.
-[[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes);
+                                  program::DType type, double bytes);
+/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are those of its
+/// operands, by which measurements are looked up; `moved` are those that it moves, to which a data
+/// sheet's bandwidth applies.
+[[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes,
+                                   double moved);
 /// Returns the seconds of a collective of `bytes` (as OutlineOp::bytes counts them), from the
 /// arrival of the last member.
 [[nodiscard]] double collective_seconds(const Machine& machine, program::OpKind kind, double bytes,

@@ -32,19 +32,6 @@ IntervalSet normalise(std::vector<Interval> intervals) {
   return set;
 }
 
-IntervalSet unite(const IntervalSet& a, const IntervalSet& b) {
-  IntervalSet set;
-  set.reserve(a.size() + b.size());
-  auto from_a = a.begin();
-  auto from_b = b.begin();
-  while (from_a != a.end() || from_b != b.end()) {
-    const bool a_is_next =
-        from_b == b.end() || (from_a != a.end() && from_a->begin <= from_b->begin);
-    append(set, a_is_next ? *from_a++ : *from_b++);
-  }
-  return set;
-}
-
 IntervalSet intersect(const IntervalSet& a, const IntervalSet& b) {
   IntervalSet set;
   auto from_a = a.begin();

@@ -43,7 +43,6 @@ using IntervalSet = std::vector<Interval>;
 
 /// Sorts the intervals, merges those that overlap or touch, and drops empty ones.
 [[nodiscard]] IntervalSet normalise(std::vector<Interval> intervals);
-[[nodiscard]] IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] units::Nanoseconds total(const IntervalSet& set);

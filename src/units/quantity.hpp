@@ -13,8 +13,6 @@ namespace isoscale::units {
 template <class Tag, class Representation>
 class Quantity {
  public:
-  using representation = Representation;
-
   constexpr Quantity() = default;
   constexpr explicit Quantity(Representation value) : value_(value) {}
 

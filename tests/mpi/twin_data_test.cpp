@@ -92,8 +92,8 @@ TEST(Partition, OfTwinsIsUneven) {
   for (const char* partition : {"skewed:3", "proportional"}) {
     for (const TwinCase& point : cases_with({{"partition", partition}}, 8, 1)) {
       const workloads::Request twin = hybrid.twin(point.request);
-      const auto dealt = workloads::stack::deal_of(twin).microbatches;
-      EXPECT_GT(std::set<int>(dealt.begin(), dealt.end()).size(), 1U) << point.name;
+      const auto microbatches = workloads::stack::distribution_of(twin).microbatches;
+      EXPECT_GT(std::set<int>(microbatches.begin(), microbatches.end()).size(), 1U) << point.name;
     }
   }
 }

@@ -86,38 +86,6 @@ TEST(GemmRate, CeilingIsTheBestOfAll) {
   EXPECT_FALSE(data.gemms[3].held_out);
 }
 
-TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
-  // 60e9 at most, less where an extent is small, with a ripple of 5%.
-  const auto rate = [](double m, double n, double k) {
-    const double least = std::min({m, n, k});
-    return 60e9 * least / (least + 100) * (1 + 0.05 * std::sin(m + n + k));
-  };
-  CalibrationData data;
-  for (double m = 64; m <= 4096; m *= 2) {
-    for (double k = 64; k <= 4096; k *= 2) {
-      data.gemms.push_back(
-          {.dtype = "f32", .cache = "cold", .m = m, .n = 1024, .k = k, .rate = rate(m, 1024, k)});
-    }
-  }
-  calibration::add_held_out(data.gemms);
-  data.ceilings = calibration::ceilings_of(data.gemms, data.gemms);
-  const auto exact =
-      calibration::predict_rate(data, {.dtype = "f32", .m = 256, .n = 1024, .k = 512});
-  EXPECT_NEAR(exact->rate / rate(256, 1024, 512), 1, 0.15);  // (512, 256) is as near
-  int within = 0, all = 0;
-  for (double m = 90; m <= 3000; m *= 1.7) {
-    for (double k = 90; k <= 3000; k *= 1.7) {
-      const auto at = calibration::predict_rate(data, {.dtype = "f32", .m = m, .n = 1024, .k = k});
-      ASSERT_TRUE(at && at->lower && at->upper);
-      const double truth = rate(m, 1024, k);
-      within += *at->lower <= truth && truth <= *at->upper ? 1 : 0;
-      ++all;
-    }
-  }
-  EXPECT_GE(within, all * 90 / 100) << all;
-  EXPECT_FALSE(calibration::predict_rate(data, {.dtype = "f64", .m = 64, .n = 64, .k = 64}));
-}
-
 /// The ceiling was the median over rank counts and transposes, so that rows were above it.
 TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
   RunData run = samples::run();

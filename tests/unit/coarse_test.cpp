@@ -62,8 +62,6 @@ TEST(Coarse, ASlowRankIsWaitedFor) {
   const auto steps =
       play_coarse(set, {.factor = [](int rank, int) { return rank == 1 ? 2.0 : 1.0; }});
   for (const CoarseStep& rank : steps.at(0)) EXPECT_DOUBLE_EQ(rank.end, 285);
-  EXPECT_DOUBLE_EQ(steps[0][1].extra, 120);
-  EXPECT_DOUBLE_EQ(steps[0][0].extra, 0);
 }
 
 TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
@@ -86,7 +84,6 @@ TEST(Coarse, OpNoiseAddsUpByVariance) {
   double sum = 0, squares = 0;
   for (const auto& step : play_coarse(set, {.plays = plays, .op_noise = 0.1})) {
     const double time = step.at(0).end - step.at(0).begin;
-    EXPECT_NEAR(step[0].extra, time - 3000, 1e-6);
     sum += time;
     squares += time * time;
   }

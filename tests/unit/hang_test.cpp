@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "base/text.hpp"
 #include "program/op.hpp"
 #include "runner/watch/rank_state.hpp"
 
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Group group_of(std::vector<int> ranks) {
-  return {.name = "dp on comm, ranks " + ranks_text(ranks), .ranks = std::move(ranks)};
+  return {.name = "dp on comm, ranks " + base::ranges_text(ranks), .ranks = std::move(ranks)};
 }
 
 /// Waits in the call `number` of `group`, the last that it made there.
@@ -101,13 +102,6 @@ TEST(Hang, BlamesNobodyWhenAllHaveArrived) {
   EXPECT_THAT(hang.sentence(), HasSubstr("network"));
 }
 
-TEST(Hang, ListsRanksBriefly) {
-  EXPECT_EQ(ranks_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
-  EXPECT_EQ(ranks_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
-  EXPECT_EQ(ranks_text(std::vector{0, 8, 9, 10}), "0, 8-10");
-  EXPECT_EQ(ranks_text(std::vector<int>{}), "");
-}
-
 TEST(Hang, RunsOfRanksHoldAllOfThem) {
   std::mt19937 draw{7};
   for (int round = 0; round < 200; ++round) {
@@ -115,7 +109,7 @@ TEST(Hang, RunsOfRanksHoldAllOfThem) {
     for (int rank = 0; rank < 64; ++rank) {
       if (draw() % 3 != 0) ranks.push_back(rank);
     }
-    EXPECT_EQ(ranks_of(ranges_of(ranks)), ranks);
+    EXPECT_EQ(ranks_of(base::ranges_of(ranks)), ranks);
   }
 }
 

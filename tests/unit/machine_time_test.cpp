@@ -23,6 +23,13 @@ Machine round_numbers() {
           .memory = DeviceMemory{.capacity = 1e9, .bandwidth = 100e9}};
 }
 
+/// The time of a GEMM that reads A and B and writes C.
+double seconds_of(const Machine& machine, const program::Gemm& gemm, DType type) {
+  const double m = gemm.m, n = gemm.n, k = gemm.k;
+  const auto size = static_cast<double>(program::element_size(type));
+  return gemm_seconds(machine, gemm, type, (m * k + k * n + m * n) * size);
+}
+
 TEST(MachineTime, ShareIsStraightOverTheLogarithmOfSize) {
   const std::vector<ReachedShare> list{{.size = 1e3, .share = 0.2}, {.size = 1e5, .share = 0.8}};
   EXPECT_DOUBLE_EQ(reached_share(list, 1), 0.2);
@@ -34,12 +41,12 @@ TEST(MachineTime, ShareIsStraightOverTheLogarithmOfSize) {
 TEST(MachineTime, GemmIsBoundByProductsOrByMemory) {
   const Machine machine = round_numbers();
   // 2e12 FLOP at 10 TFLOP/s; 12 MB are nothing beside.
-  EXPECT_NEAR(gemm_seconds(machine, {.m = 10000, .n = 10000, .k = 10000}, DType::f32), 0.2 + 1e-6,
+  EXPECT_NEAR(seconds_of(machine, {.m = 10000, .n = 10000, .k = 10000}, DType::f32), 0.2 + 1e-6,
               1e-9);
   // One column: 400 MB of a matrix at 100 GB/s, and two vectors of 40 kB.
-  EXPECT_NEAR(gemm_seconds(machine, {.m = 10000, .n = 1, .k = 10000}, DType::f32),
+  EXPECT_NEAR(seconds_of(machine, {.m = 10000, .n = 1, .k = 10000}, DType::f32),
               (400e6 + 80e3) / 100e9 + 1e-6, 1e-9);
-  EXPECT_THROW(static_cast<void>(gemm_seconds(machine, {.m = 1, .n = 1, .k = 1}, DType::bf16)),
+  EXPECT_THROW(static_cast<void>(seconds_of(machine, {.m = 1, .n = 1, .k = 1}, DType::bf16)),
                base::UsageError);
 }
 
@@ -61,12 +68,12 @@ TEST(MachineTime, TilesComeInWaves) {
 
 TEST(MachineTime, LocalOpsMoveTheirBytes) {
   Machine machine = round_numbers();
-  EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9), 1e-2 + 1e-6, 1e-12);
+  EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 1e-2 + 1e-6, 1e-12);
   machine.memory->traffic = {{.kind = OpKind::softmax, .times = 2}};
-  EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9), 2e-2 + 1e-6, 1e-12);
-  EXPECT_NEAR(local_seconds(machine, OpKind::norm, 1e9), 1e-2 + 1e-6, 1e-12);
+  EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 2e-2 + 1e-6, 1e-12);
+  EXPECT_NEAR(local_seconds(machine, OpKind::norm, 1e9, 1e9), 1e-2 + 1e-6, 1e-12);
   machine.memory.reset();
-  EXPECT_THROW(static_cast<void>(local_seconds(machine, OpKind::norm, 1)), base::UsageError);
+  EXPECT_THROW(static_cast<void>(local_seconds(machine, OpKind::norm, 1, 1)), base::UsageError);
   EXPECT_THROW(static_cast<void>(collective_seconds(machine, OpKind::all_reduce, 1,
                                                     {.members = 2, .nodes = 1, .node_members = 2})),
                base::UsageError);
@@ -80,7 +87,7 @@ TEST(MachineTime, GemmsOfAnA100GrowAsMeasured) {
       {1024, 119}, {2048, 222}, {4096, 228}, {8192, 254}, {16384, 257}};
   for (const auto& [n, teraflops] : published) {
     const double flop = 2.0 * n * n * n;
-    const double model = flop / gemm_seconds(machine, {.m = n, .n = n, .k = n}, DType::f16) * 1e-12;
+    const double model = flop / seconds_of(machine, {.m = n, .n = n, .k = n}, DType::f16) * 1e-12;
     EXPECT_NEAR(model / teraflops, 1, 0.15) << n << ": " << model;
   }
 }

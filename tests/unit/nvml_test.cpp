@@ -151,13 +151,5 @@ TEST_F(Nvml, GivesFactsTheKeysOfTheRunFile) {
                           Pair("gpu_sm_clock", 345e6), Pair("gpu_sm_clock_max", 1980e6)));
 }
 
-TEST(GpuLibraries, AreWrittenAsPeopleWriteVersions) {
-  EXPECT_THAT(gpu_libraries_text(
-                  {.cuda_driver = 13000, .cuda_runtime = 12080, .cublas = 130100, .nccl = 22809}),
-              ElementsAre(Pair("cublas", "13.1.0"), Pair("cuda_driver", "13.0"),
-                          Pair("cuda_runtime", "12.8"), Pair("nccl", "2.28.9")));
-  EXPECT_THAT(gpu_libraries_text({}), IsEmpty());
-}
-
 }  // namespace
 }  // namespace isoscale::machine

@@ -130,7 +130,6 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
         const auto& trace = all[play].ranks[rank];
         ASSERT_EQ(coarse[play][rank].begin, static_cast<double>(trace.begin.value()));
         ASSERT_EQ(coarse[play][rank].end, static_cast<double>(trace.end.value())) << rank;
-        ASSERT_EQ(coarse[play][rank].extra, 0);
       }
     }
   }

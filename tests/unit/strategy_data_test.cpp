@@ -178,34 +178,38 @@ TEST(CompressionTest, SendsTheLargestOfEachBlockWithTheirPlaces) {
 }
 
 TEST(PartitionTest, DealsByLargestRemainder) {
-  using stack::deal_by_weight;
-  EXPECT_THAT(deal_by_weight(8, {3, 1}, 1), ElementsAre(6, 2));
-  EXPECT_THAT(deal_by_weight(10, {1, 1, 1}, 1), ElementsAre(4, 3, 3));
-  EXPECT_THAT(deal_by_weight(10, {2.6, 2.7, 4.7}, 1), ElementsAre(2, 3, 5));
-  EXPECT_THAT(deal_by_weight(4, {100, 1, 1, 1}, 1), ElementsAre(1, 1, 1, 1));
-  EXPECT_THAT(deal_by_weight(9, {100, 1, 1}, 2), ElementsAre(5, 2, 2));
+  using stack::distribute_by_weight;
+  EXPECT_THAT(distribute_by_weight(8, {3, 1}, 1), ElementsAre(6, 2));
+  EXPECT_THAT(distribute_by_weight(10, {1, 1, 1}, 1), ElementsAre(4, 3, 3));
+  EXPECT_THAT(distribute_by_weight(10, {2.6, 2.7, 4.7}, 1), ElementsAre(2, 3, 5));
+  EXPECT_THAT(distribute_by_weight(4, {100, 1, 1, 1}, 1), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(distribute_by_weight(9, {100, 1, 1}, 2), ElementsAre(5, 2, 2));
 }
 
-std::vector<int> dealt(const Request& base, const mesh::Shape& mesh,
-                       const std::vector<double>& speeds = {}) {
+std::vector<int> microbatches_of(const Request& base, const mesh::Shape& mesh,
+                                 const std::vector<double>& speeds = {}) {
   Request request = scaled(base, mesh);
   request.speed_of_rank = speeds;
-  return stack::deal_of(request).microbatches;
+  return stack::distribution_of(request).microbatches;
 }
 
 TEST(PartitionTest, FollowsSkewSpeedAndSchedule) {
-  EXPECT_THAT(dealt(small(2, 4, {}), {.dp = 3}), ElementsAre(4, 4, 4));
-  EXPECT_THAT(dealt(small(2, 5, {{"partition", "skewed:3"}}), {.dp = 3}), ElementsAre(9, 3, 3));
-  EXPECT_THAT(dealt(small(2, 5, {{"partition", "skewed:0.5"}}), {.dp = 3}), ElementsAre(3, 6, 6));
+  EXPECT_THAT(microbatches_of(small(2, 4, {}), {.dp = 3}), ElementsAre(4, 4, 4));
+  EXPECT_THAT(microbatches_of(small(2, 5, {{"partition", "skewed:3"}}), {.dp = 3}),
+              ElementsAre(9, 3, 3));
+  EXPECT_THAT(microbatches_of(small(2, 5, {{"partition", "skewed:0.5"}}), {.dp = 3}),
+              ElementsAre(3, 6, 6));
   const Request proportional = small(2, 4, {{"partition", "proportional"}});
-  EXPECT_THAT(dealt(proportional, {.dp = 2}), ElementsAre(4, 4));  // nobody has measured
-  EXPECT_THAT(dealt(proportional, {.dp = 2}, {30, 10}), ElementsAre(6, 2));
+  EXPECT_THAT(microbatches_of(proportional, {.dp = 2}), ElementsAre(4, 4));  // nobody has measured
+  EXPECT_THAT(microbatches_of(proportional, {.dp = 2}, {30, 10}), ElementsAre(6, 2));
   // Ranks 0 and 1 are one replica: its slower rank counts.
-  EXPECT_THAT(dealt(proportional, {.tp = 2, .dp = 2}, {10, 90, 30, 30}), ElementsAre(2, 6));
+  EXPECT_THAT(microbatches_of(proportional, {.tp = 2, .dp = 2}, {10, 90, 30, 30}),
+              ElementsAre(2, 6));
   // Interleaved deals in turns of pp; the ranks of a replica are two apart.
   const Request turns =
       small(4, 8, {{"partition", "proportional"}, {"schedule", "interleaved"}, {"v", "2"}});
-  EXPECT_THAT(dealt(turns, {.dp = 2, .pp = 4}, {5, 1, 5, 1, 5, 1, 5, 1}), ElementsAre(12, 4));
+  EXPECT_THAT(microbatches_of(turns, {.dp = 2, .pp = 4}, {5, 1, 5, 1, 5, 1, 5, 1}),
+              ElementsAre(12, 4));
 }
 
 TEST(PartitionTest, DealsTheSameBatch) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace isoscale::base {
 namespace {
@@ -20,6 +21,25 @@ TEST(Plural, FollowsTheCount) {
   EXPECT_EQ(counted(2, "switch"), "2 switches");
   EXPECT_EQ(counted(2, "process"), "2 processes");
   EXPECT_EQ(plural(1, "launch"), "launch");
+  EXPECT_EQ(counted(std::vector{1}, "rank"), "1 rank");
+  EXPECT_EQ(counted(std::vector{1, 2}, "rank"), "1, 2 ranks");
+  EXPECT_EQ(counted(std::vector{1, 2, 4, 8, 16}, "rank", 3), "1, 2, 4 and 2 more ranks");
+}
+
+TEST(Listed, CountsThoseThatItLeavesOut) {
+  const std::vector<std::string> names{"a", "b", "c"};
+  EXPECT_EQ(listed(std::vector<std::string>{}), "");
+  EXPECT_EQ(listed(names), "a, b, c");
+  EXPECT_EQ(listed(names, 3), "a, b, c");
+  EXPECT_EQ(listed(names, 1), "a and 2 more");
+}
+
+TEST(Ranges, AreShort) {
+  EXPECT_EQ(ranges_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+  EXPECT_EQ(ranges_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
+  EXPECT_EQ(ranges_text(std::vector{0, 8, 9, 10}), "0, 8-10");
+  EXPECT_EQ(ranges_text(std::vector<int>{}), "");
+  EXPECT_EQ(ranges_text(std::vector{0, 1, 2, 5, 7, 8}, 2), "0-2, 5 and 2 more");
 }
 
 TEST(Printable, KeepsTextAndEscapesWhatATerminalWouldObey) {

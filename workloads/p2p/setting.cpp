@@ -26,7 +26,7 @@ Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, 
 
 /// Adds pairs that must not be played at the same time, one to each round, beginning with round
 /// `first`.
-void deal_out(const std::vector<Pair>& pairs, std::size_t first, std::vector<Round>& rounds) {
+void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vector<Round>& rounds) {
   if (rounds.size() < first + pairs.size()) rounds.resize(first + pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) rounds[first + i].push_back(pairs[i]);
 }
@@ -181,7 +181,7 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
     for (std::size_t i = 0; i < node.size(); ++i) {
       for (std::size_t j = i + 1; j < node.size(); ++j) within.push_back(pair_of(node[i], node[j]));
     }
-    deal_out(within, 0, rounds);
+    add_to_rounds(within, 0, rounds);
   }
   // Nodes meet in pairs, arranged like ranks in all_pairs(). While two nodes meet, their ranks play
   // one pair at a time.
@@ -194,7 +194,7 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
           between.push_back(pair_of(a, b));
         }
       }
-      deal_out(between, first, rounds);
+      add_to_rounds(between, first, rounds);
     }
   }
   for (Round& round : rounds) std::ranges::sort(round);

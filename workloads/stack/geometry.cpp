@@ -105,7 +105,7 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   whole_sequence = static_cast<std::uint64_t>(model.sequence);
   sequence = whole_sequence / static_cast<std::uint64_t>(cp);
   microbatch = static_cast<std::uint64_t>(options.integer("microbatch"));
-  set_microbatches(deal_of(request));
+  set_microbatches(distribution_of(request));
   tokens = sequence * microbatch;
   sequence_parallel = tp > 1 && options.is("sequence_parallel", "on");
   ring = sequence_parallel && options.is("ring", "on");
@@ -153,11 +153,11 @@ int Geometry::global_layer(int layer) const {
   return std::accumulate(begin, begin + here, layer - layers_of(chunk).first);
 }
 
-void Geometry::set_microbatches(const Deal& deal) {
-  microbatches = deal.microbatches.at(static_cast<std::size_t>(at.dp));
-  all_microbatches = deal.total();
-  const int first = deal.first(at.dp);
-  const bool in_steps = first >= at.dp * microbatches;  // see Deal::alike
+void Geometry::set_microbatches(const Distribution& distribution) {
+  microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
+  all_microbatches = distribution.total();
+  const int first = distribution.first(at.dp);
+  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
   microbatch_step = in_steps ? microbatches : 0;
   microbatch_base = in_steps ? first - at.dp * microbatches : first;
 }
@@ -206,13 +206,15 @@ OptionSpec fp8_accumulate_option() {
               "cores; by-pass, fast forward and split in gradients, as Transformer Engine does"};
 }
 
-int Deal::total() const { return std::accumulate(microbatches.begin(), microbatches.end(), 0); }
+int Distribution::total() const {
+  return std::accumulate(microbatches.begin(), microbatches.end(), 0);
+}
 
-int Deal::first(int replica) const {
+int Distribution::first(int replica) const {
   return std::accumulate(microbatches.begin(), microbatches.begin() + replica, 0);
 }
 
-int Deal::alike(int replica) const {
+int Distribution::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
   while (begin > 0 && count(begin - 1) == count(replica)) --begin;
@@ -220,7 +222,7 @@ int Deal::alike(int replica) const {
   return first(begin) >= begin * count(begin) ? begin : replica;
 }
 
-std::vector<int> deal_by_weight(int total, const std::vector<double>& weights, int least) {
+std::vector<int> distribute_by_weight(int total, const std::vector<double>& weights, int least) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<int> result;
   std::vector<double> remainders;
@@ -243,25 +245,28 @@ std::vector<int> deal_by_weight(int total, const std::vector<double>& weights, i
   return result;
 }
 
-Deal deal_of(const Request& request) {
+Distribution distribution_of(const Request& request) {
   const OptionReader options{option_table(), request.options};
   const auto each = static_cast<int>(options.integer("microbatches"));
   const Partition partition = partition_of(request);
   const Turns turns = turns_of(request);
-  Deal deal{.microbatches = std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
+  Distribution distribution{.microbatches =
+                                std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
   // For microbatches that the schedule cannot use, an error is thrown elsewhere.
-  if (is_equal || each % turns.unit != 0 || each < turns.least) return deal;
-  deal.microbatches = deal_by_weight(each / turns.unit * request.mesh.dp,
-                                     weights_of(partition, request), turns.least / turns.unit);
-  for (int& share : deal.microbatches) share *= turns.unit;
-  return deal;
+  if (is_equal || each % turns.unit != 0 || each < turns.least) return distribution;
+  distribution.microbatches =
+      distribute_by_weight(each / turns.unit * request.mesh.dp, weights_of(partition, request),
+                           turns.least / turns.unit);
+  for (int& share : distribution.microbatches) share *= turns.unit;
+  return distribution;
 }
 
 std::vector<int> alike_replicas(const Request& request) {
-  const Deal deal = deal_of(request);
-  std::vector<int> result(deal.microbatches.size());
-  for (std::size_t r = 0; r < result.size(); ++r) result[r] = deal.alike(static_cast<int>(r));
+  const Distribution distribution = distribution_of(request);
+  std::vector<int> result(distribution.microbatches.size());
+  for (std::size_t r = 0; r < result.size(); ++r)
+    result[r] = distribution.alike(static_cast<int>(r));
   return result;
 }
 

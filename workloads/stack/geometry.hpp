@@ -13,7 +13,7 @@ namespace isoscale::workloads::stack {
 // The sizes of training workloads, which all consist of a stack of GEMMs like that of a
 // transformer.
 
-struct Deal;
+struct Distribution;
 
 enum class TpOutput : std::uint8_t {
   reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
@@ -93,7 +93,7 @@ struct Geometry {
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
 
  private:
-  void set_microbatches(const Deal& deal);
+  void set_microbatches(const Distribution& distribution);
 };
 
 /// Element types: `compute` of weights and activations; `accumulate` of gradients, masters and
@@ -117,7 +117,7 @@ struct Types {
 // The functions below distribute the microbatches of a step over the replicas along dp.
 
 /// The number of microbatches of each replica.
-struct Deal {
+struct Distribution {
   std::vector<int> microbatches;
   [[nodiscard]] int total() const;
   /// Returns the number of microbatches of all replicas before this one. Samples are numbered
@@ -133,13 +133,13 @@ struct Deal {
 /// exact share. The largest remainders (of equal ones, the first) get one more unit each. Then
 /// units are moved from the largest shares to those below `least`. `total` must be at least `least`
 /// times the number of replicas.
-[[nodiscard]] std::vector<int> deal_by_weight(int total, const std::vector<double>& weights,
-                                              int least);
+[[nodiscard]] std::vector<int> distribute_by_weight(int total, const std::vector<double>& weights,
+                                                    int least);
 
 /// Returns how the option `partition` distributes microbatches x dp over the replicas, in multiples
 /// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
-[[nodiscard]] Deal deal_of(const Request& request);
-/// Returns Deal::alike() of each replica, by its coordinate along dp.
+[[nodiscard]] Distribution distribution_of(const Request& request);
+/// Returns Distribution::alike() of each replica, by its coordinate along dp.
 [[nodiscard]] std::vector<int> alike_replicas(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if `partition` is invalid

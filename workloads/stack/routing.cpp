@@ -52,7 +52,7 @@ std::vector<std::uint32_t> shuffled(std::uint64_t count, Draws& draws) {
 
 /// Distributes experts evenly: the positions of a sample, in random order, take the experts in
 /// turn.
-std::vector<std::uint32_t> deal(const Routing& routing, Draws draws) {
+std::vector<std::uint32_t> distribute_evenly(const Routing& routing, Draws draws) {
   std::vector<std::uint32_t> experts(routing.sequence * routing.topk);
   const std::vector<std::uint32_t> order = shuffled(routing.sequence, draws);
   const std::uint64_t first = draws.below(routing.experts);
@@ -244,7 +244,7 @@ std::vector<std::uint32_t> route(const Routing& routing, int layer, std::uint64_
   Draws draws{key_of(routing, layer, sample)};
   std::vector<std::uint32_t> experts;
   if (routing.exponent == 0) {
-    experts = deal(routing, draws);
+    experts = distribute_evenly(routing, draws);
   } else {
     experts.resize(routing.sequence * routing.topk);
     const Popularity popularity{routing, layer};

@@ -94,8 +94,9 @@ struct Memory {
 inline void require_on_device(const Resolver& resolver, const program::Slice& slice,
                               std::string_view role) {
   if (is_on_device(resolver, slice)) return;
-  throw base::Error(fmt::format("{} lies in {} memory; only copies and fills may use that", role,
-                                program::name(resolver.space(slice))));
+  throw base::Error(
+      fmt::format("{} lies in {} memory; only copies, fills and checksums may use that", role,
+                  program::name(resolver.space(slice))));
 }
 
 /// Returns the address of a slice; throws like require_on_device().

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/match.hpp"
 #include "program/op.hpp"
@@ -99,7 +100,7 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
   const auto most =
       std::ranges::max_element(holders, {}, [](const auto& entry) { return entry.second.size(); });
   if (2 * most->second.size() <= ranks.size()) {
-    return fmt::format("ranks {} hold different bits", ranks_text(ranks));
+    return fmt::format("ranks {} hold different bits", base::ranges_text(ranks));
   }
   std::vector<int> others;
   for (const auto& [value, held_by] : holders) {
@@ -107,8 +108,8 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
   }
   std::ranges::sort(others);
   return fmt::format("{} {} other bits than ranks {}", others.size() == 1 ? "rank" : "ranks",
-                     ranks_text(others) + (others.size() == 1 ? " holds" : " hold"),
-                     ranks_text(most->second));
+                     base::ranges_text(others) + (others.size() == 1 ? " holds" : " hold"),
+                     base::ranges_text(most->second));
 }
 
 /// Returns the axes along which all ranks hold the same weights: dp and cp, but only cp if the step
@@ -264,7 +265,7 @@ class ReplayComparison {
   [[nodiscard]] std::string named(const std::vector<int>& ranks) const {
     std::vector<int> world = point_.world_ranks(ranks);
     std::ranges::sort(world);
-    return fmt::format("{} {}", world.size() == 1 ? "rank" : "ranks", ranks_text(world));
+    return fmt::format("{} {}", world.size() == 1 ? "rank" : "ranks", base::ranges_text(world));
   }
 
   [[nodiscard]] std::string sentence(std::uint32_t op, const std::vector<int>& ranks) const {

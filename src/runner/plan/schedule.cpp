@@ -101,7 +101,8 @@ constexpr double share_of_end = 0.02;
 
 /// Returns the loop time to give to all of `points` so that together they take no longer than
 /// `left`. A point's own loop is this time, limited to between its least and its most. Time beyond
-/// the least loops thus lengthens the shortest loops first.
+/// the least loops thus lengthens the shortest loops first. If the least loops already take as long
+/// as `left` or longer, no loop is lengthened.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -115,6 +116,7 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   };
   // The cost grows with the level, linearly between two levels.
   units::Seconds low = levels.front();
+  if (cost(low) >= left) return low;
   for (const units::Seconds high : levels) {
     if (cost(high) <= left) {
       low = high;

@@ -3,7 +3,6 @@
 #include "runner/watch/rank_state.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -23,25 +22,18 @@ using executor::Whereabouts;
 using nlohmann::json;
 using program::OutlineOp;
 
-std::string text_of(const RankRange& range) {
-  const int last = range.first + (range.count - 1) * range.distance;
-  if (range.count == 1) return std::to_string(range.first);
-  if (range.distance == 1) return fmt::format("{}-{}", range.first, last);
-  return fmt::format("{}-{} by {}", range.first, last, range.distance);
-}
-
 /// Writes ascending ranks as [[first, count, distance], ...]. This is short, which matters since
 /// thousands of ranks send it to one.
 json json_of(const std::vector<int>& ranks) {
   json list = json::array();
-  for (const RankRange& range : ranges_of(ranks)) {
+  for (const base::Range& range : base::ranges_of(ranks)) {
     list.push_back(json::array({range.first, range.count, range.distance}));
   }
   return list;
 }
 
 std::vector<int> ranks_from(const json& list) {
-  std::vector<RankRange> ranges;
+  std::vector<base::Range> ranges;
   for (const json& range : list) {
     ranges.push_back({.first = range.at(0).get<int>(),
                       .count = range.at(1).get<int>(),
@@ -129,7 +121,7 @@ class Groups {
       group.ranks.push_back(map_.world_ranks[static_cast<std::size_t>(member)]);
     }
     std::ranges::sort(group.ranks);
-    group.name = fmt::format("{}, ranks {}", what, ranks_text(group.ranks));
+    group.name = fmt::format("{}, ranks {}", what, base::ranges_text(group.ranks));
     arrivals.push_back({.group = std::move(group)});
     return arrivals.size() - 1;
   }
@@ -188,38 +180,12 @@ struct Lane {
 
 }  // namespace
 
-std::vector<RankRange> ranges_of(std::span<const int> ranks) {
-  std::vector<RankRange> ranges;
-  for (std::size_t i = 0; i < ranks.size();) {
-    const std::size_t begin = i++;
-    if (i == ranks.size()) {
-      ranges.push_back({.first = ranks[begin]});
-      break;
-    }
-    const int distance = ranks[i] - ranks[begin];
-    while (i < ranks.size() && ranks[i] - ranks[i - 1] == distance) ++i;
-    // Two ranks that are not adjacent form no range, since the second may be the first of a longer
-    // one.
-    if (distance != 1 && i - begin == 2) --i;
-    const auto count = static_cast<int>(i - begin);
-    ranges.push_back(
-        {.first = ranks[begin], .count = count, .distance = count == 1 ? 1 : distance});
-  }
-  return ranges;
-}
-
-std::vector<int> ranks_of(std::span<const RankRange> ranges) {
+std::vector<int> ranks_of(std::span<const base::Range> ranges) {
   std::vector<int> ranks;
-  for (const RankRange& range : ranges) {
+  for (const base::Range& range : ranges) {
     for (int i = 0; i < range.count; ++i) ranks.push_back(range.first + i * range.distance);
   }
   return ranks;
-}
-
-std::string ranks_text(std::span<const int> ranks) {
-  std::vector<std::string> parts;
-  for (const RankRange& range : ranges_of(ranks)) parts.push_back(text_of(range));
-  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 bool RankState::is_alone() const {

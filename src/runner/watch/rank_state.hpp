@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "executor/executor.hpp"
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
@@ -85,16 +86,7 @@ void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankSta
 /// Returns "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
 
-/// Ranks with equal distances between them, like those of a mesh axis.
-struct RankRange {
-  int first = 0, count = 1, distance = 1;
-};
-
-/// Splits ascending ranks into ranges with equal distances.
-[[nodiscard]] std::vector<RankRange> ranges_of(std::span<const int> ranks);
-[[nodiscard]] std::vector<int> ranks_of(std::span<const RankRange> ranges);
-
-/// Returns ascending ranks as a short text: "0-3, 8" or "0-56 by 8".
-[[nodiscard]] std::string ranks_text(std::span<const int> ranks);
+/// Returns the ranks of ranges, as base::ranges_of() made them.
+[[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
 }  // namespace isoscale::runner

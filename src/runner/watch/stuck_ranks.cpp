@@ -165,8 +165,8 @@ std::string Hang::sentence() const {
   if (!first_op.empty()) {
     text += fmt::format("{}{} {} did not arrive at {}, where {} {} wait{}",
                         text.empty() ? "" : "; ", base::plural(absent.size(), "rank"),
-                        ranks_text(absent), first_op, base::plural(waiting.size(), "rank"),
-                        ranks_text(waiting), waiting.size() == 1 ? "s" : "");
+                        base::ranges_text(absent), first_op, base::plural(waiting.size(), "rank"),
+                        base::ranges_text(waiting), waiting.size() == 1 ? "s" : "");
   } else if (text.empty()) {
     text = "all ranks are at the same call, and it does not end: check the network and its library";
   }

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// The last rank can send nothing: it never answers, and is the one that is named.
-TEST(RollCallFaults, ALetterThatCannotBePostedIsNoAnswer) {
+TEST(StuckRanksFaults, AMessageThatCannotBeSentIsNoAnswer) {
   const comm::Communicator world = comm::Communicator::world();
   const int mute = world.size() - 1;
   RankPoll rank_poll{world};

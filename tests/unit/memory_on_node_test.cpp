@@ -20,7 +20,7 @@ int policy() {
   return status == 0 ? mode & 0xFF : -1;
 }
 
-TEST(MemoryPolicy, HoldsWhileTheObjectLives) {
+TEST(MemoryOnNode, HoldsWhileTheObjectLives) {
   constexpr int binds = 2;  // MPOL_BIND
   const int before = policy();
   if (before < 0) GTEST_SKIP() << "the kernel does not tell the policy of memory";
@@ -34,7 +34,7 @@ TEST(MemoryPolicy, HoldsWhileTheObjectLives) {
       << policy();
 }
 
-TEST(MemoryPolicy, RefusesANodeThatIsNotThere) {
+TEST(MemoryOnNode, RefusesANodeThatIsNotThere) {
   for (const int node : {-1, 4095}) {
     try {
       const MemoryOnNode nowhere{node};
