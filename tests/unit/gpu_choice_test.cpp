@@ -75,28 +75,29 @@ TEST(ChooseGpu, RefusesFewerGpusThanRanks) {
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_THAT(
         usage_error([&] { (void)choose_gpu(view(rank, three_on_two), "auto", ShareGpu::no); }),
-        AllOf(HasSubstr("node7 has 3 ranks, which see only 2 GPUs"), HasSubstr("--share-gpu")));
+        AllOf(HasSubstr("node7"), HasSubstr("3 ranks"), HasSubstr("2 GPUs"),
+              HasSubstr("--share-gpu")));
   }
   EXPECT_THAT(choices(three_on_two, "auto", ShareGpu::yes), ElementsAre(0, 1, 0));
   EXPECT_THAT(usage_error([] {
                 (void)choices({{0}, {0}});
               }),
-              HasSubstr("node7 has 2 ranks, which see only 1 GPU:"));
+              AllOf(HasSubstr("node7"), HasSubstr("2 ranks"), HasSubstr("1 GPU:")));
   EXPECT_THAT(choices({{0}, {0}, {0}}, "auto", ShareGpu::yes), ElementsAre(0, 0, 0));
 }
 
 TEST(ChooseGpu, RefusesNeighboursThatSeeOthers) {
-  EXPECT_THAT(usage_error([] {
-                (void)choose_gpu(view(1, {{0, 1}, {0}}), "auto", ShareGpu::no);
-              }),
-              AllOf(HasSubstr("see different GPUs: local rank 1 sees 1, local rank 0 sees 2"),
-                    HasSubstr("--gpu-bind")));
+  EXPECT_THAT(
+      usage_error([] {
+        (void)choose_gpu(view(1, {{0, 1}, {0}}), "auto", ShareGpu::no);
+      }),
+      AllOf(HasSubstr("rank 1 sees 1"), HasSubstr("rank 0 sees 2"), HasSubstr("--gpu-bind")));
   EXPECT_THAT(usage_error([] {
                 (void)choices({{0, 1}, {2, 3}});
               }),
-              HasSubstr("local rank 0 sees 2, local rank 1 sees 2"));
+              AllOf(HasSubstr("rank 0 sees 2"), HasSubstr("rank 1 sees 2")));
   EXPECT_THAT(usage_error([] { (void)choices({{0, 1}, {1, 0}}); }), HasSubstr("different GPUs"));
-  EXPECT_THAT(usage_error([] { (void)choices({{0}, {}}); }), HasSubstr("local rank 1 sees 0"));
+  EXPECT_THAT(usage_error([] { (void)choices({{0}, {}}); }), HasSubstr("rank 1 sees 0"));
   EXPECT_THAT(choices({{0, 1}, {2, 3}}, "auto", ShareGpu::yes), ElementsAre(0, 1));
 }
 
@@ -104,8 +105,7 @@ TEST(ChooseGpu, SaysWhatHidesAllGpus) {
   GpuView nothing = view(0, {{}});
   for (const ShareGpu share : {ShareGpu::no, ShareGpu::yes}) {
     EXPECT_THAT(usage_error([&] { (void)choose_gpu(nothing, "auto", share); }),
-                AllOf(HasSubstr("no GPU is visible to local rank 0 on node7: see whether"),
-                      HasSubstr("--device host")));
+                AllOf(HasSubstr("local rank 0 on node7"), HasSubstr("--device host")));
   }
   nothing.visible_devices = "";
   EXPECT_THAT(usage_error([&] { (void)choose_gpu(nothing, "0", ShareGpu::no); }),
@@ -125,15 +125,16 @@ TEST(ChooseGpu, FollowsABinding) {
 
 TEST(ChooseGpu, RefusesABindingThatDoesNotFit) {
   const Seen seen{{0, 1}, {0, 1}};
-  EXPECT_THAT(usage_error([&] { (void)choices(seen, "0"); }),
-              HasSubstr("--gpu-bind '0' names 1 GPU, but there are 2 ranks on node7"));
+  EXPECT_THAT(
+      usage_error([&] { (void)choices(seen, "0"); }),
+      AllOf(HasSubstr("--gpu-bind '0'"), HasSubstr("1 GPU,"), HasSubstr("2 ranks on node7")));
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,1,0"); }), HasSubstr("names 3 GPUs"));
-  EXPECT_THAT(usage_error([] { (void)choices({{0}}, "0,0"); }), HasSubstr("there is 1 rank on"));
+  EXPECT_THAT(usage_error([] { (void)choices({{0}}, "0,0"); }), HasSubstr("1 rank on"));
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,2"); }),
-              HasSubstr("GPU '2' is not visible to local rank 1 on node7: it sees 0 (GPU-a0, "
-                        "0000:10:00.0); 1 (GPU-a1, 0000:11:00.0)"));
+              AllOf(HasSubstr("GPU '2'"), HasSubstr("local rank 1 on node7"),
+                    HasSubstr("0 (GPU-a0, 0000:10:00.0); 1 (GPU-a1, 0000:11:00.0)")));
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0001:10:00.0,1"); }),
-              HasSubstr("GPU '0001:10:00.0' is not visible to local rank 0"));
+              AllOf(HasSubstr("GPU '0001:10:00.0'"), HasSubstr("local rank 0")));
 }
 
 TEST(SharedGpus, AreRefusedUnlessAskedFor) {
@@ -145,7 +146,7 @@ TEST(SharedGpus, AreRefusedUnlessAskedFor) {
   EXPECT_TRUE(share_a_gpu(together));
   EXPECT_THAT(
       usage_error([&] { refuse_shared_gpus(together, "node7", ShareGpu::no); }),
-      AllOf(HasSubstr("ranks 4 and 6 on node7 are on one GPU, GPU-a"), HasSubstr("--share-gpu")));
+      AllOf(HasSubstr("ranks 4 and 6 on node7"), HasSubstr("GPU-a"), HasSubstr("--share-gpu")));
   EXPECT_NO_THROW(refuse_shared_gpus(together, "node7", ShareGpu::yes));
   EXPECT_FALSE(share_a_gpu({}));
 }
@@ -166,9 +167,9 @@ TEST(DriverProblem, IsADriverThatIsMissingOrOfAnOlderMajor) {
   EXPECT_THAT(driver_problem(0, 13000),
               Optional(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("--device host"))));
   EXPECT_THAT(driver_problem(12080, 13010),
-              Optional(AllOf(HasSubstr("serves CUDA up to 12.8"), HasSubstr("with CUDA 13.1"),
-                             HasSubstr("branch 580 or newer"), HasSubstr("toolkit of CUDA 12"))));
-  EXPECT_THAT(driver_problem(11080, 12000), Optional(HasSubstr("branch 525 or newer")));
+              Optional(AllOf(HasSubstr("to 12.8"), HasSubstr("with CUDA 13.1"),
+                             HasSubstr("branch 580"), HasSubstr("toolkit of CUDA 12"))));
+  EXPECT_THAT(driver_problem(11080, 12000), Optional(HasSubstr("branch 525")));
   EXPECT_EQ(driver_problem(13000, 13000), std::nullopt);
   EXPECT_EQ(driver_problem(13000, 13020), std::nullopt);
   EXPECT_EQ(driver_problem(14000, 13020), std::nullopt);
@@ -178,8 +179,8 @@ TEST(NcclProblem, IsALibraryWithoutSplit) {
   EXPECT_EQ(nccl_problem(21800), std::nullopt);
   EXPECT_EQ(nccl_problem(22809), std::nullopt);
   EXPECT_THAT(nccl_problem(21705),
-              Optional(AllOf(HasSubstr("NCCL 2.17.5 is too old"), HasSubstr("2.18 or newer"))));
-  EXPECT_THAT(nccl_problem(2708), Optional(HasSubstr("NCCL 2.7.8 is too old")));
+              Optional(AllOf(HasSubstr("NCCL 2.17.5"), HasSubstr("2.18 or newer"))));
+  EXPECT_THAT(nccl_problem(2708), Optional(HasSubstr("NCCL 2.7.8")));
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
-#include <sstream>
 
-#include "preflight_samples.hpp"
+#include "preflight/check.hpp"
+#include "preflight_machines.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -35,10 +36,10 @@ TEST(PreflightDocs, NameEveryCheckAndNoOther) {
   for (const auto& [name, line] : documented) ADD_FAILURE() << "no such check: " << line;
 }
 
-/// A check that a recorded job is stopped by is documented as one that stops.
+/// A check that stops the job with every fault is documented as one that stops.
 TEST(PreflightDocs, SayWhichChecksStop) {
   const std::map<std::string, std::string> documented = documented_checks();
-  for (const CheckResult& result : check_job(recorded_facts("broken"), {})) {
+  for (const CheckResult& result : check_job(broken_job(), {})) {
     if (result.verdict < Verdict::warning) continue;
     EXPECT_NE(documented.at(result.name).find(name(result.verdict)), std::string::npos)
         << to_sentence(result);

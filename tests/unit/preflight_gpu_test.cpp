@@ -15,7 +15,7 @@ constexpr const char* second = "warning|c0|GPU 1 (0000:02:00.0)|";
 /// Sets a fact of all GPUs, then that of the second one; what the check says of both.
 template <class Member, class Value>
 void expect_of_second(const char* check, Member member, const Value& good, const Value& bad,
-                      const std::string& what) {
+                      const std::string& expected) {
   JobFacts job = gpu_job(1, 4);
   EXPECT_EQ(results_of(job, check).front().verdict, Verdict::not_checked) << check;
   set_gpus(job, member, good);
@@ -23,22 +23,18 @@ void expect_of_second(const char* check, Member member, const Value& good, const
   ASSERT_EQ(fine.size(), 1U) << check;
   EXPECT_EQ(fine.front().verdict, Verdict::ok) << check;
   gpu_at(job, 0, 1).*member = bad;
-  EXPECT_THAT(said(job, check), ElementsAre(second + what));
+  EXPECT_THAT(said(job, check), ElementsAre(second + expected));
 }
 
 TEST(GpuLikenessChecks, WarnOfTheOneThatDiffers) {
-  expect_of_second("gpu-memory", &CheckedGpu::memory, 8e10, 4e10,
-                   "memory 37.3 GiB, elsewhere 74.5 GiB");
-  expect_of_second("gpu-clocks", &CheckedGpu::sm_clock_max, 1.98e9, 1.7e9,
-                   "highest SM clock 1.7 GHz, elsewhere 1.98 GHz");
-  expect_of_second("gpu-clocks", &CheckedGpu::memory_clock_max, 2.6e9, 1.5e9,
-                   "highest memory clock 1.5 GHz, elsewhere 2.6 GHz");
+  expect_of_second("gpu-memory", &CheckedGpu::memory, 8e10, 4e10, "37.3 GiB 74.5 GiB");
+  expect_of_second("gpu-clocks", &CheckedGpu::sm_clock_max, 1.98e9, 1.7e9, "1.7 GHz 1.98 GHz");
+  expect_of_second("gpu-clocks", &CheckedGpu::memory_clock_max, 2.6e9, 1.5e9, "1.5 GHz 2.6 GHz");
   expect_of_second("application-clock", &CheckedGpu::sm_clock_application, 1.41e9, 1.2e9,
-                   "SM clock set to 1.2 GHz, elsewhere 1.41 GHz");
-  expect_of_second("power-limit", &CheckedGpu::power_limit, 700.0, 500.0,
-                   "power limit 500 W, elsewhere 700 W");
+                   "1.2 GHz 1.41 GHz");
+  expect_of_second("power-limit", &CheckedGpu::power_limit, 700.0, 500.0, "500 W 700 W");
   expect_of_second("vbios", &CheckedGpu::vbios, std::string{"96.A5"}, std::string{"96.68"},
-                   "VBIOS 96.68, elsewhere 96.A5");
+                   "96.68 96.A5");
 }
 
 TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
@@ -48,38 +44,32 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   gpu_at(job, 0, 3).name = "NVIDIA A100-PCIE-40GB";
   EXPECT_EQ(results_of(job, "gpu-memory").front().verdict, Verdict::ok);
   EXPECT_THAT(said(job, "gpu-model"),
-              ElementsAre("warning|c0|GPU 3 (0000:04:00.0)|model NVIDIA A100-PCIE-40GB, elsewhere "
-                          "NVIDIA H100 80GB HBM3"));
+              ElementsAre("warning|c0|GPU 3 (0000:04:00.0)|A100-PCIE-40GB H100 80GB HBM3"));
 }
 
 TEST(PowerLimitCheck, WarnsBelowTheDefaultThoughAllAreAlike) {
   JobFacts job = gpu_job(2, 1);
   set_gpus(job, &CheckedGpu::power_limit, 300.0);
   set_gpus(job, &CheckedGpu::power_limit_default, 400.0);
-  EXPECT_THAT(
-      said(job, "power-limit"),
-      ElementsAre("warning|c0 and c1|GPU 0 (0000:01:00.0)|power limit 300 W, by default 400 W"));
+  EXPECT_THAT(said(job, "power-limit"),
+              ElementsAre("warning|c0 and c1|GPU 0 (0000:01:00.0)|300 W 400 W"));
 }
 
 TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
   JobFacts job = gpu_job(1, 2);
   set_gpus(job, &CheckedGpu::sm_clock_application, 1.41e9);
   set_gpus(job, &CheckedGpu::sm_clock_max, 1.98e9);
-  EXPECT_THAT(
-      said(job, "application-clock"),
-      ElementsAre("ok|||SM clock set to 1.41 GHz of at most 1.98 GHz on all GPUs of a model"));
+  EXPECT_THAT(said(job, "application-clock"), ElementsAre("ok|||1.41 GHz 1.98 GHz"));
 }
 
 TEST(GpuErrorChecks, WarnOfTheOneThatHasThem) {
-  expect_of_second("ecc", &CheckedGpu::ecc, true, false, "ECC is off");
+  expect_of_second("ecc", &CheckedGpu::ecc, true, false, "");
   expect_of_second("ecc-errors", &CheckedGpu::ecc_uncorrected, std::int64_t{0}, std::int64_t{1},
-                   "1 uncorrected memory error since the driver was loaded");
-  expect_of_second("row-remap", &CheckedGpu::remap_pending, false, true,
-                   "a memory row waits to be remapped");
-  expect_of_second("row-remap", &CheckedGpu::remap_failed, false, true,
-                   "a memory row could not be remapped");
+                   "1");
+  expect_of_second("row-remap", &CheckedGpu::remap_pending, false, true, "");
+  expect_of_second("row-remap", &CheckedGpu::remap_failed, false, true, "");
   expect_of_second("row-remap", &CheckedGpu::retired_pages, std::int64_t{12}, std::int64_t{60},
-                   "60 pages of memory are retired");
+                   "60");
 }
 
 TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
@@ -104,11 +94,7 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
   EXPECT_EQ(results_of(job, "xid").front().verdict, Verdict::ok);
   gpu_at(job, 0, 0).xids = {31, 79, 149};
   const std::string place = "warning|c0|GPU 0 (0000:01:00.0)|";
-  EXPECT_THAT(
-      said(job, "xid"),
-      ElementsAre(
-          place + "Xid 79 in what the kernel's log still has: the GPU has fallen off the bus",
-          place + "Xid 149 in what the kernel's log still has"));
+  EXPECT_THAT(said(job, "xid"), ElementsAre(place + "79", place + "149"));
   for (const int code : {48, 63, 64, 74, 79, 92, 94, 95, 119, 120}) {
     gpu_at(job, 0, 0).xids = {code};
     const auto results = results_of(job, "xid");
@@ -118,12 +104,11 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
 }
 
 TEST(GpuStateChecks, WarnOfTheOneThatIsSetOtherwise) {
-  expect_of_second("mig", &CheckedGpu::mig, false, true, "MIG is on");
-  expect_of_second("persistence", &CheckedGpu::persistence, true, false, "persistence mode is off");
+  expect_of_second("mig", &CheckedGpu::mig, false, true, "");
+  expect_of_second("persistence", &CheckedGpu::persistence, true, false, "");
   using Texts = std::vector<std::string>;
   expect_of_second("throttle", &CheckedGpu::throttle_reasons, Texts{"application clock settings"},
-                   Texts{"hardware thermal slowdown"},
-                   "clocks are held down now: hardware thermal slowdown");
+                   Texts{"hardware thermal slowdown"}, "");
 }
 
 TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {
@@ -131,12 +116,9 @@ TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {
   set_gpus(job, &CheckedGpu::compute_mode, "exclusive process");
   EXPECT_EQ(results_of(job, "compute-mode").front().verdict, Verdict::ok);
   job.ranks[1].gpu = "GPU-0";
-  EXPECT_THAT(
-      said(job, "compute-mode"),
-      ElementsAre("stop|c0|GPU 0 (0000:01:00.0)|compute mode 'exclusive process' with 2 ranks"));
+  EXPECT_THAT(said(job, "compute-mode"), ElementsAre("stop|c0|GPU 0 (0000:01:00.0)|2"));
   gpu_at(job, 0, 0).compute_mode = "prohibited";
-  EXPECT_THAT(said(job, "compute-mode"),
-              ElementsAre("stop|c0|GPU 0 (0000:01:00.0)|compute mode 'prohibited'"));
+  EXPECT_THAT(said(job, "compute-mode"), ElementsAre("stop|c0|GPU 0 (0000:01:00.0)|"));
 }
 
 TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
@@ -144,15 +126,13 @@ TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
   JobFacts job = gpu_job(1, 2);
   gpu_at(job, 0, 0).processes = Pids{1000};
   gpu_at(job, 0, 1).processes = Pids{1001, 7};
-  EXPECT_THAT(said(job, "other-processes"),
-              ElementsAre(std::string{second} + "others compute on it: process 7"));
+  EXPECT_THAT(said(job, "other-processes"), ElementsAre(std::string{second} + "7"));
   // In a container the driver's ids are not those that ranks know.
   gpu_at(job, 0, 0).processes = Pids{51000};
   gpu_at(job, 0, 1).processes = Pids{51001};
   EXPECT_EQ(results_of(job, "other-processes").front().verdict, Verdict::not_checked);
   gpu_at(job, 0, 1).processes = Pids{51001, 51002};
-  EXPECT_THAT(said(job, "other-processes"),
-              ElementsAre(std::string{second} + "2 processes compute on it, but 1 rank took it"));
+  EXPECT_THAT(said(job, "other-processes"), ElementsAre(std::string{second} + "2 1"));
 }
 
 TEST(OtherProcessesCheck, SeesMemoryThatHiddenOnesUse) {
@@ -161,9 +141,7 @@ TEST(OtherProcessesCheck, SeesMemoryThatHiddenOnesUse) {
   set_gpus(job, &CheckedGpu::memory_used, 5e8);
   EXPECT_EQ(results_of(job, "other-processes").front().verdict, Verdict::ok);
   gpu_at(job, 0, 1).memory_used = 2e10;
-  EXPECT_THAT(said(job, "other-processes"),
-              ElementsAre(std::string{second} +
-                          "18.6 GiB of its memory are in use, the median is 477 MiB"));
+  EXPECT_THAT(said(job, "other-processes"), ElementsAre(std::string{second} + "18.6 GiB 477 MiB"));
 }
 
 /// GPUs that no rank took may belong to another job.

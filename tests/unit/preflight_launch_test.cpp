@@ -9,13 +9,16 @@ namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(DeviceCheck, StopsWhereItCannotBeHad) {
   JobFacts job = bare_job("cuda", 1, 1);
   job.ranks[0].versions["device"] = "cuda: NVIDIA L40S";
-  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||cuda: NVIDIA L40S"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||L40S"));
   job.device_problem = "there is no driver";
-  EXPECT_THAT(said(job, "device"), ElementsAre("stop|||there is no driver"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("stop|||"));
+  EXPECT_EQ(results_of(job, "device").front().what, "there is no driver");
 }
 
 TEST(DeviceCheck, SaysShortlyWhyTheHostWasChosen) {
@@ -24,7 +27,8 @@ TEST(DeviceCheck, SaysShortlyWhyTheHostWasChosen) {
   job.device_reason = "no GPU: there is no driver";
   job.ranks[0].launcher = {{"SLURM_GPUS_ON_NODE", 0}};
   job.ranks[0].environment = {{"CUDA_VISIBLE_DEVICES", ""}};
-  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||OpenBLAS 0.3.21; no GPU found"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||0.3.21"));
+  EXPECT_THAT(results_of(job, "device").front().what, Not(HasSubstr("there is no driver")));
 }
 
 TEST(DeviceCheck, WarnsWhereGpusWereMeant) {
@@ -32,33 +36,25 @@ TEST(DeviceCheck, WarnsWhereGpusWereMeant) {
   chosen.device_reason = "no GPU: there is no driver";
   JobFacts job = chosen;
   job.ranks[0].launcher = {{"SLURM_GPUS_ON_NODE", 4}};
-  EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||runs on the host, although SLURM_GPUS_ON_NODE is 4: no GPU: "
-                          "there is no driver"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("warning|||SLURM_GPUS_ON_NODE 4"));
+  EXPECT_THAT(results_of(job, "device").front().what, HasSubstr("there is no driver"));
   job = chosen;
   job.ranks[0].environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
-  EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||runs on the host, although CUDA_VISIBLE_DEVICES is 0,1: no "
-                          "GPU: there is no driver"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("warning|||CUDA_VISIBLE_DEVICES 0,1"));
   job = chosen;
   job.nodes[0].gpus.emplace(2);
-  EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||runs on the host, although c0 has 2 NVIDIA GPUs: no GPU: "
-                          "there is no driver"));
+  EXPECT_THAT(said(job, "device"), ElementsAre("warning|||c0 2 NVIDIA"));
   job.device_reason.reset();  // --device host
   EXPECT_EQ(results_of(job, "device").front().verdict, Verdict::ok);
 }
 
 TEST(WorldSizeCheck, ComparesWithTheLauncher) {
   JobFacts job = bare_job("host", 1, 2);
-  EXPECT_THAT(said(job, "world-size"),
-              ElementsAre("not checked|||no launcher says how many processes it started"));
+  EXPECT_THAT(said(job, "world-size"), ElementsAre("not checked|||"));
   for (CheckedRank& rank : job.ranks) rank.launcher = {{"SLURM_STEP_NUM_TASKS", 2}};
-  EXPECT_THAT(said(job, "world-size"),
-              ElementsAre("ok|||the launcher started as many processes as MPI counts: 2"));
+  EXPECT_THAT(said(job, "world-size"), ElementsAre("ok|||2"));
   for (CheckedRank& rank : job.ranks) rank.launcher = {{"SLURM_STEP_NUM_TASKS", 8}};
-  EXPECT_THAT(said(job, "world-size"),
-              ElementsAre("stop|c0|every rank|SLURM_STEP_NUM_TASKS is 8, but MPI counts 2 ranks"));
+  EXPECT_THAT(said(job, "world-size"), ElementsAre("stop|c0|every rank|SLURM_STEP_NUM_TASKS 8 2"));
 }
 
 /// mpirun starts its daemons as a step of one task a node, whose variables ranks inherit.
@@ -74,26 +70,24 @@ TEST(WorldSizeCheck, BelievesMpirunBeforeSlurm) {
 TEST(WorldSizeCheck, WarnsOfTheAllocationAlone) {
   JobFacts job = bare_job("host", 1, 1);
   job.ranks[0].launcher = {{"SLURM_NTASKS", 8}};
-  EXPECT_THAT(said(job, "world-size"),
-              ElementsAre("warning|c0|every rank|SLURM_NTASKS is 8, but MPI counts 1 rank"));
+  EXPECT_THAT(said(job, "world-size"), ElementsAre("warning|c0|every rank|SLURM_NTASKS 8 1"));
   job.ranks[0].launcher = {{"PMI_SIZE", 8}};
   EXPECT_EQ(results_of(job, "world-size").front().verdict, Verdict::stop);
 }
 
 TEST(RanksPerNodeCheck, WarnsOfUnlikeNodes) {
   JobFacts job = bare_job("host", 3, 2);
-  EXPECT_THAT(said(job, "ranks-per-node"), ElementsAre("ok|||2 ranks on each of 3 nodes"));
+  EXPECT_THAT(said(job, "ranks-per-node"), ElementsAre("ok|||2 3"));
   job.ranks.pop_back();
-  EXPECT_THAT(said(job, "ranks-per-node"),
-              ElementsAre("warning|c2||it has 1 rank, elsewhere 2 ranks"));
+  EXPECT_THAT(said(job, "ranks-per-node"), ElementsAre("warning|c2||1 2"));
 }
 
 TEST(GpusPerNodeCheck, StopsWhereRanksAreMore) {
   JobFacts job = gpu_job(2, 2);
-  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("ok|||as many GPUs as ranks on every node"));
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("ok|||"));
   job.nodes[1].gpus->pop_back();
   job.ranks[3].gpu = job.ranks[2].gpu;
-  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c1||1 GPU for 2 ranks"));
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c1||1 GPU 2"));
   job.share_gpu = true;
   EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
 }
@@ -105,13 +99,13 @@ TEST(GpusPerNodeCheck, BelievesRanksThatTookOnes) {
   job.nodes[0].gpus->clear();  // all of them: nothing can be said
   EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::not_checked);
   for (CheckedRank& rank : job.ranks) rank.gpu.reset();
-  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c0||0 GPUs for 2 ranks"));
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c0||0 GPUs 2"));
 }
 
 TEST(GpusPerNodeCheck, WarnsOfIdleOnes) {
   JobFacts job = gpu_job(1, 2);
   job.nodes[0].gpus->emplace_back().uuid = "GPU-x";
-  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("warning|c0||3 GPUs for 2 ranks"));
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("warning|c0||3 GPUs 2"));
   // Those of other jobs are seen by sysfs alone.
   job.nodes[0].gpus->back().uuid.clear();
   EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
@@ -119,10 +113,9 @@ TEST(GpusPerNodeCheck, WarnsOfIdleOnes) {
 
 TEST(DuplicateGpuCheck, StopsUnlessSharingIsWanted) {
   JobFacts job = gpu_job(1, 3);
-  EXPECT_THAT(said(job, "duplicate-gpu"), ElementsAre("ok|||every rank has a GPU of its own"));
+  EXPECT_THAT(said(job, "duplicate-gpu"), ElementsAre("ok|||"));
   job.ranks[2].gpu = "GPU-0";
-  EXPECT_THAT(said(job, "duplicate-gpu"),
-              ElementsAre("stop|c0|GPU-0|ranks 0 and 2 took the same GPU"));
+  EXPECT_THAT(said(job, "duplicate-gpu"), ElementsAre("stop|c0|GPU-0|0 2"));
   job.share_gpu = true;
   EXPECT_EQ(results_of(job, "duplicate-gpu").front().verdict, Verdict::ok);
 }
@@ -130,10 +123,9 @@ TEST(DuplicateGpuCheck, StopsUnlessSharingIsWanted) {
 TEST(LostGpuCheck, WarnsOfGpusOffTheBus) {
   JobFacts job = gpu_job(2, 1);
   job.nodes[0].gpus_lost = job.nodes[1].gpus_lost = 0;
-  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("ok|||every GPU that NVML counts answers"));
+  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("ok|||"));
   job.nodes[1].gpus_lost = 2;
-  EXPECT_THAT(said(job, "lost-gpu"),
-              ElementsAre("warning|c1||2 GPUs of it cannot be reached any more"));
+  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("warning|c1||2 GPUs"));
 }
 
 /// What ranks are made of: a mismatch of these hangs or lies, of the others it only disturbs.
@@ -159,25 +151,24 @@ TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
     EXPECT_EQ(results[0].verdict, one.verdict) << one.key;
     EXPECT_EQ(results[0].host, "c1");
     EXPECT_EQ(results[0].device, "every rank");
-    EXPECT_THAT(results[0].what, testing::EndsWith("1.2.4, elsewhere 1.2.3"));
+    EXPECT_THAT(numbers(results[0].what), testing::EndsWith("1.2.4 1.2.3"));
   }
 }
 
 TEST(DebugBuildCheck, WarnsWithoutOptimization) {
   JobFacts job = bare_job("host", 1, 2);
   for (CheckedRank& rank : job.ranks) rank.versions["build_type"] = "Release";
-  EXPECT_THAT(said(job, "debug-build"), ElementsAre("ok|||built as Release on all ranks"));
+  EXPECT_THAT(said(job, "debug-build"), ElementsAre("ok|||"));
   job.ranks[1].versions["build_type"] = "Debug";
-  EXPECT_THAT(said(job, "debug-build"),
-              ElementsAre("warning|c0|rank 1|isoscale was built as 'Debug'"));
+  EXPECT_THAT(said(job, "debug-build"), ElementsAre("warning|c0|rank 1|"));
 }
 
 TEST(GpuDriverCheck, WarnsOfUnlikeNodes) {
   JobFacts job = gpu_job(3, 2);
   set_gpus(job, &CheckedGpu::driver, "580.1");
-  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("ok|||driver 580.1 on all nodes"));
+  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("ok|||580.1"));
   gpu_at(job, 2, 0).driver = "570.2";
-  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("warning|c2||driver 570.2, elsewhere 580.1"));
+  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("warning|c2||570.2 580.1"));
 }
 
 TEST(CpuModelCheck, WarnsOfUnlikeNodes) {
@@ -188,16 +179,14 @@ TEST(CpuModelCheck, WarnsOfUnlikeNodes) {
     node.os = "Linux 6.1";
     node.memory = 5.12e11 + node.node * 1e8;
   }
-  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("ok|||CPU EPYC, 64 cores on all nodes"));
+  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("ok|||64"));
   EXPECT_EQ(results_of(job, "node-memory").front().verdict, Verdict::ok);
   job.nodes[1].cores = 32;
   job.nodes[1].memory = 4.8e11;
   job.nodes[1].os = "Linux 5.1";
-  EXPECT_THAT(said(job, "cpu-model"),
-              ElementsAre("warning|c1||CPU EPYC, 32 cores, elsewhere EPYC, 64 cores"));
-  EXPECT_THAT(said(job, "node-memory"),
-              ElementsAre("warning|c1||memory 447 GiB, elsewhere 477 GiB"));
-  EXPECT_THAT(said(job, "os"), ElementsAre("warning|c1||system Linux 5.1, elsewhere Linux 6.1"));
+  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("warning|c1||32 64"));
+  EXPECT_THAT(said(job, "node-memory"), ElementsAre("warning|c1||447 GiB 477 GiB"));
+  EXPECT_THAT(said(job, "os"), ElementsAre("warning|c1||5.1 6.1"));
 }
 
 }  // namespace

@@ -22,50 +22,44 @@ JobFacts joined_job(const std::string& link_01, const std::string& link_02,
 
 TEST(PeerAccessCheck, WarnsOfPairsWithoutIt) {
   JobFacts job = joined_job("NVLink", "NVLink", "NVLink");
-  EXPECT_THAT(said(job, "peer-access"), ElementsAre("ok|||between all GPUs of a node"));
+  EXPECT_THAT(said(job, "peer-access"), ElementsAre("ok|||"));
   job.nodes[0].peers[2].peer_access = false;
-  EXPECT_THAT(said(job, "peer-access"), ElementsAre("warning|c0|GPU 1 and GPU 2|no peer access"));
+  EXPECT_THAT(said(job, "peer-access"), ElementsAre("warning|c0|GPU 1 and GPU 2|"));
   // No rank of the job has the GPU any more.
   job.ranks.pop_back();
   EXPECT_EQ(results_of(job, "peer-access").front().verdict, Verdict::ok);
 }
 
 TEST(PeerAccessCheck, HasNothingToSayOfSingleGpus) {
-  EXPECT_THAT(said(gpu_job(3, 1), "peer-access"),
-              ElementsAre("not checked|||no node has two GPUs of the job"));
-  EXPECT_THAT(said(gpu_job(1, 2), "peer-access"),
-              ElementsAre("not checked|||no source reports how GPUs are linked"));
+  EXPECT_THAT(said(gpu_job(3, 1), "peer-access"), ElementsAre("not checked|||"));
+  EXPECT_THAT(said(gpu_job(1, 2), "peer-access"), ElementsAre("not checked|||"));
 }
 
 TEST(NvlinkPairsCheck, WarnsOfPairsWithoutWhereOthersHaveIt) {
-  EXPECT_THAT(
-      said(joined_job("NVLink", "system", "NVLink"), "nvlink-pairs"),
-      ElementsAre("warning|c0|GPU 0 and GPU 2|joined by PCIe (system), others of the node by "
-                  "NVLink"));
+  EXPECT_THAT(said(joined_job("NVLink", "system", "NVLink"), "nvlink-pairs"),
+              ElementsAre("warning|c0|GPU 0 and GPU 2|"));
   EXPECT_THAT(said(joined_job("one switch", "system", "system"), "nvlink-pairs"),
-              ElementsAre("ok|||GPUs of a node are joined by one switch and system"));
+              ElementsAre("ok|||"));
 }
 
 TEST(NvlinksCheck, WarnsOfInactiveAndOfFewerOnes) {
   JobFacts job = gpu_job(1, 3);
   set_gpus(job, &CheckedGpu::nvlinks_active, 12);
   set_gpus(job, &CheckedGpu::nvlinks_inactive, 0);
-  EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||12 active NVLinks on every GPU"));
+  EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||12"));
   gpu_at(job, 0, 1).nvlinks_active = 10;
   gpu_at(job, 0, 1).nvlinks_inactive = 2;
   gpu_at(job, 0, 2).nvlinks_active = 8;
   EXPECT_THAT(said(job, "nvlinks"),
-              testing::UnorderedElementsAre(
-                  "warning|c0|GPU 1 (0000:02:00.0)|2 of 12 NVLinks are inactive",
-                  "warning|c0|GPU 2 (0000:03:00.0)|it has 8 active NVLinks, elsewhere 12 active "
-                  "NVLinks"));
+              testing::UnorderedElementsAre("warning|c0|GPU 1 (0000:02:00.0)|2 12 NVLinks",
+                                            "warning|c0|GPU 2 (0000:03:00.0)|8 12"));
 }
 
 TEST(NvlinksCheck, FindsNoFaultWhereNoneAreWired) {
   JobFacts job = gpu_job(2, 1);
   set_gpus(job, &CheckedGpu::nvlinks_active, 0);
   set_gpus(job, &CheckedGpu::nvlinks_inactive, 18);
-  EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||no GPU has NVLink"));
+  EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||"));
 }
 
 TEST(NvlinkFabricCheck, WarnsWhereItIsNotReady) {
@@ -75,27 +69,22 @@ TEST(NvlinkFabricCheck, WarnsWhereItIsNotReady) {
   set_gpus(job, &CheckedGpu::fabric_state, "not supported");
   EXPECT_EQ(results_of(job, "nvlink-fabric").front().verdict, Verdict::ok);
   gpu_at(job, 0, 1).fabric_state = "failed: 3";
-  EXPECT_THAT(
-      said(job, "nvlink-fabric"),
-      ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|its NVLink fabric is not ready: failed: 3"));
+  EXPECT_THAT(said(job, "nvlink-fabric"), ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|3"));
 }
 
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
   set_gpus(job, &CheckedGpu::name, "NVIDIA GB200");
   set_gpus(job, &CheckedGpu::fabric_state, "completed");
-  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||no domain is wider than a node"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||"));
   set_gpus(job, &CheckedGpu::fabric, "ab.1");
-  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||4 GPUs in 1 NVLink domain"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||4 GPUs 1 NVLink"));
   gpu_at(job, 1, 1).fabric = "ab.2";
-  EXPECT_THAT(said(job, "nvlink-domain"),
-              ElementsAre("warning|||the GPUs of one NVLink domain are in 2 cliques"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("warning|||2"));
   gpu_at(job, 1, 1).fabric = "cd.1";
-  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("warning|||4 GPUs are in 2 NVLink domains"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("warning|||4 GPUs 2 NVLink"));
   gpu_at(job, 1, 1).fabric.reset();
-  EXPECT_THAT(said(job, "nvlink-domain"),
-              ElementsAre("warning|c1|GPU 1 (0000:02:00.0)|belongs to no NVLink domain, others of "
-                          "its model do"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("warning|c1|GPU 1 (0000:02:00.0)|"));
 }
 
 TEST(NvlinkDomainCheck, KnowsTheSizeOfDomainsOfSomeModelsAlone) {
@@ -103,7 +92,7 @@ TEST(NvlinkDomainCheck, KnowsTheSizeOfDomainsOfSomeModelsAlone) {
   set_gpus(job, &CheckedGpu::fabric_state, "completed");
   gpu_at(job, 0, 0).fabric = "ab.1";
   gpu_at(job, 1, 0).fabric = "cd.1";
-  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||2 GPUs in 2 NVLink domains"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||2 GPUs 2 NVLink"));
 }
 
 TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpus) {
@@ -113,7 +102,7 @@ TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpus) {
   for (CheckedNode& node : job.nodes) {
     for (CheckedGpu& gpu : *node.gpus) gpu.fabric = node.node < 18 ? "ab.1" : "cd.1";
   }
-  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||76 GPUs in 2 NVLink domains"));
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||76 GPUs 2 NVLink"));
 }
 
 TEST(GpuPcieCheck, WarnsOfLostLanesAndSlowerSlots) {
@@ -125,10 +114,8 @@ TEST(GpuPcieCheck, WarnsOfLostLanesAndSlowerSlots) {
   EXPECT_EQ(results_of(job, "gpu-pcie").front().verdict, Verdict::ok);
   gpu_at(job, 0, 1).pcie_width = 8;
   gpu_at(job, 0, 2).pcie_generation_max = 3;
-  EXPECT_THAT(said(job, "gpu-pcie"),
-              ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|PCIe link has 8 of 16 lanes",
-                          "warning|c0|GPU 2 (0000:03:00.0)|PCIe link of at most generation 3, "
-                          "elsewhere generation 5"));
+  EXPECT_THAT(said(job, "gpu-pcie"), ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|8 16",
+                                                 "warning|c0|GPU 2 (0000:03:00.0)|3 5"));
 }
 
 TEST(NicPcieCheck, WarnsOnlyWhereThePortNeedsMore) {
@@ -140,14 +127,12 @@ TEST(NicPcieCheck, WarnsOnlyWhereThePortNeedsMore) {
   port.pcie_generation = 4;
   port.pcie_generation_max = 5;
   port.pcie_width = port.pcie_width_max = 16;
-  EXPECT_THAT(said(job, "nic-pcie"), ElementsAre("ok|||no PCIe link is slower than its port"));
+  EXPECT_THAT(said(job, "nic-pcie"), ElementsAre("ok|||"));
   port.rate = 4e11;
   const auto results = results_of(job, "nic-pcie");
   ASSERT_EQ(results.size(), 1U);
-  EXPECT_EQ(results[0].what, "PCIe link generation 4 x16 of at most generation 5 x16");
-  EXPECT_EQ(
-      results[0].cost,
-      "the adapter cannot pass more than 252 Gbit/s to its node, its port runs at 400 Gbit/s");
+  EXPECT_EQ(numbers(results[0].what), "4 x16 5 x16");
+  EXPECT_EQ(numbers(results[0].cost), "252 Gbit/s 400 Gbit/s");
 }
 
 TEST(IommuAndAcsChecks, WarnWhereTrafficTakesTheLongWay) {
@@ -160,10 +145,9 @@ TEST(IommuAndAcsChecks, WarnWhereTrafficTakesTheLongWay) {
   EXPECT_EQ(results_of(job, "iommu").front().verdict, Verdict::warning);
   EXPECT_EQ(results_of(job, "acs").front().verdict, Verdict::warning);
   set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
-  EXPECT_THAT(said(job, "iommu"),
-              ElementsAre("ok|||on where NVLink-C2C joins CPU and GPU, as it is meant to be"));
+  EXPECT_THAT(said(job, "iommu"), ElementsAre("ok|||NVLink-C2C"));
   job.device = "host";
-  EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||the job runs on the host"));
+  EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||"));
 }
 
 /// Two nodes of one GPU; adapters on the GPU's switch and on the other socket.
@@ -184,12 +168,9 @@ JobFacts nic_job() {
 
 TEST(GpuNicCheck, WarnsOfAnotherNumaNode) {
   JobFacts job = nic_job();
-  EXPECT_THAT(said(job, "gpu-nic"),
-              ElementsAre("ok|||every GPU has an adapter on its own NUMA node"));
+  EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("ok|||"));
   job.nodes[1].ports->front().state = "DOWN";
-  EXPECT_THAT(said(job, "gpu-nic"),
-              ElementsAre("warning|c1|GPU 0 (0000:01:00.0)|its nearest adapter, mlx5_1, is on "
-                          "another NUMA node"));
+  EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("warning|c1|GPU 0 (0000:01:00.0)|mlx5_1"));
   for (CheckedNode& node : job.nodes) node.ports->clear();
   EXPECT_EQ(results_of(job, "gpu-nic").front().verdict, Verdict::not_checked);
 }
@@ -199,20 +180,16 @@ TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
   for (CheckedNode& node : job.nodes) {
     node.ports->front().pci_path = "pci0000:15/0000:15:05.0/0000:2a:00.0";  // host bridge
   }
-  ASSERT_EQ(results_of(job, "gpu-nic").front().verdict, Verdict::ok);
-  EXPECT_THAT(results_of(job, "gpu-nic").front().what,
-              testing::HasSubstr("only where NCCL_NET_GDR_LEVEL allows it"));
+  EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("ok|||NCCL_NET_GDR_LEVEL"));
   set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
-  EXPECT_THAT(said(job, "gpu-nic"),
-              ElementsAre("ok|||every GPU has an adapter on its own NUMA node"));
+  EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("ok|||"));
 }
 
 TEST(RailMapCheck, TellsTheMapAndWhereItDiffers) {
   JobFacts job = nic_job();
-  EXPECT_THAT(said(job, "rail-map"), ElementsAre("ok|||GPU0-mlx5_0 on all 2 nodes"));
+  EXPECT_THAT(said(job, "rail-map"), ElementsAre("ok|||GPU0-mlx5_0 2"));
   job.nodes[1].ports->front().device = "mlx5_4";
-  EXPECT_THAT(said(job, "rail-map"),
-              ElementsAre("warning|c1||nearest adapters GPU0-mlx5_4, elsewhere GPU0-mlx5_0"));
+  EXPECT_THAT(said(job, "rail-map"), ElementsAre("warning|c1||GPU0-mlx5_4 GPU0-mlx5_0"));
 }
 
 TEST(GpuCoresCheck, WarnsWhereNoCpuIsNear) {
@@ -224,9 +201,7 @@ TEST(GpuCoresCheck, WarnsWhereNoCpuIsNear) {
   job.ranks[1].cpus = {3, 4};
   EXPECT_EQ(results_of(job, "gpu-cores").front().verdict, Verdict::ok);
   job.ranks[1].cpus = {4, 5};
-  EXPECT_THAT(said(job, "gpu-cores"),
-              ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|none of its rank's CPUs is on its NUMA "
-                          "node, 1"));
+  EXPECT_THAT(said(job, "gpu-cores"), ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|1"));
 }
 
 }  // namespace

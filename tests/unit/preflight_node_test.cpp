@@ -26,8 +26,7 @@ TEST(GpuDirectCheck, WantsEitherOfBothWays) {
   node.dmabuf = true;
   EXPECT_EQ(results_of(job, "gpudirect-rdma").front().verdict, Verdict::ok);
   node.dmabuf = false;
-  EXPECT_THAT(said(job, "gpudirect-rdma"),
-              ElementsAre("warning|c0||neither nvidia_peermem nor dma-buf is there"));
+  EXPECT_THAT(said(job, "gpudirect-rdma"), ElementsAre("warning|c0||nvidia_peermem"));
   node.ports->clear();
   EXPECT_EQ(results_of(job, "gpudirect-rdma").front().verdict, Verdict::not_checked);
 }
@@ -46,17 +45,15 @@ TEST(SharedCoresCheck, FindsWhetherRanksHaveCoresOfTheirOwn) {
   for (const Cores& cores : {apart, overlapping}) {
     EXPECT_EQ(results_of(bound_job("host", cores), "shared-cores").front().verdict, Verdict::ok);
   }
-  EXPECT_THAT(said(bound_job("host", alike), "shared-cores"),
-              ElementsAre("warning|c0||only 1 of 2 ranks can have a core of their own"));
-  EXPECT_THAT(said(bound_job("cuda", crowded), "shared-cores"),
-              ElementsAre("stop|c0||only 3 of 4 ranks can have a core of their own"));
+  EXPECT_THAT(said(bound_job("host", alike), "shared-cores"), ElementsAre("warning|c0||1 2"));
+  EXPECT_THAT(said(bound_job("cuda", crowded), "shared-cores"), ElementsAre("stop|c0||3 4"));
 }
 
 TEST(SingleCoreCheck, WarnsOfRanksOnOneCore) {
   EXPECT_EQ(results_of(bound_job("host", {{0, 1}}), "single-core").front().verdict, Verdict::ok);
   // Two hardware threads of one core.
   EXPECT_THAT(said(bound_job("host", {{0, 0}, {1, 2}}), "single-core"),
-              ElementsAre("warning|c0|rank 0|may run on one core alone"));
+              ElementsAre("warning|c0|rank 0|"));
 }
 
 TEST(NumaMaskCheck, WarnsOfRanksOnSeveralNodes) {
@@ -64,7 +61,7 @@ TEST(NumaMaskCheck, WarnsOfRanksOnSeveralNodes) {
   job.nodes[0].numa_cpus = {{"0", {0, 1}}, {"1", {2, 3}}};
   EXPECT_EQ(results_of(job, "numa-mask").front().verdict, Verdict::ok);
   job.ranks[1].cpus = {1, 2};
-  EXPECT_THAT(said(job, "numa-mask"), ElementsAre("warning|c0|rank 1|may run on 2 NUMA nodes"));
+  EXPECT_THAT(said(job, "numa-mask"), ElementsAre("warning|c0|rank 1|2 NUMA"));
 }
 
 TEST(BlasThreadsCheck, ComparesWithCoresOfNodeAndRank) {
@@ -74,8 +71,7 @@ TEST(BlasThreadsCheck, ComparesWithCoresOfNodeAndRank) {
   EXPECT_EQ(results_of(job, "blas-threads").front().verdict, Verdict::ok);
   for (CheckedRank& rank : job.ranks) rank.blas_threads = 3;
   EXPECT_THAT(said(job, "blas-threads"),
-              ElementsAre("warning|c0||6 BLAS threads on 4 cores",
-                          "warning|c0|every rank|3 BLAS threads on the 2 cores it may run on"));
+              ElementsAre("warning|c0||6 BLAS 4", "warning|c0|every rank|3 BLAS 2"));
 }
 
 TEST(BlasThreadsCheck, LeavesOneThreadARankToSharedCores) {
@@ -83,7 +79,7 @@ TEST(BlasThreadsCheck, LeavesOneThreadARankToSharedCores) {
   job.nodes[0].cores = 2;
   EXPECT_EQ(results_of(job, "blas-threads").front().verdict, Verdict::ok);
   for (CheckedRank& rank : job.ranks) rank.blas_threads = 2;
-  EXPECT_THAT(said(job, "blas-threads"), ElementsAre("warning|c0||8 BLAS threads on 2 cores"));
+  EXPECT_THAT(said(job, "blas-threads"), ElementsAre("warning|c0||8 BLAS 2"));
 }
 
 TEST(CpuQuotaCheck, ComparesWithThreadsThatAreBusy) {
@@ -91,8 +87,7 @@ TEST(CpuQuotaCheck, ComparesWithThreadsThatAreBusy) {
   job.nodes[0].cpu_quota = 4;
   EXPECT_EQ(results_of(job, "cpu-quota").front().verdict, Verdict::ok);
   job.nodes[0].cpu_quota = 2.5;
-  EXPECT_THAT(said(job, "cpu-quota"),
-              ElementsAre("warning|c0||a control group leaves 2.5 CPUs to 4 busy threads"));
+  EXPECT_THAT(said(job, "cpu-quota"), ElementsAre("warning|c0||2.5 CPUs 4"));
 }
 
 TEST(LockedMemoryCheck, WarnsWhereAdaptersNeedIt) {
@@ -101,8 +96,7 @@ TEST(LockedMemoryCheck, WarnsWhereAdaptersNeedIt) {
   EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::ok);
   job.ranks[2].locked_memory_unlimited = false;
   job.ranks[2].locked_memory_limit = 65536;
-  EXPECT_THAT(said(job, "locked-memory"),
-              ElementsAre("warning|c2|every rank|locked memory is limited to 64.0 KiB"));
+  EXPECT_THAT(said(job, "locked-memory"), ElementsAre("warning|c2|every rank|64.0 KiB"));
   job.nodes[2].ports->clear();
   EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::ok);
 }
@@ -113,8 +107,7 @@ TEST(SharedMemoryCheck, ComparesWithRanksOfTheNode) {
   job.nodes[0].shm_free = 256 * mebibyte;
   EXPECT_EQ(results_of(job, "shared-memory").front().verdict, Verdict::ok);
   job.nodes[0].shm_free = 64 * mebibyte;
-  EXPECT_THAT(said(job, "shared-memory"),
-              ElementsAre("warning|c0||/dev/shm has 64.0 MiB free, 4 ranks want 256 MiB"));
+  EXPECT_THAT(said(job, "shared-memory"), ElementsAre("warning|c0||64.0 MiB 4 256 MiB"));
   // However many ranks: no more than is recommended for a container.
   job = bare_job("host", 1, 64);
   job.nodes[0].shm_free = 1024 * mebibyte;
@@ -126,8 +119,7 @@ TEST(CpuGovernorCheck, WarnsOfPowersave) {
   job.nodes[0].governors = {{"performance", 8}};
   EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok);
   job.nodes[0].governors = {{"performance", 6}, {"powersave", 2}};
-  EXPECT_THAT(said(job, "cpu-governor"),
-              ElementsAre("warning|c0||2 of 8 CPUs have the frequency governor powersave"));
+  EXPECT_THAT(said(job, "cpu-governor"), ElementsAre("warning|c0||2 8 CPUs"));
 }
 
 /// There powersave is the dynamic default.
@@ -142,12 +134,10 @@ TEST(CpuGovernorCheck, AsksActiveDriversForTheirPreference) {
     EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok) << driver;
     node.energy_preferences = {{"balance_performance", 5}, {"balance_power", 2}, {"power", 1}};
     EXPECT_THAT(said(job, "cpu-governor"),
-                ElementsAre("warning|c0||3 of 8 CPUs prefer to save energy "
-                            "(energy_performance_preference)"))
+                ElementsAre("warning|c0||3 8 CPUs energy_performance_preference"))
         << driver;
     node.frequency_driver = "acpi-cpufreq";
-    EXPECT_THAT(said(job, "cpu-governor"),
-                ElementsAre("warning|c0||8 of 8 CPUs have the frequency governor powersave"));
+    EXPECT_THAT(said(job, "cpu-governor"), ElementsAre("warning|c0||8 8 CPUs"));
   }
 }
 

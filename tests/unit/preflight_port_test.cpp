@@ -21,18 +21,15 @@ CheckedPort& port_at(JobFacts& job, std::size_t node) { return job.nodes[node].p
 
 TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
   JobFacts job = port_job();
-  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||"));
   port_at(job, 1).state = "DOWN";
   port_at(job, 1).physical_state = "Polling";
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c1|mlx5_0 port 1|state DOWN, physical state Polling"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("warning|c1|mlx5_0 port 1|"));
   port_at(job, 1).state = "ACTIVE";
   port_at(job, 1).physical_state = "LinkErrorRecovery";
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
   for (CheckedNode& node : job.nodes) node.ports->clear();
-  EXPECT_THAT(
-      said(job, "port-state"),
-      ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that reports it"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("not checked|||"));
 }
 
 TEST(PortRateCheck, ComparesThePortsOfOneName) {
@@ -43,12 +40,10 @@ TEST(PortRateCheck, ComparesThePortsOfOneName) {
     node.ports->back().link_layer = "Ethernet";
     node.ports->back().rate = 2.5e10;
   }
-  EXPECT_THAT(said(job, "port-rate"),
-              ElementsAre("ok|||25 Gbit/s and 400 Gbit/s; no port is slower than its like"));
+  EXPECT_THAT(said(job, "port-rate"), ElementsAre("ok|||25 Gbit/s 400 Gbit/s"));
   port_at(job, 3).rate = 1e11;
-  EXPECT_THAT(
-      said(job, "port-rate"),
-      ElementsAre("warning|c3|mlx5_0 port 1|runs at 100 Gbit/s, most of its like at 400 Gbit/s"));
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("warning|c3|mlx5_0 port 1|100 Gbit/s 400 Gbit/s"));
 }
 
 TEST(PortErrorsCheck, WarnsOfManyMoreThanElsewhere) {
@@ -62,10 +57,8 @@ TEST(PortErrorsCheck, WarnsOfManyMoreThanElsewhere) {
   EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
   port_at(job, 0).link_downed = 11;
   port_at(job, 2).symbol_errors = 4000;
-  EXPECT_THAT(
-      said(job, "port-errors"),
-      ElementsAre("warning|c0|mlx5_0 port 1|11 losses of the link since its counters were reset",
-                  "warning|c2|mlx5_0 port 1|4000 symbol errors since its counters were reset"));
+  EXPECT_THAT(said(job, "port-errors"),
+              ElementsAre("warning|c0|mlx5_0 port 1|11", "warning|c2|mlx5_0 port 1|4000"));
   // All have many: maintenance, and no bad cable.
   for (CheckedNode& node : job.nodes) node.ports->front().link_downed = 11;
   port_at(job, 2).symbol_errors = 0;
@@ -100,13 +93,10 @@ void set_all(JobFacts& job, const std::string& variable, const std::string& valu
 TEST(PortStateCheck, LetsPortsRestThatRestOnAllNodes) {
   JobFacts job = rail_job(3);
   for (CheckedNode& node : job.nodes) set_down(node.ports->back());
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("ok|||ports that the job needs are ACTIVE and LinkUp; down alike on all "
-                          "nodes, or nearest to no GPU of the job: mlx5_1 port 1"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||mlx5_1 1"));
   // Two of three nodes have it.
   for (std::size_t n = 0; n < 2; ++n) job.nodes[n].ports->back() = port_up("mlx5_1");
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c2|mlx5_1 port 1|state DOWN, physical state Disabled"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("warning|c2|mlx5_1 port 1|"));
 }
 
 TEST(PortStateCheck, WantsTheOneBesideAGpuWhereANodeIsAlone) {
@@ -115,8 +105,7 @@ TEST(PortStateCheck, WantsTheOneBesideAGpuWhereANodeIsAlone) {
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
   job = rail_job(1);
   set_down(job.nodes[0].ports->front());
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c0|mlx5_0 port 1|state DOWN, physical state Disabled"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("warning|c0|mlx5_0 port 1|"));
   // Another port is as near.
   job.nodes[0].ports->back().pci_path = job.nodes[0].ports->front().pci_path;
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
@@ -126,10 +115,9 @@ TEST(PortStateCheck, FollowsWhatNcclWasToldToUse) {
   JobFacts job = rail_job(2);
   for (CheckedNode& node : job.nodes) set_down(node.ports->back());
   set_all(job, "NCCL_IB_HCA", "=mlx5_0");
-  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||"));
   set_all(job, "NCCL_IB_HCA", "mlx5_0,mlx5_1:1");
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c0 and c1|mlx5_1 port 1|state DOWN, physical state Disabled"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("warning|c0 and c1|mlx5_1 port 1|"));
   set_all(job, "NCCL_IB_HCA", "mlx5");
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
   job.nodes[1].ports->back() = port_up("mlx5_1");
@@ -145,21 +133,18 @@ TEST(PortStateCheck, JudgesWhatAnyRankOfANodeUses) {
   job.ranks[0].environment["NCCL_IB_HCA"] = "mlx5_0";
   job.ranks[1].environment["NCCL_IB_HCA"] = "mlx5_1";
   set_down(job.nodes[0].ports->at(2));
-  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||"));
   set_down(job.nodes[0].ports->at(1));
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c0|mlx5_1 port 1|state DOWN, physical state Disabled"));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("warning|c0|mlx5_1 port 1|"));
 }
 
 TEST(PortRateCheck, LetsStorageBeSlowerThanRails) {
   JobFacts job = rail_job(2);
   for (CheckedNode& node : job.nodes) node.ports->back().rate = 2e11;
-  EXPECT_THAT(said(job, "port-rate"),
-              ElementsAre("ok|||200 Gbit/s and 400 Gbit/s; no port is slower than its like"));
+  EXPECT_THAT(said(job, "port-rate"), ElementsAre("ok|||200 Gbit/s 400 Gbit/s"));
   job.nodes[0].ports->back().rate = 1e11;
-  EXPECT_THAT(
-      said(job, "port-rate"),
-      ElementsAre("warning|c0|mlx5_1 port 1|runs at 100 Gbit/s, most of its like at 200 Gbit/s"));
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("warning|c0|mlx5_1 port 1|100 Gbit/s 200 Gbit/s"));
   job = rail_job(1);
   job.nodes[0].ports->back().rate = 2e11;
   EXPECT_EQ(results_of(job, "port-rate").front().verdict, Verdict::ok);
@@ -177,9 +162,8 @@ TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {
   job.ranks[1].rank = job.ranks[1].local_rank = 1;
   job.ranks[1].gpu = "GPU-1";
   node.ports->back().rate = 2e11;
-  EXPECT_THAT(
-      said(job, "port-rate"),
-      ElementsAre("warning|c0|mlx5_1 port 1|runs at 200 Gbit/s, most of its like at 400 Gbit/s"));
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("warning|c0|mlx5_1 port 1|200 Gbit/s 400 Gbit/s"));
 }
 
 TEST(Naming, ReadsListsAsNcclDoes) {

@@ -66,26 +66,22 @@ TEST(NcclChecks, SayNothingOfAJobOnTheHost) {
   const JobFacts job = job_with("host", "NCCL_P2P_DISABLE", "1");
   for (const char* const check : {"nccl-transports", "nccl-files", "nccl-debug", "nccl-choices",
                                   "nccl-interfaces", "nccl-plugins"}) {
-    EXPECT_THAT(said(job, check), ElementsAre("not checked|||the job does not use NCCL"));
+    EXPECT_THAT(said(job, check), ElementsAre("not checked|||"));
   }
 }
 
 TEST(NcclChoicesCheck, TellsThemAndWarnsOfNone) {
-  EXPECT_THAT(
-      said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
-      ElementsAre("ok|||set: NCCL_ALGO=Ring; nccl.conf and NCCL_CONF_FILE are not read here"));
-  EXPECT_THAT(
-      said(bare_job("cuda", 1, 1), "nccl-choices"),
-      ElementsAre(
-          "ok|||variables leave all to NCCL; nccl.conf and NCCL_CONF_FILE are not read here"));
+  EXPECT_THAT(said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
+              ElementsAre("ok|||NCCL_ALGO=Ring nccl.conf NCCL_CONF_FILE"));
+  EXPECT_THAT(said(bare_job("cuda", 1, 1), "nccl-choices"),
+              ElementsAre("ok|||nccl.conf NCCL_CONF_FILE"));
 }
 
 TEST(NcclFilesCheck, WarnsOfFilesThatAreNotThere) {
   JobFacts job = bare_job("cuda", 2, 1);
   EXPECT_EQ(results_of(job, "nccl-files").front().verdict, Verdict::ok);
   job.ranks[1].missing_files = {"NCCL_TOPO_FILE"};
-  EXPECT_THAT(said(job, "nccl-files"),
-              ElementsAre("warning|c1|every rank|NCCL_TOPO_FILE names a file that is not there"));
+  EXPECT_THAT(said(job, "nccl-files"), ElementsAre("warning|c1|every rank|NCCL_TOPO_FILE"));
 }
 
 TEST(NcclInterfacesCheck, ReadsListsAsNcclDoes) {
@@ -102,25 +98,21 @@ TEST(NcclInterfacesCheck, ReadsListsAsNcclDoes) {
         << unknown;
   }
   EXPECT_THAT(said(job_with("cuda", "NCCL_IB_HCA", "=mlx5_0,mlx5_9"), "nccl-interfaces"),
-              ElementsAre("warning|c0 and c1|every rank|NCCL_IB_HCA names mlx5_9, which the node "
-                          "does not have"));
+              ElementsAre("warning|c0 and c1|every rank|NCCL_IB_HCA mlx5_9"));
 }
 
 TEST(NcclPluginsCheck, WantsThemAlikeAndThoseThatAreNamed) {
   JobFacts job = job_with("cuda", "NCCL_NET_PLUGIN", "ofi");
   EXPECT_EQ(results_of(job, "nccl-plugins").front().verdict, Verdict::not_checked);
   for (CheckedNode& node : job.nodes) node.nccl_plugins = {"libnccl-net-ofi.so"};
-  EXPECT_THAT(said(job, "nccl-plugins"), ElementsAre("ok|||libnccl-net-ofi.so on all nodes"));
+  EXPECT_THAT(said(job, "nccl-plugins"), ElementsAre("ok|||libnccl-net-ofi.so"));
   job.nodes[1].nccl_plugins->clear();
-  EXPECT_THAT(
-      said(job, "nccl-plugins"),
-      ElementsAre("warning|c1||NCCL plugins none, elsewhere libnccl-net-ofi.so",
-                  "warning|c1|every rank|NCCL_NET_PLUGIN=ofi, and no such library is found"));
+  EXPECT_THAT(said(job, "nccl-plugins"), ElementsAre("warning|c1||libnccl-net-ofi.so",
+                                                     "warning|c1|every rank|NCCL_NET_PLUGIN=ofi"));
   job = job_with("cuda", "NCCL_COLLNET_ENABLE", "1");
   for (CheckedNode& node : job.nodes) node.nccl_plugins.emplace();
   EXPECT_THAT(said(job, "nccl-plugins"),
-              ElementsAre("warning|c0 and c1|every rank|NCCL_COLLNET_ENABLE asks for SHARP, and no "
-                          "network plugin is found"));
+              ElementsAre("warning|c0 and c1|every rank|NCCL_COLLNET_ENABLE"));
   for (CheckedNode& node : job.nodes) node.nccl_plugins = {"libnccl-net.so.0"};
   EXPECT_EQ(results_of(job, "nccl-plugins").front().verdict, Verdict::ok);
 }
@@ -143,12 +135,10 @@ TEST(EqualSettingsCheck, LetsEachRankHaveItsOwnAdapters) {
   EXPECT_EQ(results_of(job, "equal-settings").front().verdict, Verdict::ok);
   job.ranks[3].environment["NCCL_IB_HCA"] = "=mlx5_0,mlx5_1";
   EXPECT_THAT(said(job, "equal-settings"),
-              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA names 2 adapters, elsewhere NCCL_IB_HCA "
-                          "names 1 adapter"));
+              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA 2 NCCL_IB_HCA 1"));
   job.ranks[3].environment.erase("NCCL_IB_HCA");
   EXPECT_THAT(said(job, "equal-settings"),
-              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA is not set, elsewhere NCCL_IB_HCA names 1 "
-                          "adapter"));
+              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA NCCL_IB_HCA 1"));
 }
 
 TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {
@@ -156,13 +146,12 @@ TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {
   for (CheckedRank& rank : job.ranks) {
     rank.environment["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", rank.local_rank);
   }
-  EXPECT_THAT(said(job, "equal-settings"),
-              ElementsAre("ok|||recorded variables are alike on all ranks"));
+  EXPECT_THAT(said(job, "equal-settings"), ElementsAre("ok|||"));
   for (CheckedRank& rank : job.ranks) {
     if (rank.node == 1) rank.environment.erase("NCCL_ALGO");
   }
   EXPECT_THAT(said(job, "equal-settings"),
-              ElementsAre("warning|c1|every rank|NCCL_ALGO is not set, elsewhere NCCL_ALGO=Ring"));
+              ElementsAre("warning|c1|every rank|NCCL_ALGO NCCL_ALGO=Ring"));
   job.ranks[3].environment["NCCL_ALGO"] = "Tree";
   EXPECT_EQ(results_of(job, "equal-settings").size(), 2U);
 }

@@ -23,12 +23,10 @@ JobFacts measured_job() {
 
 TEST(GemmRateCheck, FindsTheSlowOne) {
   JobFacts job = measured_job();
-  EXPECT_THAT(said(job, "gemm-rate"),
-              ElementsAre("ok|||every rank's GEMM is as fast as its like's"));
+  EXPECT_THAT(said(job, "gemm-rate"), ElementsAre("ok|||"));
   job.ranks[6].gemm_rate = 5.4e14;
-  EXPECT_THAT(said(job, "gemm-rate"),
-              ElementsAre("warning|c1|rank 6, GPU 2 (0000:03:00.0)|540 TFLOP/s, 10.1% below the "
-                          "median 601 TFLOP/s of 8 ranks on NVIDIA H100 80GB HBM3"));
+  EXPECT_THAT(said(job, "gemm-rate"), ElementsAre("warning|c1|rank 6, GPU 2 (0000:03:00.0)|540 "
+                                                  "TFLOP/s 10.1% 601 TFLOP/s 8 H100 80GB HBM3"));
 }
 
 TEST(GemmRateCheck, AllowsWhatHealthyGpusDifferBy) {
@@ -51,17 +49,14 @@ TEST(GemmRateCheck, ComparesOnlyWithItsLike) {
     gpu_at(job, r / 4, 0).name = "NVIDIA A100-SXM4-80GB";
     job.ranks[r].gemm_rate = 2.5e14;
   }
-  EXPECT_THAT(said(job, "gemm-rate"),
-              ElementsAre("ok|||every rank's GEMM is as fast as its like's; not known in 2 of 8 "
-                          "places"));
+  EXPECT_THAT(said(job, "gemm-rate"), ElementsAre("ok|||2 8"));
 }
 
 TEST(GemmRateCheck, SaysWhyThereIsNone) {
-  EXPECT_THAT(said(gpu_job(1, 3), "gemm-rate"),
-              ElementsAre("not checked|||fewer than 4 of a kind were measured"));
+  EXPECT_THAT(said(gpu_job(1, 3), "gemm-rate"), ElementsAre("not checked|||4"));
   JobFacts job = gpu_job(1, 8);
   job.sniff_skipped = "ranks share GPUs";
-  EXPECT_THAT(said(job, "gemm-rate"), ElementsAre("not checked|||ranks share GPUs"));
+  EXPECT_THAT(said(job, "gemm-rate"), ElementsAre("not checked|||"));
 }
 
 TEST(GemmRateCheck, ComparesHostsByModelAndThreads) {
@@ -70,8 +65,7 @@ TEST(GemmRateCheck, ComparesHostsByModelAndThreads) {
   for (CheckedRank& rank : job.ranks) rank.gemm_rate = 1e12;
   job.ranks[4].gemm_rate = 0.8e12;
   EXPECT_THAT(said(job, "gemm-rate"),
-              ElementsAre("warning|c0|rank 4|800 GFLOP/s, 20.0% below the median 1 TFLOP/s of 5 "
-                          "ranks on EPYC, 1 BLAS thread"));
+              ElementsAre("warning|c0|rank 4|800 GFLOP/s 20.0% 1 TFLOP/s 5 1 BLAS"));
   job.ranks[4].blas_threads = 2;
   EXPECT_EQ(results_of(job, "gemm-rate").front().verdict, Verdict::ok);
 }
@@ -87,13 +81,11 @@ void set_pair(JobFacts& job, std::size_t a, std::size_t b, std::optional<double>
 
 TEST(NeighbourBandwidthCheck, ComparesPairsInsideApartFromPairsAcross) {
   JobFacts job = measured_job();
-  EXPECT_THAT(said(job, "neighbour-bandwidth"),
-              ElementsAre("ok|||every pair of neighbours is as fast as its like"));
+  EXPECT_THAT(said(job, "neighbour-bandwidth"), ElementsAre("ok|||"));
   set_pair(job, 1, 5, 2e10);
   EXPECT_THAT(said(job, "neighbour-bandwidth"),
               ElementsAre("warning|c0 and c1|rank 1, GPU 1 (0000:02:00.0) and rank 5, GPU 1 "
-                          "(0000:02:00.0)|20 GB/s, 50.0% below the median 40 GB/s of 4 pairs "
-                          "across nodes"));
+                          "(0000:02:00.0)|20 GB/s 50.0% 40 GB/s 4"));
 }
 
 /// Pairs of one node by what joins them: PCIe is no slow NVLink.
@@ -105,10 +97,7 @@ TEST(NeighbourBandwidthCheck, ComparesPairsByTheirLink) {
   }
   set_pair(job, 2, 3, 2e10);
   set_pair(job, 6, 7, 2e10);
-  EXPECT_THAT(
-      said(job, "neighbour-bandwidth"),
-      ElementsAre("ok|||every pair of neighbours is as fast as its like; not known in 4 of 8 "
-                  "places"));
+  EXPECT_THAT(said(job, "neighbour-bandwidth"), ElementsAre("ok|||4 8"));
 }
 
 TEST(NeighbourBandwidthCheck, StopsWherePairsDoNotAnswer) {
@@ -116,9 +105,9 @@ TEST(NeighbourBandwidthCheck, StopsWherePairsDoNotAnswer) {
   for (CheckedNeighbour& other : job.ranks[4].neighbours) {
     if (other.rank == 0) other.bandwidth.reset();
   }
-  EXPECT_THAT(said(job, "neighbour-bandwidth"),
-              ElementsAre("stop|c0 and c1|rank 0, GPU 0 (0000:01:00.0) and rank 4, GPU 0 "
-                          "(0000:01:00.0)|they do not answer each other"));
+  EXPECT_THAT(
+      said(job, "neighbour-bandwidth"),
+      ElementsAre("stop|c0 and c1|rank 0, GPU 0 (0000:01:00.0) and rank 4, GPU 0 (0000:01:00.0)|"));
 }
 
 }  // namespace

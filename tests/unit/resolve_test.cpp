@@ -14,8 +14,11 @@ namespace isoscale::mesh {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Optional;
+using testing::StartsWith;
 
 /// A model of 12 heads and 24 layers with a global batch of 64.
 const std::vector<Constraint>& model_limits() {
@@ -50,17 +53,16 @@ TEST(ParseRequest, ReadsAxesInAnyOrder) {
 }
 
 TEST(ParseRequest, RefusesUnknownAndRepeatedAxes) {
-  EXPECT_THAT(parse_refusal("xp=2"),
-              AllOf(HasSubstr("unknown axis 'xp'"), HasSubstr("tp, cp, ep, dp, pp")));
-  EXPECT_THAT(parse_refusal("TP=2"), HasSubstr("unknown axis 'TP'"));
-  EXPECT_THAT(parse_refusal("=2"), HasSubstr("unknown axis ''"));
+  EXPECT_THAT(parse_refusal("xp=2"), AllOf(HasSubstr("'xp'"), HasSubstr("tp, cp, ep, dp, pp")));
+  EXPECT_THAT(parse_refusal("TP=2"), HasSubstr("'TP'"));
+  EXPECT_THAT(parse_refusal("=2"), HasSubstr("''"));
   EXPECT_THAT(parse_refusal("dp=2,tp=2,dp=4"), HasSubstr("dp is given twice"));
 }
 
 TEST(ParseRequest, RefusesNumbersBelowOneAndWhatIsNoNumber) {
   for (const auto* text : {"dp=0", "dp=-2", "dp=", "dp=two", "dp=2x", "dp=2.5", "dp=0x2", "dp=+2",
                            "dp=99999999999", "dp=2=2"}) {
-    EXPECT_THAT(parse_refusal(text), HasSubstr("whole number of at least 1")) << text;
+    EXPECT_THAT(parse_refusal(text), HasSubstr("at least 1")) << text;
   }
   for (const auto* text : {"", " ", "dp", "dp=2,", ",dp=2", "dp=2,,tp=2", "8"}) {
     EXPECT_THAT(parse_refusal(text), HasSubstr("AXIS=NUMBER")) << text;
@@ -80,8 +82,7 @@ TEST(Resolve, NamedAxesMustMultiplyToTheRanks) {
   EXPECT_EQ(resolve({{Axis::dp, 2}, {Axis::tp, 2}, {Axis::pp, 2}}, 8, model_limits()),
             (Shape{.tp = 2, .dp = 2, .pp = 2}));
   EXPECT_THAT(resolve_refusal({{Axis::dp, 2}, {Axis::tp, 2}}, 8),
-              AllOf(HasSubstr("tp=2,dp=2"), HasSubstr("multiply to 4"), HasSubstr("8 ranks"),
-                    HasSubstr("nearest mesh that works on 8 ranks is dp=")));
+              AllOf(HasSubstr("tp=2,dp=2"), HasSubstr("to 4"), HasSubstr("8 ranks is dp=")));
 }
 
 TEST(Resolve, NamesTheNearestMeshByAxesChangedThenByTheirChange) {
@@ -90,13 +91,13 @@ TEST(Resolve, NamesTheNearestMeshByAxesChangedThenByTheirChange) {
               HasSubstr("8 ranks is dp=4,tp=2"));
   // dp is free, so only tp counts: 4 (0.42) is nearer to 3 than 2 (0.58).
   EXPECT_THAT(resolve_refusal({{Axis::tp, 3}}, 8),
-              AllOf(HasSubstr("8 ranks cannot be divided by 3"), HasSubstr("is dp=2,tp=4")));
+              AllOf(HasSubstr("8 ranks"), HasSubstr("by 3"), HasSubstr("is dp=2,tp=4")));
   // tp=8 keeps the product but not the heads; one axis may change when dp is free.
   EXPECT_THAT(resolve_refusal({{Axis::tp, 8}}, 8),
-              AllOf(HasSubstr("tp=8 does not divide heads = 12"), HasSubstr("is dp=2,tp=4")));
+              AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
   // With dp named as well, two axes must change.
   EXPECT_THAT(resolve_refusal({{Axis::tp, 8}, {Axis::dp, 1}}, 8),
-              AllOf(HasSubstr("tp=8 does not divide heads = 12"), HasSubstr("is dp=2,tp=4")));
+              AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
   // One axis changed (tp 6 -> 12) wins over two nearer ones.
   EXPECT_THAT(resolve_refusal({{Axis::tp, 6}, {Axis::dp, 2}, {Axis::pp, 2}}, 48),
               Not(HasSubstr("is dp=2,tp=6,pp=2")));
@@ -127,21 +128,20 @@ TEST(Resolve, TheNearestMeshKeepsEveryLimit) {
 }
 
 TEST(Resolve, SaysSoWhenNoMeshWorks) {
-  EXPECT_THAT(resolve_refusal({}, 7),
-              AllOf(HasSubstr("dp=7 does not divide global batch = 64"),
-                    HasSubstr("no mesh of 7 ranks works"), HasSubstr("another number of ranks")));
+  EXPECT_THAT(resolve_refusal({}, 7), AllOf(HasSubstr("dp=7"), HasSubstr("global batch = 64"),
+                                            HasSubstr("no mesh of 7 ranks")));
 }
 
 TEST(Resolve, TheNearestMeshMayBeOneRank) {
-  EXPECT_THAT(resolve_refusal({{Axis::tp, 2}}, 1), HasSubstr("works on 1 rank is dp=1"));
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 2}}, 1), HasSubstr("1 rank is dp=1"));
 }
 
 TEST(Resolve, SurvivesProductsThatDoNotFitAnInt) {
   const int most = 2'147'483'647;
   EXPECT_THAT(resolve_refusal({{Axis::tp, most}, {Axis::pp, most}, {Axis::dp, most}}, 8),
-              HasSubstr("nearest mesh that works on 8 ranks"));
+              HasSubstr("on 8 ranks"));
   EXPECT_THAT(resolve_refusal({{Axis::tp, 65536}, {Axis::pp, 65536}}, 8),
-              HasSubstr("8 ranks cannot be divided by 4294967296"));
+              AllOf(HasSubstr("8 ranks"), HasSubstr("by 4294967296")));
 }
 
 TEST(Resolve, RefusesAWorldWithoutRanks) {
@@ -151,9 +151,12 @@ TEST(Resolve, RefusesAWorldWithoutRanks) {
 
 TEST(Violation, NamesTheFirstBrokenLimit) {
   EXPECT_EQ(violation({.tp = 4, .dp = 8, .pp = 3}, model_limits()), std::nullopt);
-  EXPECT_EQ(violation({.tp = 5, .pp = 5}, model_limits()), "tp=5 does not divide heads = 12");
-  EXPECT_EQ(violation({.pp = 5}, model_limits()), "pp=5 does not divide layers = 24");
-  EXPECT_EQ(violation({.tp = 24}, model_limits()), "tp=24 does not divide heads = 12");
+  EXPECT_THAT(violation({.tp = 5, .pp = 5}, model_limits()),
+              Optional(AllOf(StartsWith("tp=5"), EndsWith("heads = 12"))));
+  EXPECT_THAT(violation({.pp = 5}, model_limits()),
+              Optional(AllOf(StartsWith("pp=5"), EndsWith("layers = 24"))));
+  EXPECT_THAT(violation({.tp = 24}, model_limits()),
+              Optional(AllOf(StartsWith("tp=24"), EndsWith("heads = 12"))));
   EXPECT_EQ(violation({.tp = 5}, {}), std::nullopt);
 }
 

@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "preflight_machines.hpp"
+
+#include <numeric>
+
+#include "preflight_samples.hpp"
+
+namespace isoscale::preflight {
+namespace {
+
+/// The facts that all nodes, all GPUs and all ranks share, and how fast they are.
+struct Machine {
+  CheckedNode node;
+  CheckedGpu gpu;
+  CheckedRank rank;
+  int sockets = 1, threads_per_core = 1;
+  double gemm_rate = 0, inside = 0, across = 0;  ///< FLOP/s, B/s on one node, B/s between nodes
+};
+
+std::vector<int> range(int first, int count) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+/// The logical CPUs of some cores; the second threads of all cores come after the first ones.
+std::vector<int> cpus_of(const Machine& machine, int first_core, int count) {
+  std::vector<int> cpus;
+  for (int thread = 0; thread < machine.threads_per_core; ++thread) {
+    const auto more = range(thread * *machine.node.cores + first_core, count);
+    cpus.insert(cpus.end(), more.begin(), more.end());
+  }
+  return cpus;
+}
+
+/// The PCI path of a device that has a root port to itself.
+std::string own_root(int root, int function = 0) {
+  return fmt::format("pci0000:{0:x}0/0000:{0:x}0:01.0/0000:{0:x}1:00.{1}", root, function);
+}
+/// The PCI path of a device below a switch that other devices share.
+std::string under_switch(int root, int slot) {
+  return fmt::format(
+      "pci0000:{0:x}0/0000:{0:x}0:01.0/0000:{0:x}1:00.0/0000:{0:x}2:0{1}.0/"
+      "0000:{0:x}{2}:00.0",
+      root, slot, slot + 3);
+}
+
+void set_node(CheckedNode& node, const Machine& machine, int ranks) {
+  CheckedNode made = machine.node;
+  made.node = node.node;
+  made.host = node.host;
+  const int cores = *made.cores / machine.sockets;
+  for (int s = 0; s < machine.sockets; ++s) {
+    made.numa_cpus[fmt::format("{}", s)] = cpus_of(machine, s * cores, cores);
+  }
+  made.governors = {{"performance", *made.cores * machine.threads_per_core}};
+  if (node.gpus) {
+    made.gpus.emplace();
+    made.gpus_lost = 0;
+    for (const CheckedGpu& known : *node.gpus) {
+      const int index = static_cast<int>(made.gpus->size());
+      CheckedGpu& gpu = made.gpus->emplace_back(machine.gpu);
+      gpu.uuid = known.uuid;
+      gpu.pci_bus_id = known.pci_bus_id;
+      gpu.processes = {1000 + made.node * ranks + index};
+      gpu.numa_node = index * machine.sockets / ranks;
+      gpu.pci_path = own_root(index + 1);
+    }
+  }
+  node = std::move(made);
+}
+
+void set_rank(CheckedRank& rank, const Machine& machine, const JobFacts& job, int per_node) {
+  CheckedRank made = machine.rank;
+  made.rank = rank.rank;
+  made.node = rank.node;
+  made.local_rank = rank.local_rank;
+  made.pid = rank.pid;
+  made.gpu = rank.gpu;
+  const int cores = *machine.node.cores / per_node;
+  made.cores = range(rank.local_rank * cores, cores);
+  made.cpus = cpus_of(machine, rank.local_rank * cores, cores);
+  // Measured values scatter by 1%.
+  made.gemm_rate = machine.gemm_rate * (1 + 0.001 * (7 * rank.rank % 11));
+  const auto add = [&](int other, double bandwidth, int pair) {
+    made.neighbours.push_back(
+        {.rank = other, .bandwidth = bandwidth * (1 + 0.001 * (5 * pair % 7))});
+  };
+  if (per_node > 1) add(rank.rank ^ 1, machine.inside, rank.rank / 2);
+  if (job.nodes.size() > 1) add(rank.rank ^ per_node, machine.across, rank.local_rank);
+  rank = std::move(made);
+}
+
+JobFacts on(const Machine& machine, JobFacts job) {
+  const int per_node = job.world / static_cast<int>(job.nodes.size());
+  for (CheckedNode& node : job.nodes) set_node(node, machine, per_node);
+  for (CheckedRank& rank : job.ranks) set_rank(rank, machine, job, per_node);
+  return job;
+}
+
+/// Joins all GPUs of each node alike.
+void join(JobFacts& job, const std::string& link) {
+  for (CheckedNode& node : job.nodes) {
+    const int gpus = static_cast<int>(node.gpus->size());
+    for (int i = 0; i < gpus; ++i) {
+      for (int j = i + 1; j < gpus; ++j) {
+        node.peers.push_back({.i = i, .j = j, .peer_access = true, .link = link});
+      }
+    }
+  }
+}
+
+/// A port of an adapter with all 16 lanes, without errors.
+CheckedPort healthy_port(int index, double rate, int generation, int numa_node, std::string path) {
+  CheckedPort port = port_up(fmt::format("mlx5_{}", index));
+  port.rate = rate;
+  port.link_downed = port.symbol_errors = 0;
+  port.pcie_generation = port.pcie_generation_max = generation;
+  port.pcie_width = port.pcie_width_max = 16;
+  port.numa_node = numa_node;
+  port.pci_path = std::move(path);
+  return port;
+}
+void add_port(JobFacts& job, const CheckedPort& port) {
+  for (CheckedNode& node : job.nodes) {
+    if (!node.ports) node.ports.emplace();
+    node.ports->push_back(port);
+  }
+}
+
+CheckedNode healthy_node(std::string cpu_model, std::string os, int cores, double memory) {
+  CheckedNode node;
+  node.cpu_model = std::move(cpu_model);
+  node.os = std::move(os);
+  node.cores = cores;
+  node.memory = memory;
+  node.shm_size = node.shm_free = memory / 2;
+  node.iommu_translates = false;
+  node.nvidia_peermem = node.gdrcopy = node.dmabuf = true;
+  node.nccl_plugins = {"libnccl-net.so", "libsharp.so.5"};
+  return node;
+}
+
+CheckedGpu healthy_gpu(std::string name, double memory, double clock, double power) {
+  CheckedGpu gpu;
+  gpu.name = std::move(name);
+  gpu.driver = "580.82.07";
+  gpu.vbios = "96.00.A5.00.01";
+  gpu.compute_mode = "default";
+  gpu.memory = memory;
+  gpu.memory_used = 1.2e9;
+  gpu.sm_clock = gpu.sm_clock_max = gpu.sm_clock_application = clock;
+  gpu.memory_clock_max = 2.6e9;
+  gpu.power_limit = gpu.power_limit_default = power;
+  gpu.throttle_reasons.emplace();
+  gpu.ecc = gpu.persistence = true;
+  gpu.mig = gpu.remap_pending = gpu.remap_failed = false;
+  gpu.ecc_uncorrected = gpu.remapped_rows = 0;
+  gpu.xids.emplace();
+  gpu.nvlinks_active = 18;
+  gpu.nvlinks_inactive = 0;
+  gpu.nvlink_peers.emplace();
+  gpu.fabric_state = "completed";
+  gpu.pcie_generation = gpu.pcie_generation_max = 5;
+  gpu.pcie_width = gpu.pcie_width_max = 16;
+  return gpu;
+}
+
+CheckedRank healthy_rank(const std::string& device) {
+  CheckedRank rank;
+  rank.locked_memory_unlimited = true;
+  rank.versions = {
+      {"isoscale", "0.9.0"},      {"git", "3f9c1d20a7b4"}, {"build_type", "Release"},
+      {"mpi", "Open MPI v4.1.7"}, {"cuda_driver", "13.0"}, {"cuda_runtime", "13.0"},
+      {"cublas", "13.0.2"},       {"nccl", "2.27.7"},      {"device", "cuda: " + device}};
+  return rank;
+}
+
+}  // namespace
+
+JobFacts hgx_job() {
+  const std::string model = "NVIDIA H100 80GB HBM3";
+  Machine machine{.node = healthy_node("Xeon 8480C", "Linux 5.15.0-1063-nvidia", 112, 2e12),
+                  .gpu = healthy_gpu(model, 8.6e10, 1.98e9, 700),
+                  .rank = healthy_rank(model),
+                  .sockets = 2,
+                  .threads_per_core = 2,
+                  .gemm_rate = 6.8e14,
+                  .inside = 3.61e11,
+                  .across = 4.82e10};
+  machine.node.acs = false;
+  machine.gpu.nvlink_peers = {"0000:f7:00.0", "0000:f8:00.0"};
+  machine.rank.environment = {{"NCCL_DEBUG", "WARN"},
+                              {"NCCL_IB_HCA", "mlx5"},
+                              {"OMP_NUM_THREADS", "14"},
+                              {"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+  machine.rank.launcher = {
+      {"SLURM_JOB_NUM_NODES", 2}, {"SLURM_NTASKS", 16}, {"SLURM_STEP_NUM_TASKS", 16}};
+  JobFacts job = on(machine, gpu_job(2, 8));
+  join(job, "NVLink");
+  for (int i = 0; i < 8; ++i) {
+    add_port(job, healthy_port(i, 4e11, 5, i / 4, under_switch(i + 1, 0)));
+    for (CheckedNode& node : job.nodes) {
+      node.gpus->at(static_cast<std::size_t>(i)).pci_path = under_switch(i + 1, 2);
+    }
+  }
+  for (int socket = 0; socket < 2; ++socket) {
+    CheckedPort port = healthy_port(8 + 2 * socket, 2e11, 5, socket, own_root(9 + socket));
+    add_port(job, port);
+    port = healthy_port(9 + 2 * socket, 1e10, 5, socket, own_root(9 + socket, 1));
+    port.state = "DOWN";
+    port.physical_state = "Disabled";
+    add_port(job, port);
+  }
+  for (CheckedRank& rank : job.ranks) {
+    rank.visible_gpus.emplace();
+    for (int g = 0; g < 8; ++g) {
+      rank.visible_gpus->push_back(fmt::format("GPU-{}", 8 * rank.node + g));
+    }
+  }
+  return job;
+}
+
+JobFacts pcie_job() {
+  Machine machine{.node = healthy_node("EPYC 7543", "Linux 6.8.0-51-generic", 64, 5.4e11),
+                  .gpu = healthy_gpu("NVIDIA L40S", 4.8e10, 2.52e9, 350),
+                  .rank = healthy_rank("NVIDIA L40S"),
+                  .sockets = 2,
+                  .threads_per_core = 2,
+                  .gemm_rate = 2.31e14,
+                  .inside = 2.2e10};
+  machine.node.nvidia_peermem = machine.node.gdrcopy = false;
+  machine.node.nccl_plugins.emplace();
+  machine.gpu.sm_clock = 2.1e8;  // idle
+  machine.gpu.pcie_generation = 1;
+  machine.gpu.pcie_generation_max = 4;
+  machine.gpu.nvlinks_active = 0;
+  machine.gpu.fabric_state = "not supported";
+  machine.gpu.mig.reset();
+  machine.gpu.xids.reset();
+  machine.rank.launcher = {{"OMPI_COMM_WORLD_SIZE", 4}};
+  JobFacts job = on(machine, gpu_job(1, 4));
+  join(job, "system");
+  job.nodes[0].peers.front().link = job.nodes[0].peers.back().link = "NUMA node";
+  add_port(job, healthy_port(0, 2e11, 4, 0, own_root(8)));
+  return job;
+}
+
+JobFacts grace_hopper_job() {
+  const std::string model = "NVIDIA GH200 480GB";
+  Machine machine{.node = healthy_node("Neoverse-V2", "Linux 6.8.0-1015-nvidia-64k", 72, 5.13e11),
+                  .gpu = healthy_gpu(model, 1.02e11, 1.98e9, 900),
+                  .rank = healthy_rank(model),
+                  .gemm_rate = 7.1e14,
+                  .across = 4.7e10};
+  machine.node.gdrcopy = false;
+  machine.node.nccl_plugins = {"libnccl-net-ofi.so"};
+  machine.gpu.nvlinks_active = 0;
+  machine.gpu.nvlinks_inactive = 18;
+  machine.gpu.fabric_state = "not supported";
+  machine.gpu.pcie_width = 1;  // NVLink-C2C joins it to the CPU
+  machine.rank.environment = {{"NCCL_NET_PLUGIN", "ofi"}};
+  machine.rank.launcher = {{"PMI_SIZE", 4}, {"SLURM_NTASKS", 4}};
+  JobFacts job = on(machine, gpu_job(4, 1));
+  add_port(job, healthy_port(0, 4e11, 5, 0, own_root(8)));
+  gpu_at(job, 2, 0).xids = {31, 43};  // mistakes of programs
+  return job;
+}
+
+JobFacts gb200_job() {
+  Machine machine{.node = healthy_node("Neoverse-V2", "Linux 6.8.0-1021-nvidia-64k", 144, 1.02e12),
+                  .gpu = healthy_gpu("NVIDIA GB200", 1.99e11, 2.062e9, 1200),
+                  .rank = healthy_rank("NVIDIA GB200"),
+                  .sockets = 2,
+                  .gemm_rate = 1.62e15,
+                  .inside = 7.1e11,
+                  .across = 7e11};
+  machine.gpu.sm_clock_application.reset();
+  machine.gpu.xids.reset();
+  machine.gpu.fabric = "7c1f0be24d3a4a6c9e51d80f6b7712aa.32766";
+  machine.rank.environment = {{"NCCL_MNNVL_ENABLE", "1"}, {"NCCL_COLLNET_ENABLE", "1"}};
+  machine.rank.launcher = {{"SLURM_NTASKS", 16}, {"SLURM_STEP_NUM_TASKS", 16}};
+  JobFacts job = on(machine, gpu_job(4, 4));
+  join(job, "NVLink");
+  for (int i = 0; i < 4; ++i) add_port(job, healthy_port(i, 4e11, 5, i / 2, own_root(8 + i)));
+  gpu_at(job, 3, 2).remapped_rows = 1;
+  return job;
+}
+
+JobFacts cpu_job() {
+  Machine machine{.node = healthy_node("EPYC 9654", "Linux 5.14.0-427.el9.x86_64", 192, 8.11e11),
+                  .gpu = {},
+                  .rank = healthy_rank(""),
+                  .sockets = 2,
+                  .gemm_rate = 1.1e12,
+                  .inside = 1.1e10,
+                  .across = 5.9e9};
+  machine.node.nvidia_peermem = machine.node.gdrcopy = false;
+  machine.node.nccl_plugins.emplace();
+  for (const char* const key : {"cuda_driver", "cuda_runtime", "cublas", "nccl"}) {
+    machine.rank.versions.erase(key);
+  }
+  machine.rank.versions["device"] = "host: BLAS (OpenBLAS 0.3.21) and MPI";
+  machine.rank.blas_threads = 16;
+  machine.rank.environment = {
+      {"OMP_NUM_THREADS", "16"}, {"OMP_PROC_BIND", "close"}, {"UCX_TLS", "rc_x,sm,self"}};
+  machine.rank.launcher = {{"OMPI_COMM_WORLD_SIZE", 16}, {"SLURM_NTASKS", 16}};
+  JobFacts job = on(machine, bare_job("host", 4, 4));
+  CheckedPort port = healthy_port(0, 2e11, 4, 0, own_root(1));
+  port.pcie_generation_max = 5;
+  port.link_downed = 2;
+  add_port(job, port);
+  port = healthy_port(1, 2.5e10, 3, 0, own_root(2));
+  port.link_layer = "Ethernet";
+  port.pcie_width = port.pcie_width_max = 8;
+  port.symbol_errors.reset();
+  add_port(job, port);
+  return job;
+}
+
+}  // namespace isoscale::preflight
