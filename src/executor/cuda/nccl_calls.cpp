@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
+#include "executor/executor.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
