@@ -220,9 +220,6 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
 std::optional<PointData> Launch::unrecorded_hang() const {
   const auto hang = read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
-  const bool is_there = std::ranges::any_of(
-      earlier_->points, [&](const PointData& point) { return point.index == hang->point; });
-  if (is_there) return std::nullopt;
   return as_failed(hang->point, std::string{hang_prefix} + hang->sentence);
 }
 
@@ -233,8 +230,10 @@ bool Launch::reopen() {
   require_no_differences(file, differences(*earlier_, header_));
   require_no_differences(file, differences(*earlier_, plan_));
   const std::optional<PointData> unrecorded = unrecorded_hang();
-  if (unrecorded) earlier_->points.push_back(*unrecorded);
   Missing missing = missing_points(*earlier_, plan_);
+  if (unrecorded && missing.never_begun.erase(unrecorded->index) > 0) {
+    missing.hung.insert(unrecorded->index);
+  }
   wanted_ = std::move(missing.never_begun);
   retried_ = std::move(missing.failed);
   (setting_.config.retry == config::Retry::hung ? retried_ : left_hung_).merge(missing.hung);
@@ -263,7 +262,7 @@ bool Launch::reopen() {
   }
   file_.emplace(results::RunWriter::resume(path_, *earlier_, wanted_), path_, *earlier_,
                 fallback_of(setting_.config));
-  if (unrecorded && !wanted_.contains(unrecorded->index)) file_->commit(*unrecorded);
+  if (unrecorded && left_hung_.contains(unrecorded->index)) file_->commit(*unrecorded);
   header_ = *std::exchange(earlier_, std::nullopt);
   std::vector<results::PointData> points = std::move(header_.points);
   header_.points.clear();
