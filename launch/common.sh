@@ -181,6 +181,76 @@ resume() {
   done
 }
 
+# option_of NAMES ARGUMENT...: prints the value of the last option that is one of NAMES ("--a|--b").
+option_of() {
+  local names=$1 value=''
+  shift
+  while [[ $# -gt 0 ]]; do
+    if [[ "|$names|" == *"|${1%%=*}|"* ]]; then
+      if [[ $1 == *=* ]]; then value=${1#*=}; else value=${2:-}; fi
+    fi
+    shift
+  done
+  printf '%s\n' "$value"
+}
+
+# hang_since TIME ARGUMENT...: prints the file in which the run of these arguments of isoscale, begun
+# at TIME, told of a hang; nothing if there is none. Where no option names the run file, it is the
+# newest one here.
+hang_since() {
+  local since=$1 file
+  shift
+  file=$(option_of '--output|--resume' "$@")
+  if [[ -n $file ]]; then
+    find "$(realpath -m -- "$file").hang.json" -newermt "@$since" 2>/dev/null || true
+  else
+    find . -maxdepth 1 -name '*.hang.json' -newermt "@$since" -printf '%T@ %p\n' |
+      sort -n | sed -n '$s/^[^ ]* //p'
+  fi
+}
+
+# run_past_hangs LAUNCH ARGUMENTS: of these two arrays, runs the command that is the first with the
+# second, the arguments of isoscale. After a hang (exit code 4) it resumes the run, at most as often as
+# the first hang left points. Sets status.
+run_past_hangs() {
+  local -n launch_words=$1 first_words=$2
+  local begun hang left='' tries=0
+  run=("${first_words[@]}")
+  while true; do
+    begun=$(date +%s)
+    run_forwarding "${launch_words[@]}" "${run[@]}"
+    (( status == 4 )) || return 0
+    hang=$(hang_since "$begun" "${run[@]}")
+    [[ -n $hang && -e ${hang%.hang.json} ]] || return 0
+    [[ -n $left ]] || left=$(sed -n 's/^ *"left": \([0-9]\{1,6\}\),*$/\1/p' "$hang")
+    (( tries < ${left:-0} )) || return 0
+    tries=$(( tries + 1 ))
+    resume "${hang%.hang.json}" "${first_words[@]}"
+    say "resumes after a hang, $tries of at most $left times: isoscale $(quoted "${run[@]}")"
+  done
+}
+
+# run_forwarding COMMAND...: runs it in a process group of its own, so that a signal reaches it once, by
+# way of this script, and kills it where this script is killed. Sets status.
+run_forwarding() {
+  local child signal ended=no tied=()
+  ! setpriv --pdeathsig KILL true 2>/dev/null || tied=(setpriv --pdeathsig KILL)
+  set -m
+  "${tied[@]}" "$@" </dev/null &
+  child=$!
+  set +m
+  # shellcheck disable=SC2064  # the child is known now
+  for signal in TERM INT USR1 HUP; do
+    trap "kill -$signal $child 2>/dev/null || true" "$signal"
+  done
+  while [[ $ended == no ]]; do
+    status=0
+    wait "$child" || status=$?
+    kill -0 "$child" 2>/dev/null || ended=yes  # a trapped signal ends the wait before the child ends
+  done
+  trap - TERM INT USR1 HUP
+}
+
 # refuse_wrong_timeout: what timeout does not take ends a job before anything starts.
 refuse_wrong_timeout() {
   [[ ${ISOSCALE_TIMEOUT:-0} =~ ^[0-9]+(\.[0-9]+)?[smhd]?$ ]] ||

@@ -31,6 +31,7 @@ Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every ra
   --launcher-option OPTION   one more word for mpirun or srun; may be repeated
   --program FILE         which isoscale (default: ISOSCALE, this build's or installation's, PATH)
   --print                print the command and start nothing
+After a hang (exit code 4) the run is resumed, at most as often as it left points.
 Exit codes: those of isoscale; 2 when nothing was started.
 TEXT
 }
@@ -344,11 +345,13 @@ if [[ $bind == gpu ]]; then
   [[ -z $cores ]] || bind_options=(--cores "$cores" "${bind_options[@]}")
   command+=("$here/bind.sh" "${bind_options[@]}" --)
 fi
-command+=("$program" "${arguments[@]}")
+command+=("$program")
 # A run that is resumed has its device in its file, and takes no other.
-[[ -z $gpus || " ${arguments[*]} " == *" --"@(device|resume)[\ =]* ]] || command+=(--device cuda)
+[[ -z $gpus || " ${arguments[*]} " == *" --"@(device|resume)[\ =]* ]] || arguments+=(--device cuda)
 
-say "+ $(quoted "${command[@]}")"
+say "+ $(quoted "${command[@]}" "${arguments[@]}")"
 [[ $print == no ]] || exit 0
 refuse_dead_hosts
-exec "${command[@]}"
+[[ ${arguments[0]} == run ]] || exec "${command[@]}" "${arguments[@]}"
+run_past_hangs command arguments
+exit "$status"

@@ -122,7 +122,6 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
       require_one_command(arguments, world);
       return work(environment, world, supervisor);
     });
-    if (supervisor.gave_up()) comm::Environment::leave(static_cast<int>(code));
     limit.ends();
     return code;
   } catch (const base::UsageError& error) {

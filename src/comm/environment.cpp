@@ -57,11 +57,6 @@ void Environment::abort_job(int exit_code) noexcept {
   std::_Exit(exit_code);  // MPI_Abort returned: there is no caller to report to
 }
 
-void Environment::leave(int exit_code) noexcept {
-  std::fflush(nullptr);
-  std::_Exit(exit_code);
-}
-
 std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

@@ -40,9 +40,6 @@ class Environment {
   [[nodiscard]] int thread_level() const { return thread_level_; }
   /// Ends every process of the job: for a rank that has failed while its peers wait for it.
   [[noreturn]] static void abort_job(int exit_code) noexcept;
-  /// Ends this process alone, at once and without MPI_Finalize: for threads that are stuck in MPI.
-  /// All ranks must call it.
-  [[noreturn]] static void leave(int exit_code) noexcept;
   [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
 
  private:

@@ -295,12 +295,13 @@ Experiment make_experiment(const std::vector<const Choices*>& layers, const Work
 }
 
 /// The options that may be given with --resume.
-constexpr std::array<std::string_view, 4> may_be_given{"resume", "budget", "allow", "quiet"};
+constexpr std::array<std::string_view, 5> may_be_given{"resume", "retry", "budget", "allow",
+                                                       "quiet"};
 
 [[noreturn]] void refuse_beside_resume(std::string_view place) {
   throw base::UsageError(fmt::format(
-      "{}: --resume takes all settings from the run file; leave this out (only --budget, "
-      "--allow and --quiet may be given with it)",
+      "{}: --resume takes all settings from the run file; leave this out (only --retry, "
+      "--budget, --allow and --quiet may be given with it)",
       place));
 }
 
@@ -312,8 +313,8 @@ void refuse_all_but(std::span<const std::string_view> allowed, const Choices& ch
 }
 
 /// Returns the configuration of a command line with --resume. Throws base::UsageError for all
-/// options but --resume, --budget, --allow and --quiet, and for an experiment file that is not
-/// empty: the run file already says what is measured.
+/// options but --resume, --retry, --budget, --allow and --quiet, and for an experiment file that is
+/// not empty: the run file already says what is measured.
 RunConfig resumption(const Layer& file, const Layer& command_line) {
   refuse_all_but({}, file.shared);
   for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);
@@ -338,13 +339,18 @@ RunConfig without_experiments(const Layer& layer) {
 }
 
 RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
-  if (const Given* const resume = file.shared.find("resume")) {
-    throw base::UsageError(fmt::format(
-        "{}: is of one launch and not of an experiment; give --resume on the command line",
-        resume->place));
+  for (const char* const option : {"resume", "retry"}) {
+    const Given* const given = file.shared.find(option);
+    if (given == nullptr) continue;
+    throw base::UsageError(
+        fmt::format("{}: is of one launch and not of an experiment; give --{} on the command line",
+                    given->place, option));
   }
   if (file.gpu) throw base::UsageError("the table gpu is for built-in suites only; remove it");
   if (command_line.shared.find("resume") != nullptr) return resumption(file, command_line);
+  if (command_line.shared.find("retry") != nullptr) {
+    throw base::UsageError("--retry: has a meaning only with --resume");
+  }
   refuse_conflicts(file, command_line);
   Layer suite;
   const Plan plan = plan_experiments(file, command_line, suite);

@@ -419,6 +419,16 @@ const std::array file_rows{
               // The option belongs to one launch, while the configuration in the file describes the
               // whole run.
               .write = [](const E&, const R&) { return std::string{}; }},
+    RunOption{.name = "retry",
+              .value = "failed|hung",
+              .default_text = "failed",
+              .group = Group::file,
+              .help = "what --resume measures again; hung: both",
+              .apply =
+                  [](In text, E&, R& r) {
+                    r.retry = parse_choice(text, {Retry::failed, Retry::hung});
+                  },
+              .write = [](const E&, const R&) { return std::string{}; }},
 };
 
 }  // namespace

@@ -57,6 +57,8 @@ std::string_view name(Device device) {
 
 std::string_view name(FillIdle fill) { return fill == FillIdle::idle ? "idle" : "replicas"; }
 
+std::string_view name(Retry retry) { return retry == Retry::hung ? "hung" : "failed"; }
+
 std::string_view name(HostStreams streams) {
   constexpr std::array<std::string_view, 3> names{"auto", "threads", "folded"};
   return names[static_cast<std::size_t>(streams)];
@@ -96,6 +98,7 @@ RunConfig from_toml(std::string_view toml, std::string_view origin) {
 RunConfig resumed(const RunConfig& asked, std::string_view toml) {
   RunConfig run = from_toml(toml, asked.resume.string() + ": config");
   run.resume = run.output = asked.resume;
+  run.retry = asked.retry;
   run.budget = asked.budget;
   run.allowed = asked.allowed;
   run.verbosity = asked.verbosity;

@@ -33,6 +33,10 @@ enum class FillIdle : std::uint8_t { idle, replicas };
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
 [[nodiscard]] std::string_view name(HostStreams streams);
 
+/// The points that --resume measures again: those that failed, or also those that hung.
+enum class Retry : std::uint8_t { failed, hung };
+[[nodiscard]] std::string_view name(Retry retry);
+
 /// The rank counts of a curve if the user names none: powers of two up to the world and the world
 /// itself, or every count from 1 to the world.
 enum class RankCounts : std::uint8_t { doubling, every };
@@ -105,9 +109,10 @@ struct RunConfig {
   std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
   std::vector<std::string> allowed;    ///< preflight checks whose stop is ignored
   /// The run file to resume, whose missing points are measured; empty for a new run. If it is set,
-  /// there are no experiments, and of the other settings only `budget`, `allowed` and `verbosity`
-  /// have an effect.
+  /// there are no experiments, and of the other settings only `retry`, `budget`, `allowed` and
+  /// `verbosity` have an effect.
   std::filesystem::path resume;
+  Retry retry = Retry::failed;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
@@ -143,8 +148,8 @@ struct CheckCommand {
                                   std::span<const workloads::Workload> known);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
-/// configuration in the run file; the file's path, the budget, the allowed checks and the verbosity
-/// come from `asked`. Throws base::UsageError if `toml` cannot be read.
+/// configuration in the run file; the file's path, what is tried again, the budget, the allowed
+/// checks and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::config

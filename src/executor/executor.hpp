@@ -62,6 +62,13 @@ class Unsupported : public base::Error {
   using Error::Error;
 };
 
+/// A communicator was never ready, and no rank of the point has another problem. Ranks may be stuck
+/// in it, so the job must end.
+class NeverReady : public base::Error {
+ public:
+  using Error::Error;
+};
+
 /// A peer did not answer in time. No session of the point can play again.
 class TimedOut : public base::Error {
  public:
@@ -116,8 +123,7 @@ struct Whereabouts {
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// A play has ended because another stream of the session failed, or because another thread
-/// interrupted it.
+/// A play has ended because another stream of the session failed.
 class Stopped : public base::Error {
  public:
   using Error::Error;
@@ -159,9 +165,6 @@ class Session {
   /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call
   /// this.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
-  /// Makes the running play throw Stopped as soon as it waits outside a library's blocking call.
-  /// Any thread may call this.
-  virtual void interrupt() noexcept {}
 };
 
 /// The ranks that share the free memory that a rank sees.
@@ -194,9 +197,9 @@ class Executor {
   [[nodiscard]] virtual const Description& describe() const = 0;
   /// Makes a session; collective over `point`, whose ranks are in mesh order. `set` holds every
   /// rank's program, so that all ranks make the same communicators in the same order. Throws
-  /// base::Error (for example out of memory, with the need and the free memory), Unsupported among
-  /// others; the caller agrees with the other ranks before it plays. A session must end before its
-  /// executor does.
+  /// base::Error (for example out of memory, with the need and the free memory), Unsupported and
+  /// NeverReady among others; the caller agrees with the other ranks before it plays. A session
+  /// must end before its executor does.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          const SessionOptions& options) = 0;
@@ -231,7 +234,6 @@ class ForwardingSession : public Session {
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override {
     return inner_->whereabouts();
   }
-  void interrupt() noexcept override { inner_->interrupt(); }
 
  private:
   std::unique_ptr<Session> inner_;

@@ -72,20 +72,25 @@ Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
   for (const PlannedPoint& point : plan_.points) wanted_.insert(point.index);
 }
 
+Launch::~Launch() {
+  if (setting_.services.supervisor != nullptr) {
+    setting_.services.supervisor->set_abort_handler(nullptr);
+  }
+}
+
 Outcome Launch::measure() {
   Supervisor* const supervisor = setting_.services.supervisor;
   if (supervisor != nullptr) {
     supervisor->set_file(path_);
-    supervisor->set_abort_handler(
-        [self = shared_from_this()](const std::string& why) { self->record_abort(why); });
+    supervisor->set_abort_handler([this](const std::string& why) { record_abort(why); });
   }
-  if (!opened()) return {};
+  if (!opened()) return {.exit_code = exit_code()};
   const config::RunConfig& config = setting_.config;
-  const bool speaks = setting_.world->rank() == 0 && config.verbosity == config::Verbosity::normal;
+  const bool speaks = setting_.world.rank() == 0 && config.verbosity == config::Verbosity::normal;
   progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), planned_times(), deadline());
   if (supervisor != nullptr) progress_->tell(&supervisor->activity());
-  schedule_.emplace(plan_, config, site_.device, wanted_);
+  schedule_.emplace(plan_, config, site_.device, wanted_, retried_);
   return measure_points();
 }
 
@@ -95,15 +100,21 @@ Outcome Launch::measure_points() {
     results::PointData data = measure_point(*current_);
     const bool failed = data.status == results::PointStatus::failed;
     schedule_->done(*current_, failed ? std::nullopt : std::optional{elapsed() - began});
-    all_ok_ = all_ok_ && !failed;
+    failed_ += failed ? 1 : 0;
     if (!data.rows.empty()) measured_.points.push_back(std::move(data));
   }
   record_left_out();
   progress_->finish();
-  on_root(*setting_.world, [&] { finish(); });
-  const bool is_moved = file_ && !file_->moved().empty();  // only rank 0 knows it
-  const bool is_there = setting_.world->broadcast(std::int64_t{is_moved ? 0 : 1}) == 1;
-  return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
+  on_root(setting_.world, [&] { finish(); });
+  return {.exit_code = exit_code()};
+}
+
+/// Collective: returns the exit code of a launch that has come to its end.
+base::ExitCode Launch::exit_code() const {
+  const bool is_moved = file_ && !file_->moved().empty();
+  const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // only rank 0 knows it
+  return setting_.world.broadcast(std::int64_t{is_whole ? 1 : 0}) == 1 ? base::ExitCode::done
+                                                                       : base::ExitCode::failed;
 }
 
 /// Locks the run file. While the lock is held, no other thread ends the process or records that the
@@ -159,15 +170,19 @@ std::map<int, units::Seconds> Launch::planned_times() const {
 /// Collective: returns the next turn, the same on every rank. Rank 0 chooses it, since only its
 /// clock counts and only it knows which points are wanted.
 std::optional<Turn> Launch::agreed_next() {
-  const comm::Communicator& world = *setting_.world;
+  const comm::Communicator& world = setting_.world;
   constexpr std::int64_t none = -1;
-  const Supervisor* const supervisor = setting_.services.supervisor;
+  Supervisor* const supervisor = setting_.services.supervisor;
   const bool shall_end = supervisor != nullptr && supervisor->shall_end_soon();
   ends_soon_ = world.all_max(shall_end ? 1.0 : 0.0) > 0;
   const bool chooses = world.rank() == 0 && !ends_soon_;
   const std::optional<Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
   const std::int64_t index = world.broadcast(next ? std::int64_t{next->index} : none);
   if (index == none) return std::nullopt;
+  const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
+  if (supervisor != nullptr) {
+    supervisor->set_point(static_cast<int>(index), static_cast<int>(left));
+  }
   const auto agreed = [&](units::Seconds time) {
     return units::to_seconds(
         units::Nanoseconds{world.broadcast(units::to_nanoseconds(time).value())});
@@ -185,7 +200,7 @@ PointContext Launch::context(const Turn& turn) {
   return {.config = config,
           .site = site_,
           .facts = setting_.facts,
-          .world = *setting_.world,
+          .world = setting_.world,
           .executor = setting_.executor,
           .effort = {.precision = config.precision,
                      .max_time = turn.loop,
@@ -203,24 +218,27 @@ results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
   Supervisor* const supervisor = setting_.services.supervisor;
-  const std::uint64_t generation =
-      supervisor != nullptr ? supervisor->begin_point(continuation()) : 0;
-  results::PointData data = run_point(point, context(turn));
-  if (supervisor != nullptr) supervisor->end_point(generation);
+  results::PointData data;
+  try {
+    data = run_point(point, context(turn));
+  } catch (...) {
+    if (supervisor != nullptr) supervisor->fail_alone();
+    throw;
+  }
   return record(std::move(data));
 }
 
 /// Collective: writes a point. Rank 0 returns the point as written.
 results::PointData Launch::record(results::PointData data) {
   if (Activity* const activity = progress_->activity()) activity->doing("writing the run file");
-  on_root(*setting_.world, [&] { data = commit(std::move(data)); });
+  on_root(setting_.world, [&] { data = commit(std::move(data)); });
   progress_->end_point(outcome_text(data));
   return data;
 }
 
 /// Records the points for which there was no time.
 void Launch::record_left_out() {
-  on_root(*setting_.world, [&] {
+  on_root(setting_.world, [&] {
     if (ends_soon_ && !schedule_->waiting().empty()) {
       header_.warnings.push_back(
           fmt::format("asked to end (SIGUSR1) with {} of {} points left; continue with: isoscale "
@@ -263,15 +281,6 @@ void Launch::finish() {
   if (setting_.services.show_file) setting_.services.show_file(file_->path());
 }
 
-Outcome Launch::continue_after_hang(const std::string& why, comm::Communicator world) {
-  setting_.world =
-      worlds_.emplace_back(std::make_unique<comm::Communicator>(std::move(world))).get();
-  record(as_failed(current_->index, why));
-  schedule_->done(*current_, std::nullopt);
-  all_ok_ = false;
-  return measure_points();
-}
-
 void Launch::record_abort(const std::string& why) {
   if (!current_ || !file_ || last_in_file_ == current_->index) return;
   file_->commit(as_failed(current_->index, why));
@@ -286,14 +295,6 @@ results::PointData Launch::as_failed(int index, const std::string& why) const {
   if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.ended = base::utc_now();
   return data;
-}
-
-/// Returns null on GPUs: a rank that is stuck in work on a GPU cannot abandon it.
-Supervisor::Continuation Launch::continuation() {
-  if (site_.device != "host") return nullptr;
-  return [self = shared_from_this()](const std::string& why, comm::Communicator world) {
-    return self->continue_after_hang(why, std::move(world)).exit_code;
-  };
 }
 
 }  // namespace isoscale::runner

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -29,12 +28,12 @@ namespace isoscale::runner {
 
 /// One launch of a measurement. It makes the plan, opens the run file (run.cpp, resume.cpp), and
 /// measures one point after another (launch.cpp).
-class Launch : public std::enable_shared_from_this<Launch> {
+class Launch {
  public:
   struct Setting {
     const config::RunConfig& config;
     const Services& services;
-    const comm::Communicator* world;
+    const comm::Communicator& world;
     executor::Executor& executor;
     std::span<const machine::MachineFacts> facts;  ///< by rank
     Site site;
@@ -46,14 +45,12 @@ class Launch : public std::enable_shared_from_this<Launch> {
   /// base::UsageError as make_plan() does. Everything that `setting` refers to must outlive the
   /// launch.
   Launch(const Setting& setting, std::optional<results::RunData> earlier);
+  ~Launch();
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
 
   /// Collective: measures all wanted points. Called once.
   [[nodiscard]] Outcome measure();
-  /// Collective, called after all ranks have given up the point under way: records that point as
-  /// failed, and measures the remaining ones. `world` replaces the communicator of all ranks.
-  [[nodiscard]] Outcome continue_after_hang(const std::string& why, comm::Communicator world);
-  /// Called on rank 0 when the job ends early: records the point under way as failed.
-  void record_abort(const std::string& why);
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
@@ -65,19 +62,20 @@ class Launch : public std::enable_shared_from_this<Launch> {
   /// the run to resume lacks nothing.
   bool opened();
   void create();
-  bool reopen();  ///< in resume.cpp
+  bool reopen();                                                            ///< in resume.cpp
+  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
   [[nodiscard]] Outcome measure_points();
+  [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] std::optional<Turn> agreed_next();
   [[nodiscard]] PointContext context(const Turn& turn);
   [[nodiscard]] bool begin_next();
   results::PointData measure_point(const Turn& turn);
+  /// Called on rank 0 when the job ends early: records the point under way as failed.
+  void record_abort(const std::string& why);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
   results::PointData record(results::PointData data);
   results::PointData commit(results::PointData data);
   [[nodiscard]] std::unique_lock<std::timed_mutex> hold_file() const;
-  /// Returns the function that continues the run after the point under way is given up; null if the
-  /// run cannot continue.
-  [[nodiscard]] Supervisor::Continuation continuation();
   void record_left_out();
   void finish();
   void warn_of_time_limit() const;
@@ -87,12 +85,14 @@ class Launch : public std::enable_shared_from_this<Launch> {
   Site site_;
   Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;  ///< points to measure; only rank 0's are right
+  std::set<int> wanted_;     ///< points to measure; only rank 0's are right
+  std::set<int> retried_;    ///< those of them that failed before; used on rank 0 only
+  std::set<int> left_hung_;  ///< points that hung and stay as they are; used on rank 0 only
   std::optional<Progress> progress_;
   std::optional<Schedule> schedule_;
   std::optional<Turn> current_;  ///< the point under way; changed only while the file is locked
-  bool all_ok_ = true, ends_soon_ = false;
-  std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< later worlds, after hangs
+  int failed_ = 0;               ///< points that failed in this launch
+  bool ends_soon_ = false;
   // The members below are used on rank 0 only.
   std::optional<results::RunData> earlier_;
   results::RunData header_;

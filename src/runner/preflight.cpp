@@ -103,7 +103,7 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
   if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // nobody watches for hangs
-  // If NCCL cannot set up a communicator, the point must fail before the supervisor reports a hang.
+  // This limit is reached before the supervisor reports a hang, which then names the communicator.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.table->make(options, world);

@@ -19,6 +19,7 @@
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
+#include "runner/watch/stuck_ranks.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -115,17 +116,16 @@ std::string numbers_text(const std::set<int>& indices) {
 
 }  // namespace
 
-bool lacks_result(const PointData& point) {
-  return point.status == PointStatus::failed ||
-         (point.status == PointStatus::skipped &&
-          (point.reason == budget_reason || point.reason == signal_reason));
-}
-
-std::set<int> missing_points(const RunData& earlier, const Plan& plan) {
-  std::set<int> missing;
-  for (const PlannedPoint& point : plan.points) missing.insert(point.index);
+Missing missing_points(const RunData& earlier, const Plan& plan) {
+  Missing missing;
+  for (const PlannedPoint& point : plan.points) missing.never_begun.insert(point.index);
   for (const PointData& point : earlier.points) {
-    if (!lacks_result(point)) missing.erase(point.index);
+    const bool had_no_time = point.status == PointStatus::skipped &&
+                             (point.reason == budget_reason || point.reason == signal_reason);
+    if (had_no_time) continue;
+    missing.never_begun.erase(point.index);
+    if (point.status != PointStatus::failed) continue;
+    (point.reason.starts_with(hang_prefix) ? missing.hung : missing.failed).insert(point.index);
   }
   return missing;
 }
@@ -201,15 +201,37 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   return text;
 }
 
+/// Returns the point that ended the earlier launch, as failed, if that launch could not write it:
+/// its rank 0 was silent, so another rank wrote the findings beside the run file. Absent otherwise.
+std::optional<PointData> Launch::unrecorded_hang() const {
+  const auto hang = read_hang_file(path_, earlier_->created);
+  if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
+  return as_failed(hang->point, std::string{hang_prefix} + hang->sentence);
+}
+
 /// Opens the run to resume. Returns false if it lacks nothing. Otherwise this launch continues with
 /// the header of that run, and a warning in it says which points come from which launch.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));
   require_no_differences(file, differences(*earlier_, plan_));
-  wanted_ = missing_points(*earlier_, plan_);
+  const std::optional<PointData> unrecorded = unrecorded_hang();
+  Missing missing = missing_points(*earlier_, plan_);
+  if (unrecorded && missing.never_begun.erase(unrecorded->index) > 0) {
+    missing.hung.insert(unrecorded->index);
+  }
+  wanted_ = std::move(missing.never_begun);
+  retried_ = std::move(missing.failed);
+  (setting_.config.retry == config::Retry::hung ? retried_ : left_hung_).merge(missing.hung);
+  wanted_.insert(retried_.begin(), retried_.end());
+  const bool speaks = setting_.config.verbosity == config::Verbosity::normal;
+  if (speaks && !left_hung_.empty()) {
+    setting_.services.print(
+        fmt::format("{} {} hung: not measured again, except with --retry hung\n",
+                    base::plural(left_hung_.size(), "point"), ranges_text(left_hung_)));
+  }
   if (wanted_.empty() && earlier_->complete) {
-    if (setting_.config.verbosity == config::Verbosity::normal) {
+    if (speaks) {
       setting_.services.print(fmt::format(
           "{} is complete: it has all of its {} points, and nothing is left to measure\n", file,
           plan_.points.size()));
@@ -226,6 +248,7 @@ bool Launch::reopen() {
   }
   file_.emplace(results::RunWriter::resume(path_, *earlier_, wanted_), path_, *earlier_,
                 fallback_of(setting_.config));
+  if (unrecorded && left_hung_.contains(unrecorded->index)) file_->commit(*unrecorded);
   header_ = *std::exchange(earlier_, std::nullopt);
   std::vector<results::PointData> points = std::move(header_.points);
   header_.points.clear();

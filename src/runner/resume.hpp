@@ -14,13 +14,15 @@
 /// may measure them.
 namespace isoscale::runner {
 
-/// True if a point must be measured (again), because it failed or was left out for lack of time. A
-/// point that was skipped for another reason would be skipped again.
-[[nodiscard]] bool lacks_result(const results::PointData& point);
+/// The points of a plan for which an earlier run has no result, by index. A point that was skipped
+/// for another reason than lack of time is in none of these: it would be skipped again.
+struct Missing {
+  std::set<int> never_begun{}, failed{};
+  std::set<int> hung{};  ///< ended a job: it may end the next one, too
 
-/// Returns the indices of the plan's points that `earlier` does not have or that have no result in
-/// it.
-[[nodiscard]] std::set<int> missing_points(const results::RunData& earlier, const Plan& plan);
+  bool operator==(const Missing&) const = default;
+};
+[[nodiscard]] Missing missing_points(const results::RunData& earlier, const Plan& plan);
 
 /// Returns the differences of this launch (`now`) from the earlier run, a clause each: "3 nodes,
 /// not 4", "NCCL_ALGO 'Ring', not unset". It compares the program, the machine, its ranks and the

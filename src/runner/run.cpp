@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -33,15 +32,6 @@
 
 namespace isoscale::runner {
 namespace {
-
-/// The objects to which a launch refers. They are kept as long as the launch.
-struct LaunchParts {
-  config::RunConfig config;
-  Services services;
-  std::unique_ptr<executor::Executor> executor;
-  std::optional<WatchedExecutor> watched;
-  std::vector<machine::MachineFacts> facts;
-};
 
 /// The run that --resume continues: the run itself (on rank 0 only), and its configuration (on all
 /// ranks).
@@ -78,19 +68,19 @@ std::string opening_lines(const executor::Description& device, const std::string
 
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
-  on_root(*setting_.world, [&] {
+  on_root(setting_.world, [&] {
     results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
   });
   results::PreflightData looked = preflight({.config = setting_.config,
                                              .executor = &setting_.executor,
                                              .device_reason = setting_.device_reason,
                                              .facts = setting_.facts},
-                                            *setting_.world);
-  require_no_stop(looked, *setting_.world);
+                                            setting_.world);
+  require_no_stop(looked, setting_.world);
   const std::vector<RankSoftware> software =
-      gather_software(*setting_.world, setting_.executor.describe());
+      gather_software(setting_.world, setting_.executor.describe());
   bool is_open = true;
-  on_root(*setting_.world, [&] {
+  on_root(setting_.world, [&] {
     header_ =
         make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
     header_.preflight = std::move(looked);
@@ -102,7 +92,7 @@ bool Launch::opened() {
     }
     if (is_open) warn_of_time_limit();
   });
-  return setting_.world->broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
+  return setting_.world.broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
 }
 
 void Launch::create() {
@@ -148,37 +138,30 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
   const bool is_new = asked.resume.empty();
   auto [earlier, config] =
       is_new ? Resumed{.run = {}, .config = asked} : read_resumed(asked, world);
-  const auto parts = std::make_shared<LaunchParts>();
-  parts->config = std::move(config);
-  auto [executor, reason] = choose_executor(parts->config, environment, world);
-  parts->executor = std::move(executor);
-  parts->facts = gather_facts(world);
-  parts->services = services;
-  const Site site = make_site(world, parts->executor->describe(), parts->facts);
+  const auto [executor, reason] = choose_executor(config, environment, world);
+  const std::vector<machine::MachineFacts> facts = gather_facts(world);
+  const Site site = make_site(world, executor->describe(), facts);
   std::string gpu_work;
-  std::tie(parts->config, gpu_work) = with_gpu_work(parts->config, site);
+  std::tie(config, gpu_work) = with_gpu_work(config, site);
+  std::optional<WatchedExecutor> watched;
   if (Supervisor* const supervisor = services.supervisor) {
-    supervisor->set_timeout(parts->config.timeout);
-    parts->watched.emplace(*parts->executor, supervisor->activity(), world);
+    supervisor->set_timeout(config.timeout);
+    watched.emplace(*executor, supervisor->activity(), world);
   }
-  executor::Executor& used =
-      parts->watched ? static_cast<executor::Executor&>(*parts->watched) : *parts->executor;
-  auto* const launch =
-      new Launch{{.config = parts->config,
-                  .services = parts->services,
-                  .world = &world,
-                  .executor = used,
-                  .facts = parts->facts,
-                  .site = site,
-                  .begin = begin,
-                  .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
-                 std::move(earlier)};
-  // The launch may continue after run() has returned, so it keeps its parts alive.
-  const std::shared_ptr<Launch> kept{launch, [parts](Launch* made) { delete made; }};
-  if (world.rank() == 0 && parts->config.verbosity == config::Verbosity::normal) {
+  executor::Executor& used = watched ? static_cast<executor::Executor&>(*watched) : *executor;
+  Launch launch{{.config = config,
+                 .services = services,
+                 .world = world,
+                 .executor = used,
+                 .facts = facts,
+                 .site = site,
+                 .begin = begin,
+                 .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
+                std::move(earlier)};
+  if (world.rank() == 0 && config.verbosity == config::Verbosity::normal) {
     services.print(opening_lines(used.describe(), reason, world.size()) + gpu_work);
   }
-  return kept->measure();
+  return launch.measure();
 }
 
 }  // namespace isoscale::runner

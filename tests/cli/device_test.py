@@ -170,16 +170,16 @@ class Stuck(Case):
                 self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
                 self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
 
-    def test_a_communicator_that_is_never_ready_fails_its_point_alone(self):
+    def test_a_communicator_that_is_never_ready_ends_the_run_and_is_named(self):
         limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
         done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
                              "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
                              ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         report = self.run_ok("report", "run.h5", "--format", "json").stdout
-        dp, tp = json.loads(report)["runs"][0]["points"]
-        self.assertEqual((dp["status"], tp["status"]), ("failed", "ok"))
-        self.assertRegex(dp["reason"], "^rank 0: NCCL communicator " + re.escape(
+        [point] = json.loads(report)["runs"][0]["points"]
+        self.assertEqual(point["status"], "failed")
+        self.assertRegex(point["reason"], "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
             f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
 
     def test_a_gpu_that_fails_ends_the_run_and_is_named(self):

@@ -56,11 +56,11 @@ ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec slee
 
 
 class Case(harness.Case):
-    def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True):
+    def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True, workload="dp"):
         self.output = self.path("run.h5")
         start = [*harness.MPIEXEC, str(ranks)] if mpiexec else []
         launcher = subprocess.Popen(
-            [*start, *by, harness.PROGRAM, *POINTS, "dp", "--output", self.output, *limit, *arguments],
+            [*start, *by, harness.PROGRAM, *POINTS, workload, "--output", self.output, *limit, *arguments],
             cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end_all, launcher)
@@ -102,34 +102,55 @@ class Case(harness.Case):
 
 
 class Hangs(Case):
-    def test_the_sweep_goes_on_after_a_rank_that_spins(self):
-        done = self.isoscale(*POINTS, "dp", *LIMITED, "--max-time", "0.3s", "--ranks", "2,3", "--inject",
-                             "stuck=2:spin", "--output", self.path("run.h5"), ranks=3)
+    def resume(self, *arguments):
+        done = self.isoscale("run", "--resume", "run.h5", *arguments, ranks=3)
+        return done, {point["index"]: point["status"] for point in self.run_of()["points"]}
+
+    def test_two_resumes_get_past_a_point_that_always_hangs(self):
         self.output = self.path("run.h5")
+        with open(self.path("e.toml"), "w", encoding="ascii") as file:
+            for workload, most in ("dp", 3), ("tp", 2), ("pp", 2):
+                file.write(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n')
+        done = self.isoscale("run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
+                             "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        run = self.run_of()
+        run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
         self.assertRegex(run["points"][1]["reason"], r"^hang: rank 2 is in gemm")
         self.assertIn("rank 2", done.stderr)
-        self.assertEqual([one["rank"] for one in self.hang_of()["culprits"]], [2])
-        self.assertEqual(run["status"], "complete")
+        self.assertEqual([one["rank"] for one in hang["culprits"]], [2])
+        self.assertEqual((hang["point"], hang["left"]), (1, 2))
+        past = {0: "ok", 1: "failed", 2: "ok", 3: "ok"}
+        for _ in range(2):
+            done, statuses = self.resume()
+            self.assertEqual((done.returncode, statuses), (1, past), done.stderr)
+            self.assertIn("point 2 hung", done.stdout)
+        done, statuses = self.resume("--retry", "hung")
+        self.assertEqual((done.returncode, statuses), (4, past), done.stderr)
 
-    def test_a_rank_that_throws_is_named_and_later_points_are_measured(self):
+    def test_a_point_that_hung_without_rank_0_is_left_as_it_is(self):
+        launcher = self.launch(2, "--max-time", "3s", "--ranks", "2", workload="dp,tp,pp")
+        self.wait_for(launcher, "stopped by")
+        time.sleep(harness.PATIENCE)
+        os.kill(ranks_of(self.output)[0], signal.SIGSTOP)
+        self.wait_for(launcher, "rank 0 never answered")
+        launcher.communicate(timeout=30 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 4)
+        self.assertEqual(len(self.run_of()["points"]), 1)
+        self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
+        points = self.run_of()["points"]
+        self.assertEqual([point["status"] for point in points], ["ok", "failed", "ok"])
+        self.assertRegex(points[1]["reason"], "^hang: rank 0 never answered")
+
+    def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
             done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
                                  str(of_point), "--inject", f"stuck={victim}:throw", "--force",
                                  "--output", self.output, ranks=of_launch)
             self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-            reasons = [point["reason"] for point in self.run_of()["points"]]
-            self.assertEqual(len(reasons), 2)
-            for reason in reasons:
-                self.assertRegex(reason, f"^hang: rank {victim} failed: .*injected")
-            points = []
-            for name in "hang.json", "hang-2.json":
-                with open(f"{self.output}.{name}", encoding="utf-8") as file:
-                    points.append(json.load(file)["ranks"][0]["doing"].split(":")[0])
-            self.assertNotEqual(*points)
+            [point] = self.run_of()["points"]
+            self.assertRegex(point["reason"], f"^hang: rank {victim} failed: .*injected")
 
     def test_a_job_that_does_not_start_ends(self):
         launcher = self.launch(2, by=ALONE)

@@ -37,7 +37,6 @@ TEST(StuckRanksFaults, AMessageThatCannotBeSentIsNoAnswer) {
     EXPECT_THAT(found.sentence, HasSubstr("rank " + std::to_string(mute) + " never answered"));
   }
   EXPECT_EQ(found.leader, world.rank() == mute ? -1 : 0);
-  EXPECT_FALSE(found.goes_on);
   EXPECT_FALSE(found.calm);
   if (world.rank() == 0) {
     EXPECT_THAT(found.hang.silent, ElementsAre(mute));

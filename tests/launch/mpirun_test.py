@@ -313,5 +313,39 @@ class Runs(scripts.Case):
         self.assertEqual(done.returncode, 2, done.stderr)
 
 
+class Hangs(Case):
+    """mpirun is a stand-in whose run hangs, each time with so many points left."""
+
+    def started(self, *arguments, left=2, then="exit 4", output="run.h5"):
+        self.stand_in("mpirun", f'[ "$1" = --version ] && {OPEN_MPI} && exit\n'
+                                f'echo "$*" | sed "s/.*isoscale //" >> calls\ntouch {output}\n'
+                                f"printf '{{\\n  \"left\": {left},\\n}}' > {output}.hang.json\n{then}")
+        done = self.script("mpirun.sh", "-n", "2", "--program", self.program, *arguments)
+        with open(self.path("calls"), encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        os.remove(self.path("calls"))
+        return done.returncode, [line.replace(self.dir + "/", "") for line in calls]
+
+    def test_a_run_is_resumed_as_often_as_points_are_left(self):
+        first = "run --workload dp --output run.h5 --quiet"
+        again = "run --resume run.h5 --quiet"
+        self.assertEqual(self.started(*first.split()), (4, [first, again, again]))
+        self.assertEqual(self.started(*first.split(), left=0), (4, [first]))
+        ends = 'case "$*" in *--resume*) exit 1 ;; esac\nexit 4'
+        self.assertEqual(self.started(*first.split(), then=ends), (1, [first, again]))
+        self.assertEqual(self.started("run", "--resume=run.h5", "--retry", "hung", left=1),
+                         (4, ["run --resume=run.h5 --retry hung", "run --resume run.h5"]))
+
+    def test_the_newest_hang_here_is_the_one_of_a_run_without_a_named_file(self):
+        self.assertEqual(self.started("run", left=1, output="isoscale-dp-a.h5"),
+                         (4, ["run", "run --resume ./isoscale-dp-a.h5"]))
+
+    def test_nothing_is_resumed_after_another_end_or_another_command(self):
+        self.assertEqual(self.started("run", then="exit 1"), (1, ["run"]))
+        self.assertEqual(self.started("check"), (4, ["check"]))
+        nothing_new = "touch -d 2020-01-01 run.h5.hang.json; exit 4"
+        self.assertEqual(self.started("run", then=nothing_new), (4, ["run"]))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -114,6 +114,11 @@ TEST_F(TurnsOfACurve, AreOfWhatIsWantedOnly) {
   EXPECT_THAT(play(turns, 1), ElementsAre(0, 2));
 }
 
+TEST_F(TurnsOfACurve, EndWithWhatFailedBefore) {
+  Schedule turns{plan_, config_, "host", wanted_, {0}};
+  EXPECT_THAT(play(turns, 1), ElementsAre(1, 2, 0));
+}
+
 TEST_F(TurnsOfACurve, KeepABudgetThatHoldsAll) {
   config_.budget = Seconds{50};
   Schedule turns{plan_, config_, "host", wanted_};

@@ -117,12 +117,10 @@ TEST(RankState, GoesThroughALetter) {
   RankState state = waiting(3, group_of({1, 3}), 9);
   state.arrivals[0].more = 2;
   state.failure = "a \"quoted\" line\n\xff";
-  state.can_leave = true;
   state.still = 1.5;
   const auto read = state_from_json(to_json(state));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->rank, 3);
-  EXPECT_TRUE(read->can_leave);
   EXPECT_EQ(read->still, 1.5);
   ASSERT_EQ(read->at.size(), 1);
   EXPECT_EQ(read->at[0].meets[0].call, (CallNumber{.play = 2, .number = 9}));

@@ -132,14 +132,16 @@ class ResumedPlan : public testing::Test {
   Plan plan_;
 };
 
-TEST_F(ResumedPlan, LacksWhatIsAbsentFailedOrHadNoTime) {
+TEST_F(ResumedPlan, LacksWhatIsAbsentFailedHungOrHadNoTime) {
   RunData run;
-  EXPECT_EQ(missing_points(run, plan_), (std::set<int>{0, 1, 2}));
+  EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {0, 1, 2}}));
   run.points = {point_of(0, PointStatus::ok), point_of(2, PointStatus::failed, "wrong")};
-  EXPECT_EQ(missing_points(run, plan_), (std::set<int>{1, 2}));
+  EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {1}, .failed = {2}}));
+  run.points[1].reason = "hang: rank 1 never answered";
+  EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {1}, .hung = {2}}));
   run.points = {point_of(0, PointStatus::skipped, std::string{budget_reason}),
                 point_of(1, PointStatus::skipped, "does not divide"), point_of(2, PointStatus::ok)};
-  EXPECT_EQ(missing_points(run, plan_), (std::set<int>{0}));
+  EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {0}}));
 }
 
 TEST_F(ResumedPlan, MustHoldTheSamePoints) {

@@ -36,8 +36,9 @@ TEST(Budget, IsATimeOnTheCommandLineAndInAFile) {
 }
 
 TEST(Resumption, HasNothingOfItsOwnButTheLaunch) {
-  const RunConfig asked =
-      run({"--resume", "a.h5", "--budget", "5m", "--allow", "clocks", "--quiet"});
+  const RunConfig asked = run(
+      {"--resume", "a.h5", "--retry", "hung", "--budget", "5m", "--allow", "clocks", "--quiet"});
+  EXPECT_EQ(asked.retry, Retry::hung);
   EXPECT_EQ(asked.resume, "a.h5");
   EXPECT_TRUE(asked.experiments.empty());
   EXPECT_EQ(asked.budget, units::Seconds{300});
@@ -62,6 +63,10 @@ TEST(Resumption, RefusesWhatChoosesWhatIsMeasured) {
   }
 }
 
+TEST(Resumption, IsWhatRetryNeeds) {
+  EXPECT_THAT(usage_error([] { run({"--retry", "hung"}); }), HasSubstr("--resume"));
+}
+
 TEST(Resumption, RefusesExperimentFiles) {
   Layer command_line;
   give(command_line.shared, *find_option("resume"), "a.h5", "--resume");
@@ -75,10 +80,11 @@ TEST(Resumption, RefusesExperimentFiles) {
 TEST(Resumed, HasTheFilesSettingsAndTheLaunchsLimits) {
   RunConfig first = run({"--workload", "dp", "--max-time", "7s", "--budget", "1h", "--output",
                          "old.h5", "--allow", "clocks"});
-  const RunConfig asked = run({"--resume", "a.h5", "--quiet"});
+  const RunConfig asked = run({"--resume", "a.h5", "--quiet", "--retry", "hung"});
   const RunConfig config = resumed(asked, to_toml(first));
   EXPECT_EQ(config.resume, "a.h5");
   EXPECT_EQ(config.output, "a.h5");
+  EXPECT_EQ(config.retry, Retry::hung);
   EXPECT_FALSE(config.budget.has_value());
   EXPECT_TRUE(config.allowed.empty());
   EXPECT_EQ(config.verbosity, Verbosity::quiet);

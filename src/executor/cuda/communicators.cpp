@@ -229,7 +229,7 @@ void Communicators::wait_for(const NcclCommunicator& communicator, cudaStream_t 
     communicator.poll();
     if (status == cudaSuccess) return;
     if (limit_ > units::Seconds{} && comm::now() > end) {
-      throw NcclError(
+      throw NeverReady(
           fmt::format("the first calls on NCCL communicator {} did not end within {}: "
                       "a rank is missing, or the ranks cannot reach each other",
                       communicator.name(), units::format(limit_)));

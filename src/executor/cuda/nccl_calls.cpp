@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
+#include "executor/executor.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
@@ -31,7 +32,7 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
   throw NcclError(text);
 }
 
-/// Polls `communicator` until its calls in the background are done; throws NcclError after `limit`
+/// Polls `communicator` until its calls in the background are done; throws NeverReady after `limit`
 /// (0: never).
 void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds limit) {
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit);
@@ -40,7 +41,7 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
     check(ncclCommGetAsyncError(communicator, &state));
     if (state != ncclInProgress) break;
     if (limit > units::Seconds{} && comm::now() > end) {
-      throw NcclError(fmt::format(
+      throw NeverReady(fmt::format(
           "NCCL communicator {} was not ready after {}: a rank is missing, or the ranks cannot "
           "reach each other; NCCL_DEBUG=INFO prints more, NCCL_SOCKET_IFNAME chooses the network",
           name, units::format(limit)));

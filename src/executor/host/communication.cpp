@@ -117,7 +117,7 @@ void run(const MpiCall& call, const Player& player) {
   }
   MPI_Request request = MPI_REQUEST_NULL;
   comm::check(begin(call, &request));
-  climb(player.waiting, *player.stopped, [&] {
+  climb(player.waiting, player.stopped, [&] {
     int done = 0;
     comm::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     return done != 0;
@@ -141,7 +141,7 @@ void run(const ExchangeCall& call, Player& player) {
   Patience patience{call, player};
   // MPI_Waitall is not used: with several threads, that of Open MPI 4.1 does not return when a
   // message fails.
-  climb(player.waiting, *player.stopped, [&] {
+  climb(player.waiting, player.stopped, [&] {
     int done = 0;
     check_all(
         MPI_Testall(static_cast<int>(count), player.requests.data(), &done, player.statuses.data()),

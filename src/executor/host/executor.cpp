@@ -55,7 +55,6 @@ class HostSession final : public Session {
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
-  void interrupt() noexcept override;
 
  private:
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
@@ -66,8 +65,7 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;                         ///< used if one thread plays all lanes
-  std::atomic<bool> interrupted_{false};  ///< used if one thread plays all lanes
+  Player player_;  ///< used if one thread plays all lanes
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
   std::atomic<std::uint64_t> plays_{0};
   std::atomic<bool> playing_{false};
@@ -101,7 +99,6 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
     lanes = std::max(lanes, section.lanes.size());
   }
   player_.waiting = parts_.waiting;
-  player_.stopped = &interrupted_;
   if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
 }
 
@@ -161,11 +158,6 @@ std::optional<Whereabouts> HostSession::whereabouts() const {
     result.begun = {player_.begun.load(std::memory_order_relaxed)};
   }
   return result;
-}
-
-void HostSession::interrupt() noexcept {
-  interrupted_.store(true, std::memory_order_release);
-  if (threads_) threads_->interrupt();
 }
 
 void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {

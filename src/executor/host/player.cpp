@@ -120,9 +120,8 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   epoch_.notify_all();
   play_lane_safely(0);
   // Waits even after a failure: no thread may use the section any more when this returns.
-  const std::atomic<bool> never{false};
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
-    climb(between_lanes_, never,
+    climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
   }
   if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
@@ -193,7 +192,7 @@ void StreamThreads::play_lane(std::size_t lane) {
 void StreamThreads::wait_for(std::span<const program::Wait> waits) {
   for (const program::Wait& wait : waits) {
     const std::atomic<std::uint32_t>& done = progress_[wait.stream].done;
-    climb(between_lanes_, stopped_,
+    climb(between_lanes_, &stopped_,
           [&] { return done.load(std::memory_order_acquire) >= wait.count; });
   }
 }
@@ -202,7 +201,6 @@ void StreamThreads::rethrow_failure() {
   for (const Worker& worker : workers_) {
     if (worker.failure) std::rethrow_exception(worker.failure);
   }
-  throw Stopped("interrupted");
 }
 
 }  // namespace isoscale::executor::host

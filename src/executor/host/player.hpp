@@ -41,9 +41,9 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 /// Waits until done() is true. It first polls a few times at once, then yields the core between
 /// polls. With ladder, it sleeps between polls after about a millisecond: short sleeps from the
 /// start would cost more than most waits last. With asleep, it sleeps between polls from the start.
-/// Throws Stopped once `stopped` is set.
+/// Throws Stopped once `stopped` is set, which may be null.
 template <class Done>
-void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
+void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
   constexpr int eager_looks = 32;
   constexpr int yields_between_clock_readings = 16;
@@ -54,7 +54,9 @@ void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) 
   const auto begin = Clock::now();
   bool napping = waiting == Waiting::asleep;
   for (int look = 1; !done(); ++look) {
-    if (stopped.load(std::memory_order_acquire)) throw Stopped("stopped while it waited");
+    if (stopped != nullptr && stopped->load(std::memory_order_acquire)) {
+      throw Stopped("stopped while it waited");
+    }
     if (napping) {
       std::this_thread::sleep_for(nap_after(waiting, Clock::now() - begin));
       continue;
@@ -107,9 +109,6 @@ class StreamThreads {
 
   /// Returns for each lane the op that began last. Any thread may call this.
   [[nodiscard]] std::vector<std::uint32_t> begun() const;
-  /// Ends the current play, which throws Stopped, as soon as its lanes wait outside MPI's blocking
-  /// calls. Any thread may call this.
-  void interrupt() noexcept { stopped_.store(true, std::memory_order_release); }
 
  private:
   /// The number of finished ops of a lane. It has cache lines of its own, since other threads poll

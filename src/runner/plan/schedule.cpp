@@ -282,13 +282,14 @@ std::optional<Portion> next_portion(std::span<const PointTime> points, units::Se
 }
 
 Schedule::Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
-                   std::set<int> wanted)
+                   std::set<int> wanted, const std::set<int>& last)
     : plan_(&plan), config_(&config), device_(device), waiting_(std::move(wanted)) {
   if (config.budget) {
     order_ = most_telling_first(plan);
   } else {
     for (const PlannedPoint& point : plan.points) order_.push_back(point.index);
   }
+  std::ranges::stable_partition(order_, [&](int index) { return !last.contains(index); });
 }
 
 PointTime Schedule::expected(const PlannedPoint& point) const {

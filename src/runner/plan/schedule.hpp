@@ -110,10 +110,10 @@ struct Turn {
 /// they are lowered. Only rank 0 uses a schedule, and tells the other ranks.
 class Schedule {
  public:
-  /// `wanted` holds the indices of the points to measure. The plan and the configuration must
-  /// outlive the schedule.
+  /// `wanted` holds the indices of the points to measure; those in `last` come after all others.
+  /// The plan and the configuration must outlive the schedule.
   Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
-           std::set<int> wanted);
+           std::set<int> wanted, const std::set<int>& last = {});
 
   /// Returns the next point when the run has lasted `elapsed`; absent if no point is left or none
   /// fits into the budget.

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,35 +35,36 @@ void Activity::at_point(std::string_view what) {
   ++changes_;
 }
 
-void Activity::failed(std::string_view why) {
+void Activity::set_watched() {
   const std::scoped_lock lock{mutex_};
-  failure_ = why;
-  ++changes_;
+  is_watched_ = true;
+}
+
+bool Activity::has_failed() const {
+  const std::scoped_lock lock{mutex_};
+  return !failure_.empty();
+}
+
+void Activity::fail(std::string_view why) {
+  {
+    const std::scoped_lock lock{mutex_};
+    if (!is_watched_) return;
+    failure_ = why;
+  }
+  while (true) std::this_thread::sleep_for(std::chrono::hours{1});
 }
 
 Activity::Idle::Idle(Activity* activity) : activity_(activity) {
   if (activity_ == nullptr) return;
   const std::scoped_lock lock{activity_->mutex_};
-  generation_ = activity_->generation_;
   ++activity_->idle_count_;
 }
 
 Activity::Idle::~Idle() {
   if (activity_ == nullptr) return;
   const std::scoped_lock lock{activity_->mutex_};
-  if (generation_ != activity_->generation_) return;
   --activity_->idle_count_;
   ++activity_->changes_;
-}
-
-void Activity::start_anew() {
-  const std::scoped_lock lock{mutex_};
-  ++generation_;
-  idle_count_ = 0;
-  sessions_.clear();
-  failure_.clear();
-  calls_ = std::make_shared<comm::CallCount>();
-  ++changes_;
 }
 
 std::shared_ptr<comm::CallCount> Activity::calls() const {
@@ -79,11 +82,6 @@ void Activity::leave(Watched* session) {
   const std::scoped_lock lock{mutex_};
   std::erase(sessions_, session);
   ++changes_;
-}
-
-void Activity::interrupt() noexcept {
-  const std::scoped_lock lock{mutex_};
-  for (Watched* session : sessions_) session->interrupt();
 }
 
 Activity::Motion Activity::motion() const {
@@ -167,7 +165,6 @@ class WatchedSession final : public executor::ForwardingSession, public Watched 
         {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
         at, state);
   }
-  void interrupt() noexcept override { ForwardingSession::interrupt(); }
 
  private:
   Activity& activity_;
@@ -275,7 +272,13 @@ std::optional<units::Seconds> expected_left(units::Seconds elapsed, units::Secon
 std::unique_ptr<Session> WatchedExecutor::prepare(const program::ProgramSet& set,
                                                   const comm::Communicator& point,
                                                   const executor::SessionOptions& options) {
-  std::unique_ptr<Session> inner = inner_.prepare(set, point, options);
+  std::unique_ptr<Session> inner;
+  try {
+    inner = inner_.prepare(set, point, options);
+  } catch (const executor::NeverReady& error) {
+    activity_.fail(error.what());
+    throw;
+  }
   return std::make_unique<WatchedSession>(std::move(inner), activity_, set, point.rank(),
                                           point.ranks_in(world_));
 }

@@ -26,7 +26,6 @@ class Watched {
   /// Adds to `state` the ops that the session's streams are in, and its progress on each
   /// communicator.
   virtual void describe(RankState& state) const = 0;
-  virtual void interrupt() noexcept = 0;
 
  protected:
   ~Watched() = default;
@@ -40,7 +39,11 @@ class Activity {
 
   void doing(std::string_view what);
   void at_point(std::string_view what);  ///< precedes the text of doing()
-  void failed(std::string_view why);
+  /// Notes an error on this rank alone, and waits until the supervisor ends the job. Returns only
+  /// if nobody watches.
+  void fail(std::string_view why);
+  void set_watched();
+  [[nodiscard]] bool has_failed() const;
 
   /// As long as an Idle object exists, the rank counts as idle: it waits for other ranks, or for a
   /// point in time. If `activity` is null, nothing is noted.
@@ -53,16 +56,10 @@ class Activity {
 
    private:
     Activity* activity_;
-    std::uint64_t generation_ = 0;
   };
-
-  /// Forgets the sessions and idle times of work that has been given up.
-  void start_anew();
 
   void enter(Watched* session);
   void leave(Watched* session);
-  /// Interrupts the waits of all sessions that can be interrupted.
-  void interrupt() noexcept;
   /// Returns the counter of the runner's own collective calls.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const;
 
@@ -83,8 +80,8 @@ class Activity {
   std::shared_ptr<comm::CallCount> calls_;
   std::string point_, doing_ = "starting", failure_;
   std::uint64_t changes_ = 0;
-  std::uint64_t generation_ = 0;  ///< how often work has been given up
   int idle_count_ = 0;
+  bool is_watched_ = false;
   std::vector<Watched*> sessions_;
 };
 

@@ -206,7 +206,6 @@ std::string to_json(const RankState& state) {
                    {"still", state.still},
                    {"rests", state.rests},
                    {"in_collective", state.in_collective},
-                   {"can_leave", state.can_leave},
                    {"failure", state.failure},
                    {"at", at},
                    {"arrivals", json_of(state.arrivals)}};
@@ -222,7 +221,6 @@ std::optional<RankState> state_from_json(std::string_view text) {
                     .still = whole.at("still").get<double>(),
                     .rests = whole.at("rests").get<bool>(),
                     .in_collective = whole.at("in_collective").get<bool>(),
-                    .can_leave = whole.at("can_leave").get<bool>(),
                     .failure = whole.at("failure").get<std::string>(),
                     .arrivals = arrivals_from(whole.at("arrivals"))};
     for (const json& op : whole.at("at")) {

@@ -54,7 +54,6 @@ struct RankState {
   double still = 0;            ///< seconds since anything moved on this rank
   bool rests = false;          ///< true if idle: it waits for others, or for a point in time
   bool in_collective = false;  ///< in a collective call of the runner, outside programs
-  bool can_leave = false;      ///< its work can be given up, and the run continue
   std::string failure{};       ///< an error on this rank alone; "" = none
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};

@@ -234,15 +234,12 @@ RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds ti
   const auto moves = [&](const RankState& s) { return !s.rests && s.still < still; };
   Result result{.hang = find_hang(states, size_), .leader = rank_};
   result.sentence = result.hang.sentence();
-  result.goes_on = result.hang.silent.empty() &&
-                   std::ranges::all_of(states, [](const RankState& s) { return s.can_leave; });
   // If all ranks are idle, they wait for a point in time, and nothing is wrong.
   const bool none_works = std::ranges::all_of(states, &RankState::rests);
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
                 (none_works || std::ranges::any_of(states, moves));
   result.states = std::move(states);
-  const nlohmann::json told{
-      {"sentence", result.sentence}, {"calm", result.calm}, {"goes_on", result.goes_on}};
+  const nlohmann::json told{{"sentence", result.sentence}, {"calm", result.calm}};
   const std::string text = told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const RankState& state : result.states) {
     if (state.rank != rank_) post(state.rank, finding, text);
@@ -256,10 +253,8 @@ std::optional<RankPoll::Result> RankPoll::told() {
   if (!message) return std::nullopt;
   const nlohmann::json told = nlohmann::json::parse(*message, nullptr, false);
   if (!told.is_object()) return std::nullopt;
-  return Result{.leader = from,
-                .sentence = told.value("sentence", ""),
-                .calm = told.value("calm", false),
-                .goes_on = told.value("goes_on", false)};
+  return Result{
+      .leader = from, .sentence = told.value("sentence", ""), .calm = told.value("calm", false)};
 }
 
 RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
@@ -301,6 +296,8 @@ std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Resul
   }
   for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
   const json whole{{"created", base::utc_now()},
+                   {"point", which.point.index},
+                   {"left", which.point.left},
                    {"timeout", which.timeout.value()},
                    {"sentence", found.sentence},
                    {"first_op", found.hang.first_op},
@@ -313,11 +310,7 @@ std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Resul
   const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(which.ranks);
   const int speaker =
       found.leader < 0 && !found.states.empty() ? found.states.front().rank : found.leader;
-  if (!is_most) {
-    path += fmt::format(".hang-rank{}.json", speaker);
-  } else {
-    path += which.number == 1 ? ".hang.json" : fmt::format(".hang-{}.json", which.number);
-  }
+  path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", speaker);
   results::TemporaryFile temporary{path.parent_path()};
   std::ofstream out{temporary.path()};
   out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
@@ -325,6 +318,21 @@ std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Resul
   if (!out) throw base::Error("cannot write " + path.string());
   static_cast<void>(temporary.publish(path, results::Publish::replace));
   return path;
+}
+
+std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
+                                         const std::string& since) {
+  std::ifstream in{results::resolved_output(run_file).string() + ".hang.json"};
+  const nlohmann::json whole = nlohmann::json::parse(in, nullptr, false);
+  if (!whole.is_object()) return std::nullopt;
+  try {
+    StoredHang hang{.point = whole.at("point").get<int>(),
+                    .sentence = whole.at("sentence").get<std::string>()};
+    const bool is_of_run = whole.at("created").get<std::string>() >= since;
+    return is_of_run && hang.point >= 0 ? std::optional{std::move(hang)} : std::nullopt;
+  } catch (const nlohmann::json::exception&) {  // the file is not of this version, or is damaged
+    return std::nullopt;
+  }
 }
 
 }  // namespace isoscale::runner

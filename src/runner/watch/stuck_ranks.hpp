@@ -64,8 +64,7 @@ class RankPoll {
     Hang hang{};      ///< right on the leader only
     int leader = -1;  ///< -1 if no leader was heard
     std::string sentence{};
-    bool calm = false;     ///< all answered, none failed; some move or all are idle
-    bool goes_on = false;  ///< all answered, and all can give up their work
+    bool calm = false;  ///< all answered, none failed; some move or all are idle
   };
   /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
   /// without progress after which a rank counts as stuck. A working rank counts as moving if it has
@@ -92,22 +91,39 @@ class RankPoll {
   int number_ = 0;  ///< of this poll; messages of earlier polls may still arrive
 };
 
-/// Identifies a hang by the run and its number.
+/// Identifies a hang by the run and the point.
 struct HangOf {
+  struct Point {
+    int index = -1;  ///< of the point under way in the plan; -1 before the first
+    int left = 0;    ///< number of points that --resume would measure
+  };
   std::filesystem::path run_file{};
-  int ranks = 1;   ///< number of ranks of the launch
-  int number = 1;  ///< number of this hang in the launch, from 1
+  int ranks = 1;  ///< number of ranks of the launch
+  Point point{};
   units::Seconds timeout{};
 };
 
 /// Writes the findings of a poll as JSON beside the run file and returns the path:
-/// "run.h5.hang.json", or "run.h5.hang-2.json" for the second hang of a launch. The file of an
-/// earlier launch is overwritten. If fewer than half of the ranks answered, the leader itself may
-/// be cut off, so the name gets its rank, "run.h5.hang-rank2.json", and does not overwrite the
-/// findings of others. Keys: `created`, `timeout` (seconds), `sentence`, `first_op`, `waiting`,
-/// `absent`, `silent`, `culprits` (`rank`, `what`), and `ranks`, which has the state of each rank
-/// that answered; there `more` is the number of later calls that the rank may have made. Throws
-/// base::Error if the file cannot be written.
+/// "run.h5.hang.json". The file of an earlier launch is overwritten. If fewer than half of the
+/// ranks answered, the leader itself may be cut off, so the name gets its rank,
+/// "run.h5.hang-rank2.json", and does not overwrite the findings of others. Keys: `created`,
+/// `point` (index in the plan, -1 before the first), `left` (points that --resume would measure),
+/// `timeout` (seconds), `sentence`, `first_op`, `waiting`, `absent`, `silent`, `culprits` (`rank`,
+/// `what`), and `ranks`, which has the state of each rank that answered; there `more` is the number
+/// of later calls that the rank may have made. Throws base::Error if the file cannot be written.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
+
+/// The hang that ended a job, as "run.h5.hang.json" tells it.
+struct StoredHang {
+  int point = 0;  ///< index in the plan
+  std::string sentence{};
+};
+/// Reads the findings beside a run file. Absent if there are none, if they are older than `since`
+/// (UTC time as in run files), or if no point was under way.
+[[nodiscard]] std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
+                                                       const std::string& since);
+
+/// The reason of a point that ended its job begins with this.
+inline constexpr std::string_view hang_prefix = "hang: ";
 
 }  // namespace isoscale::runner

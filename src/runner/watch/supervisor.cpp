@@ -112,21 +112,9 @@ void HeldSignals::release() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-/// The work of one thread, and its result.
-struct Supervisor::Task {
-  std::thread thread;
-  std::atomic<bool> done{false};
-  ExitCode code = ExitCode::done;
-  std::exception_ptr error;
-};
-
 Supervisor::Supervisor(const Setting& setting)
-    : world_(setting.world),
-      signals_(setting.signals),
-      activity_(std::make_shared<Activity>(setting.world.rank())) {
-  if (!comm::threads_may_talk()) return;
-  rank_poll_.emplace(world_);
-  spare_ = world_.duplicate();
+    : world_(setting.world), signals_(setting.signals), activity_(setting.world.rank()) {
+  if (comm::threads_may_talk()) rank_poll_.emplace(world_);
 }
 
 void Supervisor::set_timeout(units::Seconds timeout) {
@@ -139,43 +127,14 @@ void Supervisor::set_file(std::filesystem::path file) {
   file_ = std::move(file);
 }
 
-std::uint64_t Supervisor::begin_point(Continuation continuation) {
+void Supervisor::set_point(int index, int left) {
   const std::scoped_lock lock{mutex_};
-  continuation_ = std::move(continuation);
-  in_point_ = true;
-  return generation_;
+  point_ = {.index = index, .left = left};
 }
 
-void Supervisor::end_point(std::uint64_t generation) {
-  std::unique_lock lock{mutex_};
-  asked_.wait(lock, [&] { return !asks_; });
-  if (generation != generation_) {
-    lock.unlock();
-    while (true) std::this_thread::sleep_for(std::chrono::hours{1});
-  }
-  continuation_ = nullptr;
-  in_point_ = false;
-}
-
-/// From this call until end_asking(), the working thread cannot leave its point. Returns the
-/// continuation of that point.
-Supervisor::Continuation Supervisor::begin_asking() {
-  const std::scoped_lock lock{mutex_};
-  asks_ = true;
-  return continuation_;
-}
-
-void Supervisor::end_asking(bool gives_up) {
-  {
-    const std::scoped_lock lock{mutex_};
-    asks_ = false;
-    if (gives_up) {
-      ++generation_;
-      continuation_ = nullptr;
-      in_point_ = false;
-    }
-  }
-  asked_.notify_all();
+void Supervisor::fail_alone() {
+  const std::exception_ptr error = std::current_exception();
+  if (!is_agreed(error)) activity_.fail(text_of(error));
 }
 
 void Supervisor::set_abort_handler(std::function<void(const std::string&)> abort_handler) {
@@ -183,69 +142,50 @@ void Supervisor::set_abort_handler(std::function<void(const std::string&)> abort
   abort_handler_ = std::move(abort_handler);
 }
 
-std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> work) const {
-  auto task = std::make_shared<Task>();
-  try {
-    task->thread = std::thread{[task = task.get(), keep = task, work = std::move(work),
-                                watcher = pthread_self()]() mutable {
-      try {
-        task->code = work();
-      } catch (...) {
-        task->error = std::current_exception();
-      }
-      work = nullptr;  // destroyed before `done` can be seen
-      task->done.store(true, std::memory_order_release);
-      pthread_kill(watcher, HeldSignals::wake_up());
-    }};
-  } catch (const std::system_error& error) {
-    throw base::Error(fmt::format(
-        "cannot start the thread that works ({}): raise the limit on processes of this user or "
-        "container",
-        error.what()));
-  }
-  return task;
-}
-
 ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
   if (!rank_poll_) {
     signals_.release();
     return work();
   }
+  activity_.set_watched();
   moved_ = comm::now();
-  std::shared_ptr<Task> task = start(work);
+  std::atomic<bool> done{false};
+  ExitCode code = ExitCode::done;
+  std::exception_ptr error;
+  std::thread thread;
+  try {
+    thread = std::thread{[&, watcher = pthread_self()] {
+      try {
+        code = work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      done.store(true, std::memory_order_release);
+      pthread_kill(watcher, HeldSignals::wake_up());
+    }};
+  } catch (const std::system_error& failure) {
+    throw base::Error(fmt::format(
+        "cannot start the thread that works ({}): raise the limit on processes of this user or "
+        "container",
+        failure.what()));
+  }
   units::Nanoseconds looked = moved_;
-  while (true) {
-    if (task->done.load(std::memory_order_acquire)) {
-      if (!must_poll(*task)) return result_of(*task);
-      activity_->failed(text_of(task->error));
-      task = poll_ranks(std::move(task));
-    }
+  while (!done.load(std::memory_order_acquire)) {
     take_signal(signal_pause);
     if (comm::now() - looked < look_pause) continue;
     looked = comm::now();
     const bool still = stands_still();
-    if (rank_poll_->is_requested() || still) task = poll_ranks(std::move(task));
+    if (rank_poll_->is_requested() || still || activity_.has_failed()) poll_ranks();
   }
-}
-
-/// True if the task failed within a point on this rank alone. The other ranks still wait in that
-/// point, so they must be told by a poll.
-bool Supervisor::must_poll(const Task& task) {
-  if (!task.error || is_agreed(task.error)) return false;
-  const std::scoped_lock lock{mutex_};
-  return in_point_;
-}
-
-ExitCode Supervisor::result_of(Task& task) const {
-  task.thread.join();
+  thread.join();
   std::signal(SIGUSR1, SIG_IGN);  // the run has ended, so a request to end it has no effect
   signals_.release();
-  if (task.error) std::rethrow_exception(task.error);
-  return gave_up_ ? ExitCode::hang : task.code;
+  if (error) std::rethrow_exception(error);
+  return code;
 }
 
 bool Supervisor::stands_still() {
-  Activity::Motion motion = activity_->motion();
+  Activity::Motion motion = activity_.motion();
   const units::Nanoseconds now = comm::now();
   if (motion != motion_) {
     motion_ = std::move(motion);
@@ -284,36 +224,19 @@ void Supervisor::end_by_signal(int signal) {
   std::_Exit(by_signal + signal);
 }
 
-std::shared_ptr<Supervisor::Task> Supervisor::poll_ranks(std::shared_ptr<Task> task) {
-  RankState own = activity_->state();
+void Supervisor::poll_ranks() {
+  RankState own = activity_.state();
   own.still = units::to_seconds(comm::now() - moved_).value();
-  const Continuation continuation = begin_asking();
   units::Seconds timeout;
   {
     const std::scoped_lock lock{mutex_};
     timeout = timeout_;
   }
-  own.can_leave = static_cast<bool>(continuation);
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
   // If other ranks made this rank answer, its own time without progress continues to count.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
-  if (found.calm) {
-    end_asking(false);
-    return task;
-  }
-  if (!found.goes_on) end_job(found);
-  if (found.leader == world_.rank()) tell(found);
-  gave_up_ = true;
-  activity_->interrupt();
-  task->thread.detach();  // it may be stuck for ever
-  activity_->start_anew();
-  end_asking(true);
-  return start([this, continuation, why = found.sentence] {
-    comm::Communicator world = spare_.duplicate();
-    world.count_calls(activity_->calls());
-    return continuation("hang: " + why, std::move(world));
-  });
+  if (!found.calm) end_job(found);
 }
 
 /// Prints the findings of a poll on standard error, and writes them beside the run file.
@@ -327,7 +250,7 @@ void Supervisor::tell(const RankPoll::Result& found) {
   if (file_.empty()) return;
   try {
     const std::filesystem::path file = write_hang_file(
-        {.run_file = file_, .ranks = world_.size(), .number = ++told_, .timeout = timeout_}, found);
+        {.run_file = file_, .ranks = world_.size(), .point = point_, .timeout = timeout_}, found);
     base::warn_within(fmt::format("isoscale: the state of each rank is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn_within(
@@ -341,15 +264,11 @@ void Supervisor::end_job(RankPoll::Result found) {
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {
-    std::function<void(const std::string&)> abort_handler;
-    {
-      const std::scoped_lock lock{mutex_};
-      abort_handler = abort_handler_;
-    }
+    const std::scoped_lock lock{mutex_};  // the handler cannot be replaced while it runs
     constexpr std::chrono::seconds to_lock{1};
-    if (abort_handler && file_mutex_.try_lock_for(to_lock)) {
+    if (abort_handler_ && file_mutex_.try_lock_for(to_lock)) {
       try {
-        abort_handler("hang: " + found.sentence);
+        abort_handler_(std::string{hang_prefix} + found.sentence);
       } catch (const std::exception& error) {
         base::warn_within(
             fmt::format("isoscale: the run file could not be notified: {}", error.what()));
