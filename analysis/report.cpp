@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/counted_steps.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/tracing_overhead.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
+#include "results/counted_steps.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -40,16 +40,6 @@ double recomputed_flop(const program::Outline& step) {
     if (op.place.phase == program::Phase::backward) backward += op.flop;
   }
   return std::max(0.0, backward - 2 * forward);
-}
-
-/// Returns the times of the untraced steps that count, in order.
-std::vector<double> step_times(const PointData& point) {
-  std::vector<double> times;
-  for (const StepBlock& block : step_blocks(point)) {
-    if (block.kind == StepBlock::Kind::traced) continue;
-    times.insert(times.end(), block.times.begin(), block.times.end());
-  }
-  return times;
 }
 
 std::optional<double> flop_per_step(const PointData& point) {
@@ -140,8 +130,8 @@ void add_breakdown(PointReport& report, const results::RunData& run,
 }
 
 /// Adds the figures that depend on the untraced steps alone.
-void add_step_time(PointReport& report, std::span<const double> times, double confidence) {
-  report.step_time = statistics::estimate(times, confidence);
+void add_step_time(PointReport& report, const std::optional<statistics::Estimate>& time) {
+  report.step_time = time;
   report.steps = report.step_time ? report.step_time->samples : 0;
   if (report.step_time && report.steps < results::fewest_steps)
     report.labels.emplace_back(results::few_steps);
@@ -159,8 +149,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     return report;
   }
   report.devices = device_state(run, point);
-  const std::vector<double> times = step_times(point);
-  add_step_time(report, times, confidence);
+  const std::vector<double> times = untraced_times(point);
+  add_step_time(report, statistics::estimate(times, confidence));
   report.flags = statistics::sample_flags(times);
   report.flop_per_step = flop_per_step(point);
   add_memory(report, point);
@@ -206,7 +196,7 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   RunReport report{.data = &run, .file = std::move(file)};
   report.calibration = calibration::calibration_of(run);
   std::vector<double> confidence;
-  Confidences confidences;
+  results::Confidences confidences;
   for (const PointData& point : run.points) {
     confidence.push_back(is_bench(point) ? statistics::plain_confidence : confidences.of(point));
   }
@@ -224,16 +214,25 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   return report;
 }
 
-RunReport summarise(const results::RunData& run, std::string file, const ReportOptions& options,
-                    Confidences& confidences) {
-  RunReport report{.data = &run, .file = std::move(file)};
+RunReport summarise(const results::RunSummary& summary, std::string file,
+                    const ReportOptions& options) {
+  RunReport report{.data = &summary.run, .file = std::move(file)};
   std::vector<PointReport> points;
-  for (const PointData& point : run.points) {
-    PointReport& at = (is_bench(point) ? report.benches : points).emplace_back();
+  for (std::size_t i = 0; i < summary.figures.size(); ++i) {
+    const PointData& point = summary.run.points[i];
+    const results::PointFigures& figures = summary.figures[i];
+    const bool bench = is_bench(point.workload, figures.steps, figures.rows);
+    PointReport& at = (bench ? report.benches : points).emplace_back();
     at.data = &point;
     at.labels = point.labels;
-    if (is_bench(point)) continue;
-    add_step_time(at, step_times(point), confidences.of(point));
+    if (bench || !figures.step_time) continue;
+    const double time = *figures.step_time;
+    add_step_time(at, statistics::Estimate{.median = time,
+                                           .lower = std::nullopt,
+                                           .upper = std::nullopt,
+                                           .minimum = time,
+                                           .maximum = time,
+                                           .samples = figures.counted});
     add_rates(at, point, options);
   }
   report.curves = make_curves(std::move(points), options);

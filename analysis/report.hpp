@@ -13,7 +13,6 @@
 #include "analysis/breakdown/link_shares.hpp"
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
-#include "analysis/counted_steps.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
 #include "analysis/efficiency/scaling_laws.hpp"
@@ -21,6 +20,7 @@
 #include "results/calibration_data.hpp"
 #include "results/point_facts.hpp"
 #include "results/run_data.hpp"
+#include "results/summary.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 
@@ -105,12 +105,12 @@ struct ReportOptions {
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
-/// Makes a report of a run that was read as a summary, with only what a summary allows: points have
-/// step times, throughput, speed-up and efficiency against their baseline, and labels.
-/// Micro-benchmarks have only their data. A whole node cannot be the baseline, since a summary does
-/// not have the ranks' nodes.
-[[nodiscard]] RunReport summarise(const results::RunData& run, std::string file,
-                                  const ReportOptions& options, Confidences& confidences);
+/// Makes a report with only what a summary allows: points have the median of their step times,
+/// throughput, speed-up and efficiency against their baseline, and labels. Micro-benchmarks have
+/// only their data. A whole node cannot be the baseline, since a summary does not have the ranks'
+/// nodes. `summary` outlives the report.
+[[nodiscard]] RunReport summarise(const results::RunSummary& summary, std::string file,
+                                  const ReportOptions& options);
 
 /// Returns the FLOP of one step over all ranks that the model requires, without those that
 /// `recompute` makes the backward pass repeat (Korthikanti et al., arXiv 2205.05198, section 6.3:

@@ -17,8 +17,8 @@ constexpr std::size_t most_pairs = 256;  // the Hodges-Lehmann centre compares e
 constexpr double tolerated = 0.01;
 
 /// Returns traced / untraced - 1; absent without untraced time.
-std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
-  const bool first = one.kind == StepBlock::Kind::traced;
+std::optional<double> difference(const results::StepBlock& one, const results::StepBlock& other) {
+  const bool first = one.kind == results::StepBlock::Kind::traced;
   const auto traced = statistics::median(first ? one.times : other.times);
   const auto untraced = statistics::median(first ? other.times : one.times);
   if (!traced || !untraced || !(*untraced > 0)) return std::nullopt;
@@ -27,7 +27,8 @@ std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
 
 }  // namespace
 
-std::optional<statistics::Located> instrumentation_overhead(std::span<const StepBlock> blocks) {
+std::optional<statistics::Located> instrumentation_overhead(
+    std::span<const results::StepBlock> blocks) {
   std::vector<double> pairs;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
     if (blocks[i].kind == blocks[i + 1].kind) continue;

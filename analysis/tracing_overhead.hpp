@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/counted_steps.hpp"
+#include "results/counted_steps.hpp"
 #include "statistics/robust.hpp"
 
 /// The share by which tracing makes steps longer.
@@ -17,7 +17,7 @@ namespace isoscale::analysis {
 /// its median. The interval exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly
 /// spread. Absent without a pair.
 [[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
-    std::span<const StepBlock> blocks);
+    std::span<const results::StepBlock> blocks);
 
 /// Returns "0.4%", with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.
 [[nodiscard]] std::string overhead_text(const std::optional<statistics::Located>& overhead);

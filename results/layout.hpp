@@ -49,7 +49,7 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 inline constexpr hdf5::About warnings_about{
     .unit = "text", .description = "what a reader of the results should know, one sentence each"};
 
-/// Visits the fields that identify a run, the only ones of a run in a summary.
+/// Visits the fields that identify a run; a summary (summary.hpp) has them too.
 template <class Visitor, class Run>
 void visit_run_identity(Visitor& visit, Run& run) {
   visit.attribute("id", run.id);
@@ -74,10 +74,9 @@ void visit_run(Visitor& visit, Run& run) {
   visit.column("warnings", run.warnings, warnings_about);
 }
 
-/// Visits a point's experiment, its status and its step times, the only fields of a point in a
-/// summary.
+/// Visits a point's experiment, status and labels; a summary has them too.
 template <class Visitor, class Point>
-void visit_point_summary(Visitor& visit, Point& point) {
+void visit_point_facts(Visitor& visit, Point& point) {
   visit.attribute("index", point.index);
   visit.attribute("workload", point.workload);
   visit.attribute("model", point.model);
@@ -97,24 +96,20 @@ void visit_point_summary(Visitor& visit, Point& point) {
   visit.attribute("verified", point.verified);
   visit.attribute("throughput_unit", point.throughput_unit);
   visit.attribute("work_per_step", point.work_per_step);
-  visit.attribute("warm_up_steps", point.warm_up_steps);
   visit.column("labels", point.labels,
                {"text", "what sets this point apart, such as oversubscribed"});
+}
+
+template <class Visitor, class Point>
+void visit_point(Visitor& visit, Point& point) {
+  visit_point_facts(visit, point);
+  visit.attribute("warm_up_steps", point.warm_up_steps);
   visit.rows("step_times", point.step_times, point.ranks,
              {"s", "duration of each step (row) on each rank (column), warm-up included"});
   visit.column("step_traced", point.traced,
                {"1", "1 where the step recorded spans: not for step times"});
   visit.column("step_dropped", point.dropped,
                {"1", "1 where the step is the first of its block: for nothing"});
-  if (!visit.has_since(3)) return;
-  visit.attribute("looks_planned", point.looks.planned);
-  visit.attribute("looks_made", point.looks.made);
-  visit.attribute("look_growth", point.looks.growth);
-}
-
-template <class Visitor, class Point>
-void visit_point(Visitor& visit, Point& point) {
-  visit_point_summary(visit, point);
   visit.attribute("seed", point.seed);
   visit.attribute("reason", point.reason);
   visit.attribute("verification", point.verification);
@@ -136,6 +131,9 @@ void visit_point(Visitor& visit, Point& point) {
   visit.column("clock_error", point.clock_error, {"s", "bound on the error of clock_offset"});
   if (visit.has_since(1)) visit.attribute("graph", point.graph);
   if (!visit.has_since(3)) return;
+  visit.attribute("looks_planned", point.looks.planned);
+  visit.attribute("looks_made", point.looks.made);
+  visit.attribute("look_growth", point.looks.growth);
   visit.attribute("warm_up_rule", point.warm_up_rule);
   visit.attribute("measured_seconds", point.measured_seconds);
   visit.column("injections", point.injections, {"text", "injected faults, as given to --inject"});

@@ -197,12 +197,8 @@ void check_index(const hdf5::Group& group, const std::string& name) {
   }
 }
 
-PointData point_in(const hdf5::Group& group, int minor, Depth depth) {
-  return depth == Depth::whole ? get_point(group, minor) : get_point_summary(group, minor);
-}
-
 PointData read_part(Opener& opener, const fs::path& path, const std::string& run_id,
-                    const std::string& group, Depth depth) {
+                    const std::string& group) {
   const hdf5::File file = opener.open(path);
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, part_format_name);
@@ -213,7 +209,7 @@ PointData read_part(Opener& opener, const fs::path& path, const std::string& run
   }
   const hdf5::Group point = root.open_group("points").open_group(group);
   check_index(point, group);
-  return point_in(point, minor, depth);
+  return get_point(point, minor);
 }
 
 /// The files and settings that points are read with.
@@ -222,15 +218,14 @@ struct Reading {
   fs::path parts_in;
   std::string run_id;
   int minor;
-  Depth depth;
 };
 
 PointData read_point(const Reading& reading, const hdf5::Group& points, const std::string& name) {
   const hdf5::Group group = points.open_group(name);
   check_index(group, name);
-  if (!group.has_attribute("part_file")) return point_in(group, reading.minor, reading.depth);
+  if (!group.has_attribute("part_file")) return get_point(group, reading.minor);
   return read_part(reading.opener, part_in(reading.parts_in, group.text("part_file")),
-                   reading.run_id, name, reading.depth);
+                   reading.run_id, name);
 }
 
 void sort_by_index(std::vector<PointData>& points) {
@@ -253,25 +248,25 @@ std::vector<PointData> read_points(const Reading& reading, const hdf5::Group& ro
   return result;
 }
 
-RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& path, Depth depth) {
+RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& path) {
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, format_name);
-  RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
+  RunData run = get_header(root, minor);
   // If `path` is a link, the files with the run's parts are in the folder of the file that it
   // points to.
   const fs::path beside = resolved_output(path).parent_path();
-  run.points = read_points({opener, beside, run.id, minor, depth}, root);
+  run.points = read_points({opener, beside, run.id, minor}, root);
   for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
   return run;
 }
 
 /// Reads a run like read_run, in this process. The run's warnings name files whose digest is wrong.
 /// Throws DigestNotRight before HDF5 has read the file in question.
-RunData read_here(const fs::path& path, Depth depth, Accept accept) {
+RunData read_here(const fs::path& path, Accept accept) {
   try {
     Opener opener{accept};
     const hdf5::File file = opener.open(path);
-    return read_run_file(opener, file, path, depth);
+    return read_run_file(opener, file, path);
   } catch (const base::UsageError&) {
     throw;
   } catch (const base::Error& error) {
@@ -358,9 +353,9 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
 }
 
 /// Does the work of the separate process.
-std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) noexcept {
+std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexcept {
   try {
-    write_copy(copy, read_here(path, depth, Accept::all));
+    write_copy(copy, read_here(path, Accept::all));
     return std::string{read_well};
   } catch (const base::UsageError& error) {
     return refused + std::string{error.what()};
@@ -388,9 +383,9 @@ base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
 }
 
 /// Reads the copy that the separate process has written.
-RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) {
+RunData read_copy(const fs::path& path, const TemporaryFile& copy) {
   try {
-    return read_here(copy.path(), depth, Accept::digest_right);
+    return read_here(copy.path(), Accept::digest_right);
   } catch (const DigestNotRight&) {
     refuse_after(path, "a copy that is not whole");
   } catch (const std::exception& error) {
@@ -414,18 +409,18 @@ fs::path folder_for_copies(const fs::path& path) {
 /// Reads a run like read_run, in a separate process. If the process crashes or exceeds its limits
 /// (memory: 1 GiB plus 8 times the size of the files; CPU time: 1 s plus 1 s for each 8 MiB of
 /// them), the file is refused like a damaged one.
-RunData read_apart(const fs::path& path, Depth depth) {
+RunData read_apart(const fs::path& path) {
   const TemporaryFile copy{folder_for_copies(path)};
   // Only this user may read the copy, since the run may be private; this is set while the file is
   // empty.
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));
   const base::Answer answer =
-      answer_apart(path, limits_for(path), [&] { return read_and_copy(path, depth, copy); });
+      answer_apart(path, limits_for(path), [&] { return read_and_copy(path, copy); });
   if (!answer.text || answer.text->empty()) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }
-  if (answer.text->front() == read_well) return read_copy(path, depth, copy);
+  if (answer.text->front() == read_well) return read_copy(path, copy);
   constexpr std::size_t longest = 1000;
   // After the mark in its first character, the text is the whole error message. It already names
   // the file, so refuse() is not called, which would name it again.
@@ -449,11 +444,11 @@ std::optional<std::string> id_apart(const fs::path& path, std::string_view forma
 
 }  // namespace
 
-RunData read_run(const std::filesystem::path& path, Depth depth) {
+RunData read_run(const std::filesystem::path& path) {
   try {
-    return read_here(path, depth, Accept::digest_right);
+    return read_here(path, Accept::digest_right);
   } catch (const DigestNotRight&) {
-    return read_apart(path, depth);
+    return read_apart(path);
   }
 }
 
@@ -478,7 +473,7 @@ std::vector<PointData> readable_points(const fs::path& path, const std::string& 
     const hdf5::Group root = file.root();
     const int minor = check_marks(path, root, format_name);
     if (root.text("id") != id) return;
-    const Reading reading{opener, parts_in, id, minor, Depth::whole};
+    const Reading reading{opener, parts_in, id, minor};
     const hdf5::Group points = root.open_group("points");
     for (const std::string& name : points.names()) {
       as_far_as_it_goes([&] { result.push_back(read_point(reading, points, name)); });

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,16 +12,11 @@
 
 namespace isoscale::results {
 
-/// The part of a run file that is read. A summary has what an index of many runs needs: the run's
-/// identity; host, node, cpu_model, gpu_name and cores of each rank; the experiment, status and
-/// step times of each point.
-enum class Depth : std::uint8_t { whole, summary };
-
 /// Reads the whole run from a run file and its part files. Attributes, groups and datasets that
 /// this version does not know are ignored. Throws base::UsageError, which names the file, when it
 /// is missing, not an HDF5 file, truncated, not a run file, of a newer or older major schema
-/// version, damaged, or inconsistent in the parts that are read.
-[[nodiscard]] RunData read_run(const std::filesystem::path& path, Depth depth = Depth::whole);
+/// version, damaged, or inconsistent.
+[[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
 /// Reads those points of the run `id` that can be read, from a file whose name may have changed and
 /// from its parts in `parts_in`. This saves the remaining points of a run that can no longer be

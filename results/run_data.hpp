@@ -22,7 +22,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 7;
+inline constexpr int schema_minor = 8;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);

@@ -235,15 +235,21 @@ void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("read what is to go into", path_, errno);
     if (got == 0) return;
-    for (ssize_t done = 0; done < got;) {
-      const ssize_t put =
-          pwrite(descriptor_.get(), block.data() + done, static_cast<std::size_t>(got - done),
-                 at + done + static_cast<off_t>(shift));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail("write", path_, errno);
-      done += put;
-    }
+    put_at(static_cast<std::uint64_t>(at) + shift, {block.data(), static_cast<std::size_t>(got)});
     at += got;
+  }
+}
+
+void TemporaryFile::append(std::string_view bytes) { put_at(size_of(descriptor_), bytes); }
+
+void TemporaryFile::put_at(std::uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put =
+        pwrite(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail("write", path_, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+    at += static_cast<std::uint64_t>(put);
   }
 }
 

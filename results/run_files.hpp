@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/handle.hpp"
@@ -43,6 +44,8 @@ class TemporaryFile {
 
   /// Copies the content of an open file to the offset `shift`, with zeros before it.
   void copy_from(const Descriptor& source, std::uint64_t shift = 0);
+  /// Appends bytes to what the file holds. Throws base::Error with the system's reason.
+  void append(std::string_view bytes);
   /// Reserves space in the file system for the file at this size; it may be longer afterwards.
   /// Throws base::Error when there is not enough space; does nothing where the file system cannot
   /// reserve.
@@ -55,6 +58,8 @@ class TemporaryFile {
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
+  void put_at(std::uint64_t at, std::string_view bytes);
+
   std::filesystem::path path_;  ///< empty once published
   Descriptor descriptor_;
 };

@@ -170,18 +170,6 @@ std::vector<RankFacts> get_rank_facts(const hdf5::Group& root) {
   return facts;
 }
 
-std::vector<RankFacts> get_rank_summary(const hdf5::Group& root) {
-  const hdf5::Group group = root.open_group("ranks");
-  std::vector<RankFacts> facts = get_ranks(group);
-  const hdf5::Group text = group.open_group("text");
-  for (const char* const key : {"cpu_model", "gpu_name"}) {
-    if (text.has(key)) get_text_fact(text, key, facts);
-  }
-  const hdf5::Group number = group.open_group("number");
-  if (number.has("cores")) get_number_fact(number, "cores", facts);
-  return facts;
-}
-
 void get_status(const hdf5::Group& root, RunData& run) {
   const std::string status = root.text("status");
   if (status != "complete" && status != "partial") {
@@ -330,23 +318,6 @@ RunData get_header(const hdf5::Group& root, int minor) {
     run.calibration = get_calibration(root.open_group("calibration"), minor);
   }
   return run;
-}
-
-RunData get_header_summary(const hdf5::Group& root, int minor) {
-  RunData run;
-  GetFields get{root, minor};
-  visit_run_identity(get, run);
-  get_status(root, run);
-  run.rank_facts = get_rank_summary(root);
-  return run;
-}
-
-PointData get_point_summary(const hdf5::Group& group, int minor) {
-  PointData point;
-  GetFields get{group, minor};
-  visit_point_summary(get, point);
-  validate(point);
-  return point;
 }
 
 PointData get_point(const hdf5::Group& group, int minor) {

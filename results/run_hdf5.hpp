@@ -38,10 +38,6 @@ void put_point(hdf5::Group& points, const PointData& point, const PointTables& t
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
 
-/// These read only the fields of a summary (see Depth in reader.hpp) and leave all others empty.
-[[nodiscard]] RunData get_header_summary(const hdf5::Group& root, int minor);
-[[nodiscard]] PointData get_point_summary(const hdf5::Group& group, int minor);
-
 /// Writes a calibration to an empty group.
 void put_calibration(hdf5::Group& group, const CalibrationData& calibration);
 [[nodiscard]] CalibrationData get_calibration(const hdf5::Group& group, int minor);

@@ -26,6 +26,7 @@
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
 #include "results/run_hdf5.hpp"
+#include "results/summary.hpp"
 
 namespace isoscale::results {
 
@@ -59,10 +60,11 @@ void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
                       longest));
 }
 
-/// Returns the paths of the parts that the group `points` of a run file refers to, by the index of
-/// the point.
-std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group& points) {
+/// Returns the paths of the parts that a run file refers to, by the index of the point.
+std::map<int, fs::path> named_parts(const fs::path& run_file) {
   std::map<int, fs::path> parts;
+  const hdf5::File file = hdf5::File::open_to_read(run_file);
+  const hdf5::Group points = file.root().open_group("points");
   for (const std::string& name : points.names()) {
     const hdf5::Group group = points.open_group(name);
     if (!group.has_attribute("part_file")) continue;
@@ -211,6 +213,10 @@ RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_e
       if_exists_(if_exists),
       part_limit_(part_limit.value()) {
   header_.points.clear();
+  header_.complete = false;
+  header_.ended.clear();
+  Confidences none;
+  summary_ = summary_of(header_, none);
   if (if_exists_ == config::IfExists::overwrite) {
     replaced_ = open_locked(path_);
     owned_ = identity_of(path_);
@@ -230,22 +236,26 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
       owned_(identity_of(published_)) {
   require_undamaged(path_, published_);
   require_unchanged(path_, header_);
-  std::vector<int> removed;
-  for (const PointData& point : header_.points) {
-    if (again.contains(point.index)) {
-      removed.push_back(point.index);
-    } else {
-      committed_.insert(point.index);
-    }
-  }
-  header_.points.clear();
+  const std::vector<PointData> before = std::exchange(header_.points, {});
   header_.calibration.reset();  // it was fitted to points that will change
   header_.complete = false;
   header_.ended.clear();
-  std::map<int, fs::path> parts;
-  commit_change(room_for_reference, [&](hdf5::Group& root) {
+  Confidences confidences;
+  summary_ = summary_of(header_, confidences);
+  const std::map<int, fs::path> parts = named_parts(path_);
+  std::vector<int> removed;
+  for (const PointData& point : before) {
+    if (again.contains(point.index)) {
+      removed.push_back(point.index);
+      continue;
+    }
+    committed_.insert(point.index);
+    const auto part = parts.find(point.index);
+    add_point(summary_, point, confidences.of(point),
+              part == parts.end() ? "" : part->second.filename().string());
+  }
+  commit_change(room_for_reference, summary_, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
-    parts = named_parts(path_, points);
     for (const int index : removed) points.remove(point_group_name(index));
     put_end(root, header_);
   });
@@ -293,7 +303,8 @@ void RunWriter::publish(TemporaryFile& file) {
 }
 
 template <class Change>
-void RunWriter::commit_change(std::uint64_t room, Change&& change) {
+void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Change&& change) {
+  const std::string summary = summary_text(next_summary);
   TemporaryFile next{path_.parent_path()};
   if (published_) {
     // HDF5 finds its data after the room for a digest, whether the old file had that room or not.
@@ -301,9 +312,17 @@ void RunWriter::commit_change(std::uint64_t room, Change&& change) {
   } else {
     write_header(next);
   }
-  next.reserve(next.bytes() + room);
+  next.reserve(next.bytes() + room + summary.size());
   change_file(next, std::forward<Change>(change));
+  next.append(summary);
   publish(next);
+  summary_ = std::move(next_summary);
+}
+
+RunSummary RunWriter::with(const PointData& point, std::string part_file) const {
+  RunSummary next = summary_;
+  add_point(next, point, confidence_of(point), std::move(part_file));
+  return next;
 }
 
 void RunWriter::commit(const PointData& point) {
@@ -322,7 +341,7 @@ void RunWriter::commit(const PointData& point) {
   if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
     commit_as_part(point, tables);
   } else {
-    commit_change(room, [&](hdf5::Group& root) {
+    commit_change(room, with(point, ""), [&](hdf5::Group& root) {
       hdf5::Group points = root.open_group("points");
       put_point(points, point, tables);
     });
@@ -334,7 +353,7 @@ void RunWriter::commit(const PointData& point) {
 void RunWriter::commit_as_part(const PointData& point, const PointTables& tables) {
   // The run file is published first: a part next to another launch's run file would be taken for
   // one of its parts.
-  if (!published_) commit_change(0, [](hdf5::Group&) {});
+  if (!published_) commit_change(0, summary_, [](hdf5::Group&) {});
   const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};
   create_file(part, part_format_name, [&](hdf5::Group& root) {
@@ -350,7 +369,7 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
   put_digest(part.descriptor());
   const Descriptor written = part.publish(path, Publish::only_new);
   UnnamedPart unnamed{path};
-  commit_change(room_for_reference, [&](hdf5::Group& root) {
+  commit_change(room_for_reference, with(point, path.filename().string()), [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
     put_part_reference(points, point.index, path);
   });
@@ -359,7 +378,11 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
 
 void RunWriter::finish(const RunData& last) {
   const std::uint64_t room = last.calibration ? room_for(*last.calibration) : 0;
-  commit_change(room_for_reference + room, [&](hdf5::Group& root) { put_end(root, last); });
+  RunSummary ended = summary_;
+  ended.run.ended = last.ended;
+  ended.run.complete = last.complete;
+  commit_change(room_for_reference + room, std::move(ended),
+                [&](hdf5::Group& root) { put_end(root, last); });
   for (const auto& [index, part] : std::exchange(outdated_parts_, {})) remove_file(part);
 }
 

@@ -14,6 +14,7 @@
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
 #include "results/run_hdf5.hpp"
+#include "results/summary.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::results {
@@ -66,9 +67,12 @@ class RunWriter {
   RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
             const std::set<int>& again, units::Bytes part_limit);
   void write_header(const TemporaryFile& file) const;
-  /// Copies the published file, changes the copy's root group, and publishes the copy.
+  /// Copies the published file, changes the copy's root group, and publishes the copy with `next`,
+  /// its new summary.
   template <class Change>
-  void commit_change(std::uint64_t room, Change&& change);
+  void commit_change(std::uint64_t room, RunSummary next, Change&& change);
+  /// Returns the summary with one more point.
+  [[nodiscard]] RunSummary with(const PointData& point, std::string part_file) const;
   void publish(TemporaryFile& file);
   /// Returns how to take the name; throws base::Error when another writer has taken it.
   [[nodiscard]] Publish way_to_publish() const;
@@ -76,6 +80,7 @@ class RunWriter {
 
   std::filesystem::path path_;
   RunData header_;
+  RunSummary summary_;  ///< of the published file
   config::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
   std::set<int> committed_;                              ///< indices of the points

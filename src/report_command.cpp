@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
@@ -23,12 +23,13 @@
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
 #include "base/error.hpp"
-#include "base/forked_work.hpp"
 #include "base/log.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
 #include "results/reader.hpp"
 #include "results/run_files.hpp"
+#include "results/summary.hpp"
 
 namespace isoscale {
 namespace {
@@ -164,63 +165,35 @@ std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::
   return unreadable;
 }
 
-/// Returns the line of an index that describes one file, or why the file cannot be read.
-analysis::IndexAnswer index_file(const std::filesystem::path& file,
-                                 const analysis::ReportOptions& options,
-                                 analysis::Confidences& confidences) {
-  try {
-    const results::RunData run = results::read_run(file, results::Depth::summary);
-    return analysis::index_run(analysis::summarise(run, file.string(), options, confidences));
-  } catch (const base::UsageError& error) {
-    return analysis::Unreadable{.file = file.string(), .reason = error.what()};
-  }
-}
-
-/// The least number of files for each process; with fewer, a process costs more than it saves.
-constexpr std::size_t fewest_per_process = 16;
-/// The largest number of processes; more would only wait for the same disks.
-constexpr std::size_t most_processes = 8;
-
-/// Returns, for each file in the order given, its line of an index or why it cannot be read. Runs
-/// are read, summarised and freed one by one. Many files are divided among several processes (at
-/// most 8, and no more than there are cores), since HDF5 allows only one thread at a time. If a
-/// file ends the process that reads it, it counts as unreadable.
-std::vector<analysis::IndexAnswer> index_files(const std::vector<std::filesystem::path>& files,
-                                               const analysis::ReportOptions& options) {
-  analysis::Confidences confidences;
-  std::vector<analysis::IndexAnswer> answers;
-  constexpr std::size_t most_said = 1000;
-  const std::size_t processes =
-      std::min({files.size() / fewest_per_process, base::usable_cores(), most_processes});
-  if (processes < 2) {
-    for (const auto& file : files) answers.push_back(index_file(file, options, confidences));
-    return answers;
-  }
-  const auto outcomes =
-      base::answer_apart(files.size(), processes, [&](std::size_t at) -> std::string {
-        try {
-          return analysis::to_wire(index_file(files[at], options, confidences));
-        } catch (const std::exception& error) {
-          return analysis::to_wire(analysis::Unreadable{
-              .file = files[at].string(),
-              .reason = fmt::format("{}: cannot be read ({})", files[at].string(), error.what())});
-        }
-      });
+/// Appends the line of an index for each file, in the order given, and returns the files that
+/// cannot be read. Summaries are read on all cores; files without one are read whole, summarised
+/// and freed one after the other, since HDF5 allows only one thread at a time.
+std::vector<analysis::Unreadable> index_files(const std::vector<std::filesystem::path>& files,
+                                              const analysis::ReportOptions& options,
+                                              std::vector<analysis::IndexRun>& into) {
+  std::vector<std::optional<analysis::IndexRun>> lines(files.size());
+  const auto index = [&](std::size_t at, const results::RunSummary& summary) {
+    lines[at] = analysis::index_run(analysis::summarise(summary, files[at].string(), options));
+  };
+  base::parallel_for(files.size(), [&](std::size_t at) {
+    if (const auto summary = results::read_summary(files[at])) index(at, *summary);
+  });
+  results::Confidences confidences;
+  std::vector<analysis::Unreadable> unreadable;
   for (std::size_t at = 0; at < files.size(); ++at) {
-    if (outcomes[at].text) {
-      answers.push_back(analysis::from_wire(*outcomes[at].text));
-      continue;
+    const std::string file = files[at].string();
+    try {
+      if (!lines[at]) index(at, results::summary_of(results::read_run(file), confidences));
+      into.push_back(std::move(*lines[at]));
+    } catch (const base::UsageError& error) {
+      unreadable.push_back({.file = file, .reason = error.what()});
+    } catch (const std::exception& error) {
+      unreadable.push_back(
+          {.file = file, .reason = fmt::format("{}: cannot be read ({})", file, error.what())});
     }
-    answers.push_back(analysis::Unreadable{
-        .file = files[at].string(),
-        .reason = base::printable(
-            fmt::format(
-                "{}: reading it ended in {}; it may be damaged: copy it again from where it was "
-                "written",
-                files[at].string(), outcomes[at].ended),
-            most_said)});
   }
-  return answers;
+  say_unreadable(unreadable, files.size());
+  return unreadable;
 }
 
 void refuse_beside_index(const config::ReportCommand& command, std::string_view option,
@@ -262,15 +235,8 @@ base::ExitCode report_index(const config::ReportCommand& command) {
   check_index(command);
   if (!command.html.empty()) analysis::require_page();
   std::vector<analysis::IndexRun> runs;
-  std::vector<analysis::Unreadable> unreadable;
-  for (analysis::IndexAnswer& answer : index_files(command.files, {.baseline = command.baseline})) {
-    if (auto* const run = std::get_if<analysis::IndexRun>(&answer)) {
-      runs.push_back(std::move(*run));
-    } else {
-      unreadable.push_back(std::move(std::get<analysis::Unreadable>(answer)));
-    }
-  }
-  say_unreadable(unreadable, command.files.size());
+  std::vector<analysis::Unreadable> unreadable =
+      index_files(command.files, {.baseline = command.baseline}, runs);
   analysis::IndexReport report;
   runs = analysis::without_copies(std::move(runs), report.warnings);
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
 #include "analysis/identity.hpp"
@@ -93,14 +91,5 @@ struct Index {
 /// the number at their end are joined. If there are many ranges, it lists the first ones and the
 /// number of other hosts.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
-
-/// The answer of a process that was asked to read a file: the run, or why there is none.
-using IndexAnswer = std::variant<IndexRun, Unreadable>;
-
-/// Encodes an answer as bytes (CBOR, RFC 8949), to be read by a process of the same program. This
-/// is not a file format.
-[[nodiscard]] std::string to_wire(const IndexAnswer& answer);
-/// Decodes the bytes of to_wire(). Throws base::Error where they are anything else.
-[[nodiscard]] IndexAnswer from_wire(std::string_view bytes);
 
 }  // namespace isoscale::analysis

@@ -365,10 +365,13 @@ std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
 }
 
 bool is_bench(const results::PointData& point) {
-  const auto known =
-      std::ranges::find(workloads::registry(), point.workload, &workloads::Workload::name);
+  return is_bench(point.workload, point.step_times.size(), point.rows.size());
+}
+
+bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows) {
+  const auto known = std::ranges::find(workloads::registry(), workload, &workloads::Workload::name);
   const bool has_rows = known != workloads::registry().end() && known->is_bench();
-  return !point.rows.empty() || (point.step_times.empty() && has_rows);
+  return rows > 0 || (steps == 0 && has_rows);
 }
 
 BenchReport report_bench(const results::RunData& run, const results::PointData& point,

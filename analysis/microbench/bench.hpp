@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,6 +109,8 @@ struct BenchReport {
 /// True if a point measures single operations instead of steps: it has rows, or would have some if
 /// it had run.
 [[nodiscard]] bool is_bench(const results::PointData& point);
+/// The same for a point of which only the numbers of its steps and rows are known.
+[[nodiscard]] bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows);
 
 [[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,
                                        const results::CalibrationData& calibration);

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <optional>
 
-#include "analysis/counted_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
+#include "results/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/t_test.hpp"
 
@@ -105,8 +105,8 @@ double one_doubling(const std::vector<Ratio>& ratios) {
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   std::vector<double> times;
-  for (const StepBlock& block : step_blocks(point)) {
-    if (block.kind != StepBlock::Kind::untraced) continue;
+  for (const results::StepBlock& block : step_blocks(point)) {
+    if (block.kind != results::StepBlock::Kind::untraced) continue;
     times.insert(times.end(), block.times.begin(), block.times.end());
   }
   const auto interval = statistics::estimate(times);

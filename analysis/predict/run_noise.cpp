@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/counted_steps.hpp"
 #include "analysis/predict/traced_ops.hpp"
+#include "results/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
@@ -166,8 +166,8 @@ double share_of_ops(const results::PointData& point) {
 
 std::vector<double> untraced_steps(const results::PointData& point) {
   std::vector<double> times;
-  for (const StepBlock& block : step_blocks(point)) {
-    if (block.kind != StepBlock::Kind::untraced) continue;
+  for (const results::StepBlock& block : step_blocks(point)) {
+    if (block.kind != results::StepBlock::Kind::untraced) continue;
     times.insert(times.end(), block.times.begin(), block.times.end());
   }
   return times;

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/counted_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "base/error.hpp"
+#include "results/counted_steps.hpp"
 #include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"

@@ -13,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/counted_steps.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
@@ -21,6 +20,7 @@
 #include "analysis/render/text.hpp"
 #include "analysis/tracing_overhead.hpp"
 #include "base/text.hpp"
+#include "results/counted_steps.hpp"
 #include "results/point_facts.hpp"
 #include "units/text.hpp"
 

@@ -60,7 +60,7 @@ def empty_rows(group):
 
 
 def on_one_core():
-    """Bound so, the program reads all files itself."""
+    """Bound so, the program reads all summaries on one thread."""
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 
 
@@ -115,6 +115,22 @@ class Index(Case):
         self.assertEqual(hybrid["throughput"]["value"], points[0]["throughput"]["value"])
         self.assertIsNotNone(hybrid["throughput"]["value"])
 
+    def test_a_stored_summary_says_what_the_whole_file_says(self):
+        def without_names(document):
+            return [{**run, "file": ""} for run in document["index"]], document["machines"]
+
+        for name in ("copy.h5", "bare.h5"):
+            shutil.copy(self.path("sample.h5"), self.path(name))
+        with open(self.path("bare.h5"), "r+b") as file:
+            file.truncate(os.path.getsize(file.name) - 1)  # of the summary
+        part = self.path("sample.part0001.h5")
+        self.assertTrue(os.path.exists(part))
+        stored, bare = (without_names(self.json("--index", name)) for name in ("copy.h5", "bare.h5"))
+        self.assertEqual(stored, bare)
+        self.assertEqual(stored, without_names(self.json("sample.h5")))
+        os.remove(part)
+        self.assertIn("sample.part0001.h5", self.report("--index", "copy.h5", code=2).stderr)
+
     def test_throughput_moves_over_time_by_what_was_measured(self):
         files = [self.make("new.h5", "b", "2026-03-01T00:00:00Z", faster=1.5),
                  self.make("old.h5", "a", "2026-01-01T00:00:00Z"),
@@ -149,7 +165,7 @@ class Index(Case):
         self.assertEqual((few["index_only"], len(few["index"])), (False, 32))
         self.assertIn("points", few["runs"][0])
 
-    def test_it_says_the_same_however_many_processes_read(self):
+    def test_it_says_the_same_on_one_core_and_on_many(self):
         files = [self.make(f"{i}.h5", f"run{i}", faster=1 + i / 100) for i in range(48)]
         with open(self.path("7.h5"), "r+b") as file:
             file.truncate(5000)

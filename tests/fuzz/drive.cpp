@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/forked_work.hpp"
+#include "tests/fuzz/fork_pool.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -76,16 +77,16 @@ std::optional<std::size_t> first_wrong(const std::vector<std::string>& seeds, st
     return {};
   };
   const std::size_t processes = std::max<std::size_t>(base::usable_cores(), 2);
-  const auto answers = base::answer_apart(crowds, processes, try_crowd);
+  const auto answers = answer_apart(crowds, processes, try_crowd);
   const auto ended =
       std::ranges::find_if(answers, [](const base::Answer& answer) { return !answer.text; });
   if (ended == answers.end()) return std::nullopt;
   const std::size_t begin = static_cast<std::size_t>(ended - answers.begin()) * crowd;
-  const auto singly = base::answer_apart(std::min(crowd, inputs - begin), processes,
-                                         [&](std::size_t at) -> std::string {
-                                           feed(input_of(seeds, seed, begin + at));
-                                           return {};
-                                         });
+  const auto singly =
+      answer_apart(std::min(crowd, inputs - begin), processes, [&](std::size_t at) -> std::string {
+        feed(input_of(seeds, seed, begin + at));
+        return {};
+      });
   const auto one =
       std::ranges::find_if(singly, [](const base::Answer& answer) { return !answer.text; });
   return begin + static_cast<std::size_t>(one - singly.begin());

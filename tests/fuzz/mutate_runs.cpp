@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/forked_work.hpp"
+#include "tests/fuzz/fork_pool.hpp"
 #include "tests/fuzz/run_mutants.hpp"
 #include "tests/unit/results_samples.hpp"
 
@@ -104,7 +105,7 @@ void count(const Task& task, std::size_t item, const base::Answer& answer, Tally
 void try_here(const Task& task, const Originals& originals, const fs::path& folder, Tally& tally) {
   constexpr std::size_t crowd = 2000;
   for (std::size_t begin = 0; begin < task.mutants; begin += crowd) {
-    const auto answers = base::answer_apart(
+    const auto answers = answer_apart(
         std::min(crowd, task.mutants - begin), std::max<std::size_t>(base::usable_cores(), 2),
         [&](std::size_t at) { return try_mutant(task, originals, folder, begin + at); });
     for (std::size_t at = 0; at < answers.size(); ++at) {

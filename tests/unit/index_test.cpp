@@ -5,16 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "analysis/breakdown/replay.hpp"
 #include "analysis/render/render.hpp"
-#include "base/error.hpp"
 #include "launch_samples.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/api/workload.hpp"
@@ -69,48 +65,12 @@ TEST(Index, VerifiedIsOfAllThatWasPlayed) {
 
 TEST(Index, ASummarySaysTheSameAsAReport) {
   const results::RunData run = samples::two_curves();
-  Confidences confidences;
+  results::Confidences confidences;
+  const results::RunSummary summary = results::summary_of(run, confidences);
   const IndexReport whole{.index = make_index({indexed(run)})};
-  const IndexReport shallow{.index =
-                                make_index({index_run(summarise(run, "a.h5", {}, confidences))})};
+  const IndexReport shallow{.index = make_index({index_run(summarise(summary, "a.h5", {}))})};
   EXPECT_EQ(render_index_json(whole), render_index_json(shallow));
   EXPECT_THAT(render_index_json(whole), HasSubstr("tokens/s"));
-}
-
-TEST(Index, SurvivesTheWayFromAnotherProcess) {
-  results::RunData run = samples::two_curves();
-  run.rank_facts[0].text["cpu_model"] = std::string{"\x1b[31m\xff\0 EPYC", 13};
-  run.points[0].verified = false;
-  run.points[1].labels = {"oversubscribed"};
-  const IndexRun sent = indexed(run);
-  const IndexAnswer got = from_wire(to_wire(sent));
-  ASSERT_TRUE(std::holds_alternative<IndexRun>(got));
-  const auto& back = std::get<IndexRun>(got);
-  EXPECT_EQ(render_index_json({.index = make_index({back})}),
-            render_index_json({.index = make_index({sent})}));
-  EXPECT_EQ(back.cpu, sent.cpu);
-  ASSERT_EQ(back.experiments.size(), sent.experiments.size());
-  for (std::size_t i = 0; i < back.experiments.size(); ++i) {
-    EXPECT_EQ(back.experiments[i].throughput, sent.experiments[i].throughput);
-    EXPECT_EQ(back.experiments[i].counts, sent.experiments[i].counts);
-    EXPECT_EQ(back.experiments[i].verified, sent.experiments[i].verified);
-    EXPECT_EQ(back.experiments[i].experiment.numbers, sent.experiments[i].experiment.numbers);
-  }
-}
-
-TEST(Index, WhatCannotBeReadSurvivesItToo) {
-  const IndexAnswer got = from_wire(to_wire(Unreadable{.file = "a\xff.h5", .reason = "is gone"}));
-  ASSERT_TRUE(std::holds_alternative<Unreadable>(got));
-  EXPECT_EQ(std::get<Unreadable>(got).file, "a\xff.h5");
-  EXPECT_EQ(std::get<Unreadable>(got).reason, "is gone");
-}
-
-TEST(Index, BytesOfNobodyAreRefused) {
-  const std::string whole = to_wire(indexed(samples::two_curves()));
-  for (std::size_t length = 0; length < whole.size(); length += 7) {
-    EXPECT_THROW((void)from_wire(std::string_view{whole}.substr(0, length)), base::Error);
-  }
-  EXPECT_THROW((void)from_wire("\x80"), base::Error);  // an empty list
 }
 
 TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {

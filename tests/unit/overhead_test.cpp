@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/counted_steps.hpp"
 #include "analysis/tracing_overhead.hpp"
+#include "results/counted_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 namespace isoscale::analysis {
 namespace {
 
+using results::StepBlock;
 using Kind = StepBlock::Kind;
 using testing::ElementsAre;
 

@@ -13,7 +13,7 @@
 #include "statistics/estimate.hpp"
 
 /// The steps of a point that count, and the confidence that its step time was judged with.
-namespace isoscale::analysis {
+namespace isoscale::results {
 
 /// The steps of one block that count; the first step of a block starts from idle ranks and does not
 /// count.
@@ -24,23 +24,26 @@ struct StepBlock {
 
 /// Returns the blocks that follow warm-up, in order; blocks without a step that counts are left
 /// out. A step that lacks the time of some rank does not count.
-[[nodiscard]] std::vector<StepBlock> step_blocks(const results::PointData& point);
+[[nodiscard]] std::vector<StepBlock> step_blocks(const PointData& point);
+
+/// Returns the times of the untraced steps that count, in order.
+[[nodiscard]] std::vector<double> untraced_times(const PointData& point);
 
 /// Returns the confidence level for a point's step time: the one that the measuring loop used.
-[[nodiscard]] double confidence_of(const results::PointData& point);
+[[nodiscard]] double confidence_of(const PointData& point);
 
 /// Caches confidence_of() for many points, since most of them had the same interim analyses
 /// planned.
 class Confidences {
  public:
-  double of(const results::PointData& point);
+  double of(const PointData& point);
 
  private:
   std::map<std::pair<int, double>, double> known_;  ///< by planned interim analyses and growth
 };
 
 /// Returns a remark on a point that ran out of time, "out of time at ±2.3%"; "" for other points.
-[[nodiscard]] std::string out_of_time(const results::PointData& point,
+[[nodiscard]] std::string out_of_time(const PointData& point,
                                       const std::optional<statistics::Estimate>& step_time);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::results

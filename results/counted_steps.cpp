@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/counted_steps.hpp"
+#include "results/counted_steps.hpp"
 
 #include <fmt/format.h>
 
@@ -12,14 +12,14 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::results {
 namespace {
 
 constexpr double shortest_step = 1e-12;  ///< seconds; a shorter time cannot have been measured
 
 }  // namespace
 
-std::vector<StepBlock> step_blocks(const results::PointData& point) {
+std::vector<StepBlock> step_blocks(const PointData& point) {
   const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
     return step < flags.size() && flags[step] != 0;
   };
@@ -43,17 +43,26 @@ std::vector<StepBlock> step_blocks(const results::PointData& point) {
   return blocks;
 }
 
-double confidence_of(const results::PointData& point) {
+std::vector<double> untraced_times(const PointData& point) {
+  std::vector<double> times;
+  for (const StepBlock& block : step_blocks(point)) {
+    if (block.kind == StepBlock::Kind::traced) continue;
+    times.insert(times.end(), block.times.begin(), block.times.end());
+  }
+  return times;
+}
+
+double confidence_of(const PointData& point) {
   return statistics::nominal_confidence(point.looks.planned, point.looks.growth);
 }
 
-double Confidences::of(const results::PointData& point) {
+double Confidences::of(const PointData& point) {
   const auto [at, is_new] = known_.try_emplace({point.looks.planned, point.looks.growth}, 0);
   if (is_new) at->second = confidence_of(point);
   return at->second;
 }
 
-std::string out_of_time(const results::PointData& point,
+std::string out_of_time(const PointData& point,
                         const std::optional<statistics::Estimate>& step_time) {
   if (point.stopped_because != "max-time") return "";
   const auto width = step_time ? statistics::relative_half_width(*step_time) : std::nullopt;
@@ -61,4 +70,4 @@ std::string out_of_time(const results::PointData& point,
   return fmt::format("out of time at ±{}", units::format_percent(*width));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::results

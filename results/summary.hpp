@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/counted_steps.hpp"
+#include "results/run_data.hpp"
+#include "results/run_files.hpp"
+
+/// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
+/// data, with a digest of its own (SCHEMA.md). It can be read without HDF5, on any thread. A
+/// program that changes the file through HDF5 cuts it off.
+namespace isoscale::results {
+
+/// The measured part of a point in a summary.
+struct PointFigures {
+  std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
+  std::size_t counted = 0;            ///< number of these steps
+  std::size_t steps = 0, rows = 0;    ///< all that the point has
+  std::string part_file{};            ///< name of the file that holds the point; "" = the run file
+};
+
+struct RunSummary {
+  /// The run's identity; host, node, cpu_model, gpu_name and cores of each rank in any order;
+  /// experiment, status and labels of each point. All other fields are empty.
+  RunData run;
+  std::vector<PointFigures> figures;  ///< one per point of the run
+};
+
+/// Returns the summary of a run that was read or is being measured.
+[[nodiscard]] RunSummary summary_of(const RunData& run, Confidences& confidences);
+/// Appends a point whose step time is judged with this confidence (see confidence_of).
+void add_point(RunSummary& summary, const PointData& point, double confidence,
+               std::string part_file = {});
+
+/// Returns what is appended to a run file whose HDF5 data is complete.
+[[nodiscard]] std::string summary_text(const RunSummary& summary);
+
+/// Returns the summary of a run file with its points by index. Absent where the file has none or
+/// none that this version can use, where its digest differs, and where a part file is missing:
+/// read_run() then says what can be read, or why nothing can.
+[[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
+
+}  // namespace isoscale::results

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/summary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "results/hdf5.hpp"
+#include "results/integrity.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::results {
+namespace {
+
+using config::IfExists;
+
+class Summary : public testing::Test {
+ protected:
+  Summary() {
+    RunWriter writer{file(), samples::header(), IfExists::refuse};
+    writer.commit(samples::point(0));
+    writer.commit(samples::skipped_point(1));
+  }
+
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in{file(), std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+  void put(std::string_view bytes) const {
+    std::ofstream{file(), std::ios::binary | std::ios::trunc} << bytes;
+  }
+  /// The stored summary is what the whole file gives.
+  void expect_same() const {
+    const std::optional<RunSummary> stored = read_summary(file());
+    ASSERT_TRUE(stored);
+    Confidences confidences;
+    const RunSummary read = summary_of(read_run(file()), confidences);
+    RunSummary without_parts = *stored;
+    for (PointFigures& figures : without_parts.figures) figures.part_file.clear();
+    EXPECT_EQ(summary_text(without_parts), summary_text(read));
+  }
+
+  samples::Directory directory_;
+};
+
+TEST_F(Summary, IsThatOfTheWholeFileAtEveryCommit) {
+  expect_same();
+  const RunData run = read_run(file());
+  RunWriter writer = RunWriter::resume(file(), run, {1}, units::Bytes{1});
+  expect_same();
+  writer.commit(samples::point(2));
+  expect_same();
+  EXPECT_EQ(read_summary(file())->run.points.size(), 2U);
+  EXPECT_EQ(read_summary(file())->figures[1].part_file, "run.part0002.h5");
+  RunData last = run;
+  last.complete = true;
+  last.ended = "2026-01-02T03:05:00Z";
+  writer.finish(last);
+  expect_same();
+  EXPECT_TRUE(read_summary(file())->run.complete);
+  EXPECT_EQ(digest_state(file()), DigestState::right) << "which covers the summary, too";
+}
+
+TEST_F(Summary, IsNotUsedWhereAPartIsMissing) {
+  RunWriter::resume(file(), read_run(file()), {}, units::Bytes{1}).commit(samples::point(2));
+  ASSERT_TRUE(read_summary(file()));
+  std::filesystem::remove(directory_.path() / "run.part0002.h5");
+  EXPECT_FALSE(read_summary(file()));
+}
+
+TEST_F(Summary, IsGoneWhenAnotherProgramChangesTheFile) {
+  hdf5::File open = hdf5::File::open_to_change(file());
+  open.root().set("later", 1.5);
+  open.close();
+  EXPECT_FALSE(read_summary(file()));
+  EXPECT_EQ(read_run(file()).points.size(), 2U);
+}
+
+TEST_F(Summary, IsNotUsedWhenDamaged) {
+  const std::string whole = content();
+  const std::size_t begin = whole.rfind("{\"created\"");
+  ASSERT_NE(begin, std::string::npos);
+  for (std::size_t at = begin; at < whole.size(); at += 7) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    put(changed);
+    ASSERT_FALSE(read_summary(file())) << at;
+  }
+  put(std::string_view{whole}.substr(0, whole.size() - 1));
+  EXPECT_FALSE(read_summary(file()));
+  put(whole + ' ');
+  EXPECT_FALSE(read_summary(file()));
+  put("");
+  EXPECT_FALSE(read_summary(file()));
+  EXPECT_FALSE(read_summary(directory_.path()));
+  EXPECT_FALSE(read_summary(directory_.path() / "absent"));
+}
+
+}  // namespace
+}  // namespace isoscale::results
