@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -126,12 +125,6 @@ inline std::array<unsigned, 12> covering_levels() {
     }
   }
   return runs;
-}
-
-/// How many of the cases of a mesh are played: `all` on few ranks, one on eight, where each takes
-/// longest; ISOSCALE_ALL_TWINS: all.
-inline std::size_t cases_on(int ranks, std::size_t all) {
-  return ranks < 8 || std::getenv("ISOSCALE_ALL_TWINS") != nullptr ? all : 1;
 }
 
 /// All ranks of this run, and an executor of each kind.

@@ -72,12 +72,11 @@ std::vector<TwinCase> states_case(const mesh::Shape& mesh, const workloads::Mode
   return twin_of(std::move(base), mesh, level);
 }
 
-/// Each mesh with each of these options takes `all_runs` of the covering levels, and the models in
+/// Each mesh with each of these options takes `runs` of the covering levels, and the models in
 /// turn.
 void expect_equal(const std::vector<mesh::Shape>& meshes, const std::vector<Options>& ways,
-                  std::size_t all_runs) {
+                  std::size_t runs) {
   const Ranks ranks;
-  const std::size_t runs = cases_on(ranks.world.size(), all_runs);
   const auto models = twin_models();
   const auto levels = covering_levels();
   std::size_t turn = 0, cases = 0;
