@@ -5,7 +5,7 @@
 //   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
 //                                        (0); for errno: a number; or stick: the call never returns
 //   ISOSCALE_FAIL_AFTER=call,nth         calls of ISOSCALE_FAIL are counted only from this one on
-//   ISOSCALE_FAIL_COUNTS=FILE            where that process says at its end what it called how often
+//   ISOSCALE_FAIL_COUNTS=FILE            where that process, as it ends, counts its calls
 #include <unistd.h>
 
 #include <cstdio>

@@ -64,6 +64,24 @@ inline std::vector<mesh::Shape> meshes_of(int ranks) {
   return meshes;
 }
 
+/// Those over dp, tp and pp with `cp` parts of the sequence; none if `cp` does not divide `ranks`.
+inline std::vector<mesh::Shape> meshes_with(int ranks, int cp) {
+  std::vector<mesh::Shape> meshes;
+  if (ranks % cp != 0) return meshes;
+  meshes = meshes_of(ranks / cp);
+  for (mesh::Shape& mesh : meshes) mesh.cp = cp;
+  return meshes;
+}
+
+/// Every mesh of `ranks` ranks over dp, tp, cp and pp.
+inline std::vector<mesh::Shape> meshes_with_cp(int ranks) {
+  std::vector<mesh::Shape> meshes;
+  for (int cp = 1; cp <= ranks; ++cp) {
+    for (const mesh::Shape& mesh : meshes_with(ranks, cp)) meshes.push_back(mesh);
+  }
+  return meshes;
+}
+
 /// Chooses between the two levels of one factor after the other.
 class Levels {
  public:

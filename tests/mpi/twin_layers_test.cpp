@@ -56,19 +56,6 @@ std::vector<workloads::Options> sharings() {
           {{"schedule", "interleaved"}, {"v", "2"}, {"handover", "scattered"}}};
 }
 
-/// Every mesh of `ranks` ranks over dp, tp, cp and pp.
-std::vector<mesh::Shape> meshes_with_cp(int ranks) {
-  std::vector<mesh::Shape> meshes;
-  for (int cp = 1; cp <= ranks; ++cp) {
-    if (ranks % cp != 0) continue;
-    for (mesh::Shape mesh : meshes_of(ranks / cp)) {
-      mesh.cp = cp;
-      meshes.push_back(mesh);
-    }
-  }
-  return meshes;
-}
-
 TEST(LayerTwin, BesideEveryWayToShareALayer) {
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");

@@ -13,18 +13,6 @@ namespace {
 
 using workloads::Options;
 
-/// Every mesh of `ranks` ranks over dp, tp, pp, and where `cp` is over 1 with so many parts of the
-/// sequence.
-std::vector<mesh::Shape> meshes_with(int ranks, int cp) {
-  std::vector<mesh::Shape> meshes;
-  if (ranks % cp != 0) return meshes;
-  for (mesh::Shape mesh : meshes_of(ranks / cp)) {
-    mesh.cp = cp;
-    meshes.push_back(mesh);
-  }
-  return meshes;
-}
-
 std::vector<Options> zero_options() {
   return {
       {{"zero", "1"}},
