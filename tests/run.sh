@@ -15,9 +15,10 @@ usage() {
 Usage: tests/run.sh [--all] [--lint | --lint-only]
 
 Installs the packages that are missing, builds into build/ and runs the tests.
-  --all        also the long tests, one of them under a Slurm that it starts and ends itself, and the
-               tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
-               (build-asan/, build-tsan/), and those of MPI on MPICH (build-mpich/)
+  --all        also the long tests (eight ranks, faults, fuzzing, packages, browser, launch scripts; one
+               under a Slurm that it starts and ends itself), and the default ones under
+               AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer (build-asan/,
+               build-tsan/), and those of MPI on MPICH (build-mpich/)
   --lint       also clang-format and clang-tidy over all sources (build-lint/)
   --lint-only  the linters and nothing else
 With CI=true, warnings of the compiler are errors.
@@ -106,6 +107,7 @@ if [[ $run_tests == yes ]]; then
   configure release "${settings[@]}"
   start=$SECONDS
   build release
+  [[ $all == no ]] || build release isoscale_long_tests
   note 0 "build" $(( SECONDS - start ))
   if [[ $all == yes ]]; then
     run_ctest release "all tests"

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree
@@ -34,20 +35,10 @@ class Comparing(harness.Case):
 
 
 class Compared(Comparing):
-    measured = {}  # what a run file holds, by name: launches are made once for all tests
-
     def setUp(self):
         super().setUp()
         for name, options in LAUNCHES.items():
-            if name not in self.measured:
-                self.run_ok(*RUN, "dp", *options, "--output", name, ranks=2)
-                with open(self.path(name), "rb") as file:
-                    self.measured[name] = file.read()
-            self.write(name, self.measured[name])
-
-    def write(self, name, content):
-        with open(self.path(name), "wb") as file:
-            file.write(content)
+            self.measured(name, *RUN, "dp", *options, ranks=2, launch=name)
 
     def test_every_format_can_be_read(self):
         sides = [",".join(A), "b1.h5"]
@@ -118,7 +109,7 @@ class Compared(Comparing):
                 self.assertIn("injected", point["labels"])
 
     def test_a_run_on_two_sides_is_refused_and_a_copy_counts_once(self):
-        self.write("copy.h5", self.measured["a1.h5"])
+        shutil.copy(self.path("a1.h5"), self.path("copy.h5"))
         self.assert_refused(self.isoscale("compare", "a1.h5", "copy.h5"),
                             "comparing a run with itself claims nothing")
         done = self.compare("a1.h5,copy.h5,a2.h5", "b1.h5", "--format", "json")

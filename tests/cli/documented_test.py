@@ -74,26 +74,14 @@ def variants(command):
 
 
 class Documented(harness.Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.made = {}  # file of a small run, by its settings and number
-
     def run_file(self, name, ranks, number):
         """Copies the file of a small run to `name`; those of one number are one launch."""
-        key = (ranks, number)
-        if key not in self.made:
-            settings = ["--workload", "dp", *harness.LITTLE]
-            if ranks == 2:
-                settings = ["--workload", "calibrate,dp", "--scaling", "weak", *harness.FEW_CASES]
-            done = self.isoscale("run", *settings, "--max-time", "0.1s", "--quiet", "--output",
-                                 "made.h5", "--force", ranks=ranks)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            with open(self.path("made.h5"), "rb") as file:
-                self.made[key] = file.read()
-            os.remove(self.path("made.h5"))
+        settings = ["--workload", "dp", *harness.LITTLE]
+        if ranks == 2:
+            settings = ["--workload", "calibrate,dp", "--scaling", "weak", *harness.FEW_CASES]
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "wb") as file:
-            file.write(self.made[key])
+        self.measured(name, "run", *settings, "--max-time", "0.1s", "--quiet", ranks=ranks,
+                      launch=number)
 
     def make_files(self, words):
         """The run files that a command reads; of predict's, those that it can predict from."""

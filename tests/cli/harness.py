@@ -18,6 +18,7 @@ PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
 LITTLE = ["--set", "batch=8"]
 #: Of a calibration.
 FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set", "shapes=64x64x64,256x256x256"]
+MEASURED = {}  # run files, by what was asked for
 LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 
 
@@ -53,6 +54,16 @@ class Case(unittest.TestCase):
         done = self.isoscale(*arguments, **how)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
+
+    def measured(self, name, *arguments, ranks=None, launch=1):
+        """Puts the file of this run there: each launch is made once, for all tests of a module."""
+        key = (launch, ranks, *arguments)
+        if key not in MEASURED:
+            self.run_ok(*arguments, "--output", name, ranks=ranks)
+            with open(self.path(name), "rb") as file:
+                MEASURED[key] = file.read()
+        with open(self.path(name), "wb") as file:
+            file.write(MEASURED[key])
 
     def assert_refused(self, done, *needles, code=2):
         """Exit 2 and one message on standard error that holds the needles."""

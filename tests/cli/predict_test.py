@@ -12,7 +12,7 @@ import harness
 
 SYSTEMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analysis", "systems")
 RUN = ["run", "--device", "host", "--workload", "dp,calibrate", "--model", "tiny", "--ranks", "1,2",
-       "--max-time", "1s", "--output", "run.h5"]
+       "--max-time", "1s"]
 
 
 class Predicting(harness.Case):
@@ -181,16 +181,9 @@ class OfSheets(Predicting):
 
 
 class OfRuns(Predicting):
-    measured = None  # what the run file holds: it is measured once for all tests
-
     def setUp(self):
         super().setUp()
-        if OfRuns.measured is None:
-            self.run_ok(*RUN, ranks=2)
-            with open(self.path("run.h5"), "rb") as file:
-                OfRuns.measured = file.read()
-        with open(self.path("run.h5"), "wb") as file:
-            file.write(OfRuns.measured)
+        self.measured("run.h5", *RUN, ranks=2)
 
     def test_a_curve_beyond_what_was_measured(self):
         document = self.json("run.h5", "--ranks", "2,4,8", "--nodes-of", "8")

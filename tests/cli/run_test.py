@@ -19,7 +19,7 @@ import h5py
 
 import harness
 
-CURVE = ["run", "--workload", "dp,pp", "--max-time", "0.4s", "--output", "run.h5"]
+CURVE = ["run", "--workload", "dp,pp", "--max-time", "0.4s"]
 POINT_KEYS = {
     "index", "workload", "model", "dtype", "mesh", "ranks", "nodes", "scaling", "placement",
     "options", "labels", "status", "reason", "verified", "step_time", "throughput", "speedup",
@@ -32,7 +32,7 @@ class Measured(harness.Case):
         return json.loads(self.run_ok("report", "run.h5", "--format", "json", *arguments).stdout)
 
     def test_json_report_agrees_with_the_file_and_with_its_own_definitions(self):
-        self.run_ok(*CURVE, ranks=2)
+        self.measured("run.h5", *CURVE, ranks=2)
         self.assertEqual(self.files(), ["run.h5"])
         run = self.report()["runs"][0]
         self.assertEqual((run["status"], run["ranks"], run["device"]), ("complete", 2, "host"))
@@ -51,7 +51,7 @@ class Measured(harness.Case):
                                64 * 16)  # tokens: batch x sequence of tiny
 
     def test_h5py_reads_step_times_that_give_the_reported_median(self):
-        self.run_ok(*CURVE, ranks=2)
+        self.measured("run.h5", *CURVE, ranks=2)
         point = self.report()["runs"][0]["points"][1]
         with h5py.File(self.path("run.h5"), "r") as file:
             group = file["points/0001"]
@@ -73,13 +73,13 @@ class Measured(harness.Case):
         self.assertAlmostEqual(statistics.median(counted), time["median"])
 
     def test_text_csv_and_markdown(self):
-        self.run_ok("run", "--workload", "dp", "--max-time", "0.3s", "--output", "run.h5")
+        self.measured("run.h5", *CURVE, ranks=2)
         text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("dp, tiny, f32, strong scaling", "efficiency", "compute", "verified"):
             self.assertIn(word, text)
         rows = list(csv.DictReader(io.StringIO(
             self.run_ok("report", "run.h5", "--format", "csv").stdout)))
-        self.assertEqual(len(rows), 1)
+        self.assertEqual(len(rows), 4)
         self.assertEqual(rows[0]["workload"], "dp")
         self.assertIn("| ", self.run_ok("report", "run.h5", "--format", "markdown").stdout)
 
@@ -178,7 +178,7 @@ class Damaged(harness.Case):
 
     def setUp(self):
         super().setUp()
-        self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet", "--output", "good.h5")
+        self.measured("good.h5", *CURVE, ranks=2)
 
     def test_truncated_foreign_and_newer_files(self):
         size = os.path.getsize(self.path("good.h5"))

@@ -16,7 +16,7 @@ import h5py
 import device_test
 import harness
 
-RUN = ["run", "--workload", "hybrid", "--max-time", "0.3s", "--output", "run.h5", "--quiet"]
+RUN = ["run", "--workload", "hybrid", "--max-time", "0.3s", "--quiet"]
 
 
 class Exported(harness.Case):
@@ -69,7 +69,7 @@ class Exported(harness.Case):
             self.assertLess(span["args"]["wait_us"], span["dur"] + 0.0005)
 
     def test_tracks_and_arrows(self):
-        self.run_ok(*RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2", ranks=4)
         events, done = self.trace("--format", "json")
         self.assertEqual(json.loads(done.stdout)["runs"][0]["points"][0]["ranks"], 4)
         self.assertRegex(done.stderr, r"wrote t\.json with \d+ steps and ops")
@@ -92,7 +92,7 @@ class Exported(harness.Case):
         self.check_communication(events, {"tp", "pp"})
 
     def test_few_ranks_are_of_all_stages(self):
-        self.run_ok(*RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2", ranks=4)
         events, done = self.trace()
         ranks = [re.search(r": rank (\d+)", event["args"]["name"])[1] for event in events
                  if event["name"] == "process_name"]
@@ -101,7 +101,7 @@ class Exported(harness.Case):
         self.assertRegex(done.stderr, r"rank.* 1.*3 not traced")
 
     def test_a_file_that_exists_is_replaced_only_by_force(self):
-        self.run_ok(*RUN, "--trace-steps", "1")
+        self.measured("run.h5", *RUN, "--trace-steps", "1")
         with open(self.path("t.json"), "w", encoding="utf-8") as file:
             file.write("mine")
         done = self.isoscale("report", "run.h5", "--trace", "t.json")
@@ -112,20 +112,20 @@ class Exported(harness.Case):
         self.assertEqual(self.files(), ["run.h5", "t.json"])
 
     def test_the_page_and_the_traces_are_two_files(self):
-        self.run_ok(*RUN, "--trace-steps", "1")
+        self.measured("run.h5", *RUN, "--trace-steps", "1")
         done = self.isoscale("report", "run.h5", "--trace", "t.json", "--html", "./t.json")
         self.assert_refused(done, "--html and --trace name one file")
         self.assertEqual(self.files(), ["run.h5"])
 
     def test_places_that_cannot_be_written(self):
-        self.run_ok(*RUN, "--trace-steps", "1")
+        self.measured("run.h5", *RUN, "--trace-steps", "1")
         for place in ("missing/t.json", "."):
             self.assert_refused(self.isoscale("report", "run.h5", "--trace", place), "--trace",
                                 place)
         self.assertEqual(self.files(), ["run.h5"])
 
     def test_what_is_missing_is_said(self):
-        self.run_ok(*RUN, "--trace-steps", "0")
+        self.measured("run.h5", *RUN, "--trace-steps", "0")
         events, done = self.trace()
         self.assertEqual(self.events(events, "X"), [])
         self.assertIn("no step was traced", done.stderr)
@@ -137,7 +137,7 @@ class Injected(harness.Case):
     def test_report_and_traces_show_a_slow_rank(self):
         # Until all steps that are wanted are traced, however busy the machine is.
         long = ["60s" if argument == "0.3s" else argument for argument in RUN]
-        self.run_ok(*long, "--precision", "99%", "--ranks", "2", "--inject", "slow-rank=1:3",
+        self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject", "slow-rank=1:3",
                     "--inject", "clock=1:5ms:20ppm", "--trace-steps", "9", ranks=2)
         point = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)
         point = point["runs"][0]["points"][0]
@@ -178,7 +178,8 @@ class Injected(harness.Case):
 
     def test_a_run_warns_of_what_touches_nothing(self):
         warning = "--inject slow-rank=1:3 touches no point of this run"
-        done = self.run_ok(*RUN, "--ranks", "1", "--inject", "slow-rank=1:3", ranks=2)
+        done = self.run_ok(*RUN, "--output", "run.h5", "--ranks", "1", "--inject", "slow-rank=1:3",
+                           ranks=2)
         self.assertIn(warning, done.stderr)
         run = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
         self.assertIn(warning, run["warnings"])

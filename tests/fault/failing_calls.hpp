@@ -21,10 +21,8 @@ namespace isoscale::fault {
 
 enum class Times { once, ever };
 
-/// As an error: the process ends instead of the call, as by kill -9.
-inline constexpr int killed = -1;
 /// As an error: the call never returns.
-inline constexpr int stuck = -2;
+inline constexpr int stuck = -1;
 
 struct Failing {
   std::string call;

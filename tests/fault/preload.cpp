@@ -3,11 +3,9 @@
 
 // What tells the seam what to do where it is preloaded into the whole program:
 //   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
-//                                        (0); for errno: a number; kill, which ends the process; or
-//                                        stick: the call never returns
+//                                        (0); for errno: a number; or stick: the call never returns
 //   ISOSCALE_FAIL_AFTER=call,nth         calls of ISOSCALE_FAIL are counted only from this one on
-//   ISOSCALE_FAIL_COUNTS=FILE            where that process says at its end what it called how
-//   often
+//   ISOSCALE_FAIL_COUNTS=FILE            where that process, as it ends, counts its calls
 #include <unistd.h>
 
 #include <cstdio>
@@ -39,7 +37,7 @@ Failing asked_for(std::istringstream text) {
   std::getline(text, error, ',');
   std::getline(text, times, ',');
   failing.nth = std::atoi(nth.c_str());
-  failing.error = error == "kill" ? killed : error == "stick" ? stuck : std::atoi(error.c_str());
+  failing.error = error == "stick" ? stuck : std::atoi(error.c_str());
   if (times == "ever") failing.times = Times::ever;
   return failing;
 }

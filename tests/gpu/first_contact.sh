@@ -18,6 +18,7 @@ Parts, all of them by default, at most 28 minutes together:
   4  GEMMs and a step, beside torch where it is
 
   --build DIR     the build (default: build); needs isoscale, its plugin, tests/gpu and bench
+                  (cmake --build build --target all isoscale_long_tests)
   --launch WORDS  how several ranks are started (default: "mpirun -np"), before their number
   --alone WORDS   what stands before a program that needs no launcher (default: nothing)
   --size N        the extent of large products (default: 8192; less where stand-ins play them)

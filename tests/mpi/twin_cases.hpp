@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -62,6 +61,24 @@ inline std::vector<mesh::Shape> meshes_of(int ranks) {
       if (ranks % (tp * dp) != 0) continue;
       meshes.push_back({.tp = tp, .dp = dp, .pp = ranks / (tp * dp)});
     }
+  }
+  return meshes;
+}
+
+/// Those over dp, tp and pp with `cp` parts of the sequence; none if `cp` does not divide `ranks`.
+inline std::vector<mesh::Shape> meshes_with(int ranks, int cp) {
+  std::vector<mesh::Shape> meshes;
+  if (ranks % cp != 0) return meshes;
+  meshes = meshes_of(ranks / cp);
+  for (mesh::Shape& mesh : meshes) mesh.cp = cp;
+  return meshes;
+}
+
+/// Every mesh of `ranks` ranks over dp, tp, cp and pp.
+inline std::vector<mesh::Shape> meshes_with_cp(int ranks) {
+  std::vector<mesh::Shape> meshes;
+  for (int cp = 1; cp <= ranks; ++cp) {
+    for (const mesh::Shape& mesh : meshes_with(ranks, cp)) meshes.push_back(mesh);
   }
   return meshes;
 }
@@ -127,12 +144,6 @@ inline std::array<unsigned, 12> covering_levels() {
     }
   }
   return runs;
-}
-
-/// How many of the cases of a mesh are played: `all` on few ranks, one on eight, where each takes
-/// longest; ISOSCALE_ALL_TWINS: all.
-inline std::size_t cases_on(int ranks, std::size_t all) {
-  return ranks < 8 || std::getenv("ISOSCALE_ALL_TWINS") != nullptr ? all : 1;
 }
 
 /// All ranks of this run, and an executor of each kind.

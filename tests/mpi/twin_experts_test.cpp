@@ -76,8 +76,7 @@ TEST(TwinExperts, OfEveryMeshEqualOneRank) {
   const std::array models{gated_model(), workloads::load_model("tiny")};
   const auto meshes = all_meshes(ranks.world.size());
   const auto options = routings();
-  std::size_t stride = meshes.size() > 8 ? 2 : 1;
-  if (cases_on(ranks.world.size(), 2) == 1) stride = 3;
+  const std::size_t stride = meshes.size() > 8 ? 2 : 1;
   for (std::size_t m = 0; m < meshes.size(); ++m) {
     for (std::size_t o = m % stride; o < options.size(); o += stride) {
       const bool is_weak = (m + o) % 3 == 0, is_f32 = (m + 2 * o) % 5 == 4;

@@ -27,14 +27,13 @@ void set_way(TwinCase& point, const Way& way) {
 
 TEST(LayerTwin, OfEveryMeshEqualsOneRank) {
   const Ranks ranks;
-  const std::size_t wanted = cases_on(ranks.world.size(), 2);
   const auto models = twin_models();
   const auto runs = covering_levels();
   std::size_t turn = 0;
   for (const mesh::Shape& mesh : meshes_of(ranks.world.size())) {
     for (const Way& way : ways) {
       std::size_t cases = 0;
-      while (cases < wanted) {  // the next models that this mesh divides, with the next levels
+      while (cases < 2) {  // the next models that this mesh divides, with the next levels
         const std::size_t now = turn++;
         auto points = twin_case(mesh, models[now % models.size()], runs[now % runs.size()]);
         if (points.empty()) continue;
@@ -57,19 +56,6 @@ std::vector<workloads::Options> sharings() {
           {{"schedule", "interleaved"}, {"v", "2"}, {"handover", "scattered"}}};
 }
 
-/// Every mesh of `ranks` ranks over dp, tp, cp and pp.
-std::vector<mesh::Shape> meshes_with_cp(int ranks) {
-  std::vector<mesh::Shape> meshes;
-  for (int cp = 1; cp <= ranks; ++cp) {
-    if (ranks % cp != 0) continue;
-    for (mesh::Shape mesh : meshes_of(ranks / cp)) {
-      mesh.cp = cp;
-      meshes.push_back(mesh);
-    }
-  }
-  return meshes;
-}
-
 TEST(LayerTwin, BesideEveryWayToShareALayer) {
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
@@ -77,8 +63,6 @@ TEST(LayerTwin, BesideEveryWayToShareALayer) {
   for (const mesh::Shape& mesh : meshes_with_cp(ranks.world.size())) {
     for (const workloads::Options& options : sharings()) {
       ++turn;
-      // Each way on each second mesh or so, with everything that turns with it below.
-      if (turn / 2 % 2 == 1 && cases_on(ranks.world.size(), 2) == 1) continue;
       workloads::Request base{.model = gated_model(), .options = options};
       base.model.gated_mlp = turn % 2 == 0;
       base.model.layers = 4 * mesh.pp;
@@ -117,13 +101,12 @@ class NarrowLayerTwin : public testing::TestWithParam<Precision> {};
 
 TEST_P(NarrowLayerTwin, OfEveryMeshEqualsOneRankInF64) {
   const Ranks ranks;
-  const std::size_t wanted = cases_on(ranks.world.size(), 2);
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   const auto models = twin_models();
   const auto runs = covering_levels();
   std::size_t turn = 0;
   for (const mesh::Shape& mesh : meshes_of(ranks.world.size())) {
-    for (std::size_t cases = 0; cases < wanted;) {
+    for (std::size_t cases = 0; cases < 2;) {
       const std::size_t now = turn++;
       auto points = twin_case(mesh, models[now % models.size()], runs[now % runs.size()]);
       if (points.empty()) continue;

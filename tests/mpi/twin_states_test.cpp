@@ -13,18 +13,6 @@ namespace {
 
 using workloads::Options;
 
-/// Every mesh of `ranks` ranks over dp, tp, pp, and where `cp` is over 1 with so many parts of the
-/// sequence.
-std::vector<mesh::Shape> meshes_with(int ranks, int cp) {
-  std::vector<mesh::Shape> meshes;
-  if (ranks % cp != 0) return meshes;
-  for (mesh::Shape mesh : meshes_of(ranks / cp)) {
-    mesh.cp = cp;
-    meshes.push_back(mesh);
-  }
-  return meshes;
-}
-
 std::vector<Options> zero_options() {
   return {
       {{"zero", "1"}},
@@ -72,12 +60,11 @@ std::vector<TwinCase> states_case(const mesh::Shape& mesh, const workloads::Mode
   return twin_of(std::move(base), mesh, level);
 }
 
-/// Each mesh with each of these options takes `all_runs` of the covering levels, and the models in
+/// Each mesh with each of these options takes `runs` of the covering levels, and the models in
 /// turn.
 void expect_equal(const std::vector<mesh::Shape>& meshes, const std::vector<Options>& ways,
-                  std::size_t all_runs) {
+                  std::size_t runs) {
   const Ranks ranks;
-  const std::size_t runs = cases_on(ranks.world.size(), all_runs);
   const auto models = twin_models();
   const auto levels = covering_levels();
   std::size_t turn = 0, cases = 0;

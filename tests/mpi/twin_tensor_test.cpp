@@ -11,19 +11,6 @@
 namespace isoscale::runner {
 namespace {
 
-/// Every mesh of `ranks` ranks over dp, tp, cp and pp.
-std::vector<mesh::Shape> meshes_with_cp(int ranks) {
-  std::vector<mesh::Shape> meshes;
-  for (int cp = 1; cp <= ranks; ++cp) {
-    if (ranks % cp != 0) continue;
-    for (mesh::Shape mesh : meshes_of(ranks / cp)) {
-      mesh.cp = cp;
-      meshes.push_back(mesh);
-    }
-  }
-  return meshes;
-}
-
 /// How the ranks of a tp group share rows.
 std::vector<workloads::Options> row_options() {
   return {{{"sequence_parallel", "on"}},

@@ -14,10 +14,11 @@
 #include <string>
 
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 
-/// What random moments rarely meet: a writer is killed before each of its system calls in turn.
+/// A writer is killed before each of its system calls in turn.
 namespace isoscale::results {
 namespace {
 
@@ -111,7 +112,12 @@ TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
       indices.insert(point.index);
     }
     ASSERT_GE(indices.size(), static_cast<std::size_t>(progress.committed));
+    ASSERT_LE(indices.size(), static_cast<std::size_t>(progress.committed) + 1);
     ASSERT_TRUE(run.complete || !ended);
+    // The next run cleans up and can take the name.
+    check_output(file, config::IfExists::overwrite);
+    RunWriter{file, samples::header(), config::IfExists::overwrite}.finish(samples::header());
+    ASSERT_THAT(directory.names(), testing::ElementsAre("run.h5"));
   }
   EXPECT_GT(calls, 50);  // copy, append, flush, rename: or nothing was traced
 }
