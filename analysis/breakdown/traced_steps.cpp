@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "base/text.hpp"
 #include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -384,8 +383,24 @@ std::string rank_list(const results::PointData& point, const std::set<int>& rank
   constexpr std::size_t most_ranges = 4;
   std::vector<int> shown = world_ranks(point, ranks);
   std::ranges::sort(shown);
-  return fmt::format("{} {}", base::plural(ranks.size(), "rank"),
-                     base::ranges_text(shown, most_ranges));
+  std::vector<std::pair<int, int>> ranges;
+  for (const int rank : shown) {
+    if (!ranges.empty() && ranges.back().second + 1 == rank) {
+      ranges.back().second = rank;
+    } else {
+      ranges.emplace_back(rank, rank);
+    }
+  }
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  std::size_t left = ranks.size();
+  for (std::size_t i = 0; i < std::min(ranges.size(), most_ranges); ++i) {
+    const auto [first, last] = ranges[i];
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", first);
+    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ", " : "-", last);
+    left -= static_cast<std::size_t>(last - first) + 1;
+  }
+  if (left > 0) text += fmt::format(" and {} more", left);
+  return text;
 }
 
 Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {

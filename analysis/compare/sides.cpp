@@ -101,7 +101,7 @@ std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
 
 constexpr std::size_t most_shown = 100;
 
-std::vector<std::string> default_names(std::size_t count) {
+std::vector<std::string> alphabetic_names(std::size_t count) {
   constexpr std::size_t alphabet = 26;
   std::vector<std::string> names;
   for (std::size_t s = 0; s < count; ++s) {
@@ -330,7 +330,7 @@ std::vector<std::string> machine_names(const Side& side) {
 
 std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides,
                              const std::vector<std::string>& names) {
-  std::vector<std::string> named = names.empty() ? default_names(sides.size()) : names;
+  std::vector<std::string> named = names.empty() ? alphabetic_names(sides.size()) : names;
   require_other_runs(sides, named);
   std::vector<Side> joined;
   for (std::size_t s = 0; s < sides.size(); ++s) {

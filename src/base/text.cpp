@@ -158,17 +158,14 @@ std::vector<Range> ranges_of(std::span<const int> numbers) {
   return ranges;
 }
 
-std::string ranges_text(std::span<const int> numbers, std::size_t most) {
+std::string ranges_text(std::span<const int> numbers) {
   std::string text;
-  std::size_t ranges = 0, left = numbers.size();
   for (const Range& range : ranges_of(numbers)) {
-    if (ranges++ == most) return fmt::format("{} and {} more", text, left);
-    text += fmt::format("{}{}", ranges == 1 ? "" : ", ", range.first);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", range.first);
     if (range.count > 1) {
       text += fmt::format("-{}", range.first + (range.count - 1) * range.distance);
     }
     if (range.distance > 1) text += fmt::format(" by {}", range.distance);
-    left -= static_cast<std::size_t>(range.count);
   }
   return text;
 }

@@ -98,16 +98,10 @@ std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-/// The memory of one control group: its limit, and the part of it that is not in use.
-struct GroupMemory {
-  units::Bytes limit, left;
-};
-
-GroupMemory group_memory(std::int64_t limit, std::int64_t used, std::int64_t droppable) {
+/// Returns the part of a control group's memory that is not in use.
+units::Bytes memory_left_of(std::int64_t limit, std::int64_t used, std::int64_t droppable) {
   const std::int64_t held = std::max<std::int64_t>(used - droppable, 0);
-  return {
-      .limit = units::Bytes{static_cast<std::uint64_t>(limit)},
-      .left = units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(limit - held, 0))}};
+  return units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(limit - held, 0))};
 }
 
 /// Returns the value in a line "name value" of memory.stat; 0 if there is none.
@@ -121,23 +115,23 @@ std::int64_t statistic(const std::optional<std::string>& text, std::string_view 
   return 0;
 }
 
-std::vector<GroupMemory> group_memories(const ReadFile& read) {
+std::vector<units::Bytes> group_memories(const ReadFile& read) {
   // Version 1 writes a number near 2^63 for "no limit".
   constexpr std::int64_t unlimited = std::int64_t{1} << 60;
-  std::vector<GroupMemory> groups;
+  std::vector<units::Bytes> groups;
   for (const std::string& folder : group_folders(read, "")) {
     if (const auto limit = read_number(read, folder + "/memory.max")) {
-      groups.push_back(group_memory(*limit,
-                                    read_number(read, folder + "/memory.current").value_or(0),
-                                    statistic(read(folder + "/memory.stat"), "inactive_file")));
+      groups.push_back(memory_left_of(*limit,
+                                      read_number(read, folder + "/memory.current").value_or(0),
+                                      statistic(read(folder + "/memory.stat"), "inactive_file")));
     }
   }
   for (const std::string& folder : group_folders(read, "memory")) {
     const auto limit = read_number(read, folder + "/memory.limit_in_bytes");
     if (limit && *limit < unlimited) {
       groups.push_back(
-          group_memory(*limit, read_number(read, folder + "/memory.usage_in_bytes").value_or(0),
-                       statistic(read(folder + "/memory.stat"), "total_inactive_file")));
+          memory_left_of(*limit, read_number(read, folder + "/memory.usage_in_bytes").value_or(0),
+                         statistic(read(folder + "/memory.stat"), "total_inactive_file")));
     }
   }
   return groups;
@@ -212,7 +206,7 @@ std::optional<double> cpu_limit(const ReadFile& read) {
 
 std::optional<units::Bytes> memory_left(const ReadFile& read) {
   std::optional<units::Bytes> least;
-  for (const GroupMemory& group : group_memories(read)) lower(least, std::optional{group.left});
+  for (const units::Bytes left : group_memories(read)) lower(least, std::optional{left});
   return least;
 }
 

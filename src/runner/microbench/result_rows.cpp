@@ -27,7 +27,7 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
 
-constexpr double nothing_compared = -1, unknown = -1;
+constexpr double nothing_compared = -1, not_reported = -1;
 
 /// Returns the ranks of a row; without a list of ranks, all `all` ranks of the point.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
@@ -129,8 +129,8 @@ GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
 std::vector<double> pack(const RankReport& report) {
   const auto& reasons = report.gpu.throttle_reasons;
   std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared,
-                             report.gpu.sm_clock.value_or(unknown),
-                             reasons ? static_cast<double>(*reasons) : unknown};
+                             report.gpu.sm_clock.value_or(not_reported),
+                             reasons ? static_cast<double>(*reasons) : not_reported};
   const auto put = [&](const std::vector<double>& values) {
     packed.push_back(static_cast<double>(values.size()));
     packed.insert(packed.end(), values.begin(), values.end());
@@ -149,8 +149,9 @@ RankReport unpack(std::span<const std::byte> packed) {
   std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
   RankReport report;
   if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
-  if (values[1] != unknown) report.gpu.sm_clock = values[1];
-  if (values[2] != unknown) report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
+  if (values[1] != not_reported) report.gpu.sm_clock = values[1];
+  if (values[2] != not_reported)
+    report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
   std::span<const double> rest = std::span<const double>{values}.subspan(head);
   const auto get = [&] {
     const auto count = static_cast<std::size_t>(rest.front());
