@@ -182,7 +182,7 @@ TEST(RenderJson, JoinsRuns) {
   const json document = json::parse(render_json({reports}));
   ASSERT_EQ(document["runs"].size(), 2U);
   EXPECT_EQ(document["runs"][1]["file"], "b.h5");
-  EXPECT_EQ(json::parse(render_json({}))["runs"], json::array());
+  EXPECT_EQ(json::parse(render_json(Report{}))["runs"], json::array());
 }
 
 /// A reader of RFC 4180 written from its grammar.
