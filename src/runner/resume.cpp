@@ -201,11 +201,14 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   return text;
 }
 
-/// Returns the point that ended the earlier launch, as failed, if that launch could not write it:
-/// its rank 0 was silent, so another rank wrote the findings beside the run file. Absent otherwise.
+/// Returns the point that ended a job, as failed, if the run file lacks it: rank 0 was silent, and
+/// another rank wrote the findings beside the file. Absent otherwise.
 std::optional<PointData> Launch::unrecorded_hang() const {
   const auto hang = read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
+  const bool is_there = std::ranges::any_of(
+      earlier_->points, [&](const PointData& point) { return point.index == hang->point; });
+  if (is_there) return std::nullopt;
   return as_failed(hang->point, std::string{hang_prefix} + hang->sentence);
 }
 
@@ -217,9 +220,7 @@ bool Launch::reopen() {
   require_no_differences(file, differences(*earlier_, plan_));
   const std::optional<PointData> unrecorded = unrecorded_hang();
   Missing missing = missing_points(*earlier_, plan_);
-  if (unrecorded && missing.never_begun.erase(unrecorded->index) > 0) {
-    missing.hung.insert(unrecorded->index);
-  }
+  if (unrecorded) missing.hung.insert(missing.never_begun.extract(unrecorded->index));
   wanted_ = std::move(missing.never_begun);
   retried_ = std::move(missing.failed);
   (setting_.config.retry == config::Retry::hung ? retried_ : left_hung_).merge(missing.hung);
