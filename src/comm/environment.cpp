@@ -8,7 +8,6 @@
 
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <sstream>
