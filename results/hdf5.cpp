@@ -264,6 +264,12 @@ bool File::has_signature(const std::filesystem::path& path) {
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }
 
+std::uint64_t File::end_of_data() const {
+  haddr_t end = 0;
+  check(H5Fget_eoa(id_.get(), &end));
+  return end;
+}
+
 void File::close() { check(H5Fclose(id_.release())); }
 
 std::string valid_utf8(std::string_view text) {

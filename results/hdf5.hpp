@@ -144,6 +144,8 @@ class File {
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;
+  /// Returns the number of bytes of the file up to the end of its HDF5 data.
+  [[nodiscard]] std::uint64_t end_of_data() const;
   /// Writes everything and closes the file; throws where the destructor could only warn. All groups
   /// must have been destroyed.
   void close();

@@ -31,6 +31,7 @@
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
 #include "results/run_hdf5.hpp"
+#include "results/summary.hpp"
 
 namespace isoscale::results {
 
@@ -101,7 +102,11 @@ hdf5::File Opener::open(const fs::path& path) {
     refuse(path, "is truncated or damaged; copy it again from where it was written");
   }
   try {
-    return hdf5::File::open_to_read(path);
+    hdf5::File file = hdf5::File::open_to_read(path);
+    if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
+      refuse(path, "is truncated or damaged at its end; copy it again from where it was written");
+    }
+    return file;
   } catch (const hdf5::Hdf5Error& error) {
     refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
                              "from where it was written",

@@ -234,6 +234,11 @@ std::optional<std::string> stored_text(const Descriptor& file) {
   return text && end_of(*text) == *end ? text : std::nullopt;
 }
 
+/// Opens a file to read it; a pipe does not block.
+Descriptor open_to_read(const fs::path& path) {
+  return Descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+}
+
 bool has_parts(const RunSummary& summary, const fs::path& path) {
   const fs::path folder = resolved_output(path).parent_path();
   std::error_code ignored;
@@ -304,9 +309,14 @@ std::string summary_text(const RunSummary& summary) {
   return text + end_of(text);
 }
 
+bool has_broken_summary(const fs::path& path, std::uint64_t end_of_data) {
+  const Descriptor file = open_to_read(path);
+  return file && bytes_at(file, end_of_data, 1) == "{" && !stored_text(file);
+}
+
 std::optional<RunSummary> read_summary(const fs::path& path) {
   try {
-    const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    const Descriptor file = open_to_read(path);
     const std::optional<std::string> text = file ? stored_text(file) : std::nullopt;
     if (!text) return std::nullopt;
     const json object = json::parse(*text);

@@ -41,6 +41,10 @@ void add_point(RunSummary& summary, const PointData& point, double confidence,
 /// Returns what is appended to a run file whose HDF5 data is complete.
 [[nodiscard]] std::string summary_text(const RunSummary& summary);
 
+/// Returns true if a file whose HDF5 data ends after `end_of_data` bytes has a part of a summary
+/// behind it, but no whole one: it was cut off or damaged there.
+[[nodiscard]] bool has_broken_summary(const std::filesystem::path& path, std::uint64_t end_of_data);
+
 /// Returns the summary of a run file with its points by index. Absent where the file has none or
 /// none that this version can use, where its digest differs, and where a part file is missing:
 /// read_run() then says what can be read, or why nothing can.

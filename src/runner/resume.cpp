@@ -229,8 +229,7 @@ bool Launch::reopen() {
   if (speaks && !left_hung_.empty()) {
     setting_.services.print(
         fmt::format("{} {} hung: not measured again, except with --retry hung\n",
-                    base::plural(left_hung_.size(), "point"),
-                    base::ranges_text(std::vector(left_hung_.begin(), left_hung_.end()))));
+                    base::plural(left_hung_.size(), "point"), numbers_text(left_hung_)));
   }
   if (wanted_.empty() && earlier_->complete) {
     if (speaks) {

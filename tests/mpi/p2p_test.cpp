@@ -70,6 +70,10 @@ class Forgetful final : public executor::Executor {
 
 class P2p : public testing::Test {
  protected:
+  void SetUp() override {
+    if (world_.size() < 2) GTEST_SKIP() << "needs a second rank";
+  }
+
   /// Collective. Rows on rank 0.
   PointData run(const workloads::Options& options) {
     config::RunConfig config;

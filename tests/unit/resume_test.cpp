@@ -163,7 +163,7 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
   RunData now = run_of(4);
   now.created = "2026-01-31T12:34:56Z";
   EXPECT_THAT(resumption_warning(run_of(4), now, {1, 2, 3, 6}),
-              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2 to 4, 7 "),
+              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2-4, 7 "),
                     testing::Not(HasSubstr("node1"))));
   now.rank_facts[3].host = "node3";
   EXPECT_THAT(
