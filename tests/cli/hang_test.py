@@ -140,7 +140,8 @@ class Hangs(Case):
         self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
         points = self.run_of()["points"]
         self.assertEqual([point["status"] for point in points], ["ok", "failed", "ok"])
-        self.assertRegex(points[1]["reason"], "^hang: rank 0 never answered")
+        # mpirun wakes a stopped rank to end it; it may then tell itself where it was.
+        self.assertRegex(points[1]["reason"], "^hang: rank 0 (never answered|is in )")
 
     def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
