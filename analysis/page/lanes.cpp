@@ -96,13 +96,16 @@ Interval time_of(const LaneIdle& idle) { return idle.time; }
 int row_of(const LaneSpan& span) { return span.stream; }
 int row_of(const LaneIdle& /*idle*/) { return 0; }
 
-/// Keeps, in each row, the longest item that begins in each of `stretches` equal parts of the step.
+/// Keeps, in each row, the longest item that begins in each of about `stretches` equal parts of
+/// the step.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
+  // A damaged file may have steps of no length, or more streams than a lane has room for.
+  const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(1, stretches));
+  const std::int64_t of_part = std::max<std::int64_t>(1, (step.end - step.begin).value() / parts);
   const auto part = [&](const Item& item) {
-    return (time_of(item).begin - step.begin).value() * static_cast<std::int64_t>(stretches) /
-           (step.end - step.begin).value();
+    return (time_of(item).begin - step.begin).value() / of_part;
   };
   std::vector<Item> kept;
   for (const Item& item : items) {

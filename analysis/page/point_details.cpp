@@ -172,7 +172,8 @@ DetailLimits limits_within(const results::PointData& point, std::size_t bytes) {
   limits.spans = std::clamp<std::size_t>(quarter * 3 / 2 / span, 250, most.spans);
   limits.lanes = std::clamp<std::size_t>(limits.spans / spans_of_lane, 2, most.lanes);
   limits.rows = std::clamp<std::size_t>(quarter / row, 64, most.rows);
-  const std::size_t rows = std::min(static_cast<std::size_t>(point.ranks), limits.rows);
+  const std::size_t rows =
+      std::clamp<std::size_t>(static_cast<std::size_t>(point.ranks), 1, limits.rows);
   limits.columns = std::clamp<std::size_t>(quarter / 2 / rows / cell, 16, most.columns);
   limits.devices = std::clamp<std::size_t>(quarter / line, 2, most.devices);
   const std::size_t lines = std::max<std::size_t>(1, count_device_lines(point, limits.devices));

@@ -25,7 +25,7 @@ using testing_support::fake_workloads;
 
 std::string script(Shell shell) { return completion_script(shell, *make_app(), fake_workloads()); }
 
-/// What the table's row of a word says: "VALUES|HELP".
+/// Returns the row of the table for a word: "VALUES|HELP".
 std::string row_of(std::string_view command, std::string_view word) {
   const std::string text = script(Shell::bash), start = fmt::format("\n{}|{}|", command, word);
   const std::size_t at = text.find(start);

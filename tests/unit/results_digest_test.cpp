@@ -116,7 +116,7 @@ TEST_F(Digest, OfPartsIsLookedAtToo) {
   EXPECT_THAT(damaged.warnings.back(), HasSubstr("run.part0002.h5 is not as Isoscale wrote it"));
 }
 
-/// What a process of its own gives back is all that there is.
+/// The run that a child process read has all that the run file holds.
 TEST_F(Digest, ChangesNothingInWhatIsRead) {
   const RunData here = read_run(file());
   const std::string whole = content();
