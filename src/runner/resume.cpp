@@ -232,7 +232,7 @@ bool Launch::reopen() {
                     base::plural(left_hung_.size(), "point"), numbers_text(left_hung_)));
   }
   if (wanted_.empty() && earlier_->complete) {
-    if (speaks) {
+    if (speaks && left_hung_.empty()) {
       setting_.services.print(fmt::format(
           "{} is complete: it has all of its {} points, and nothing is left to measure\n", file,
           plan_.points.size()));
