@@ -21,7 +21,7 @@ cluster.enter()
 PROGRAM = os.environ["ISOSCALE"]
 HOSTS = "abcd"
 SLOW, FAST = "200mbit", "400mbit"  # slow enough for the network to be what takes the time
-SLOW_BYTES = 200e6 / 8  # per second
+SLOW_BYTES, FAST_BYTES = 200e6 / 8, 400e6 / 8  # per second
 MODEL = 'name = "small"\nlayers = 8\nhidden = 128\nheads = 16\nsequence = 16\n'
 GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: its 8 layers have 12 h^2 weights each, in f32
 QUICK = ("--precision", "5%", "--max-time", "6s")
@@ -94,8 +94,12 @@ class Nodes(unittest.TestCase):
         self.assertGreater(slow, 2 * 3 / 4 * GRADIENTS / SLOW_BYTES)
         made.set_port_rate(FAST)
         fast, fast_alone = self.communication(made, FAST)
-        self.assertAlmostEqual(fast / fast_alone, 1, delta=0.15)
-        self.assertAlmostEqual(slow / fast, 2, delta=0.3)
+        self.assertAlmostEqual(slow_alone / fast_alone, 2, delta=0.3)
+        # Here a step may be faster than the collective alone: repeated at once, both directions of a port
+        # are full, TCP's acknowledgements wait behind data, and the rate of each connection halves. In a
+        # step the ranks come one after the other. It cannot be faster than the bytes that must cross.
+        self.assertLess(fast / fast_alone, 1.15)
+        self.assertGreater(fast, 2 * 3 / 4 * GRADIENTS / FAST_BYTES)
 
     def test_a_slow_port_is_found_before_a_run(self):
         """By what ranks exchange in pairs: no fact tells of it."""
