@@ -7,6 +7,8 @@
 isoscale_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=launch/common.sh
 source "$isoscale_root/launch/common.sh"
+# shellcheck source=launch/machine.sh
+source "$isoscale_root/launch/machine.sh"
 
 # listed_of GROUP...: what launch/packages.txt says of these groups, one word a line.
 listed_of() {
@@ -73,6 +75,18 @@ has_nvcc() {
   return 1
 }
 
+# architectures_here: the GPU architectures of the GPUs that are seen, as CMake wants them; nothing where
+# one is not known, and Hopper where there is no GPU.
+architectures_here() {
+  local gpus uuids capabilities
+  find_gpus ""
+  if (( ${#gpus[@]} == 0 )); then
+    echo 90
+  else
+    architectures_of "${capabilities[@]}"
+  fi
+}
+
 # configure PRESET [-DKEY=VALUE...]: runs CMake unless the build folder is configured like that.
 configure() {
   local preset=$1 folder cache setting
@@ -93,6 +107,12 @@ configure() {
     [[ $changed == no ]] && return
   elif command -v ccache >/dev/null; then
     extra=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  # A checkout compiles kernels for the GPUs that it sees, else for one kind of GPU: whoever installs
+  # without these scripts gets all.
+  if [[ ! -e $folder/build.ninja && " $*" != *" -DCMAKE_CUDA_ARCHITECTURES="* ]]; then
+    setting=$(architectures_here)
+    [[ -z $setting ]] || extra+=("-DCMAKE_CUDA_ARCHITECTURES=$setting")
   fi
 
   say "Configuring ${folder#"$isoscale_root"/} ..."

@@ -8,8 +8,6 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=launch/checkout.sh
 source "$here/checkout.sh"
-# shellcheck source=launch/machine.sh
-source "$here/machine.sh"
 
 usage() {
   cat <<TEXT

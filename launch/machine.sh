@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What demo.sh takes of the machine that it is started on; sourced after checkout.sh, not run.
+# What the scripts of a checkout read of the machine that they are started on; sourced, not run.
 
 # find_gpus ROOT: sets gpus (names), uuids and capabilities (such as 9.0, empty where not known) of the
 # GPUs that have a driver: by nvidia-smi, else by what the driver shows below ROOT/proc and ROOT/dev.
