@@ -167,9 +167,24 @@ struct Expectation {
 /// Returns the programs of a mesh whose ranks all play the same program.
 [[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
                                                program::RankProgram program) {
+  return {.mesh = mesh,
+          .programs = {std::move(program)},
+          .program_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(mesh.size()))};
+}
+
+/// Returns the programs of a mesh on which all ranks with the same key share a program.
+/// key_of(rank) returns a rank's key, and write(key) its program.
+template <class KeyOf, class Write>
+[[nodiscard]] program::ProgramSet shared_programs(const mesh::Shape& mesh, const KeyOf& key_of,
+                                                  const Write& write) {
   program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
-  set.programs.push_back(std::move(program));
-  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
+  std::map<std::decay_t<decltype(key_of(0))>, std::uint32_t> known;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const auto [entry, is_new] =
+        known.try_emplace(key_of(rank), static_cast<std::uint32_t>(set.programs.size()));
+    if (is_new) set.programs.push_back(write(entry->first));
+    set.program_of_rank.push_back(entry->second);
+  }
   return set;
 }
 

@@ -66,6 +66,8 @@ program::CollectiveKind kind_of(Operation operation) {
 struct Player {
   bool takes_part = true;  ///< false for ranks outside the communicating group
   int place = 0;           ///< in its group, if the program is for one place only
+
+  auto operator<=>(const Player&) const = default;
 };
 
 /// Writes the program of one Player. Each case has two sections: one prepares its memory, and the
@@ -233,23 +235,18 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   const bool any_alone = std::ranges::any_of(
       cases, [](const CollectiveCase& one) { return one.groups == Groups::one; });
   if (any_textbook && request.mesh.size() > most_textbook_ranks) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "textbook algorithms are played on {} ranks at most, not {}; use implementation=library",
-        most_textbook_ranks, request.mesh.size()));
+        most_textbook_ranks, request.mesh.size());
   }
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  std::map<std::pair<bool, int>, std::uint32_t> known;
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
+  const auto player_of = [&](int rank) {
     const int place = mesh::group_index(request.mesh, rank, setting.axis);
-    const Player player{
-        .takes_part = !any_alone || mesh::group_colour(request.mesh, rank, setting.axis) == 0,
-        .place = any_textbook ? place : 0};
-    const auto [found, is_new] =
-        known.try_emplace({player.takes_part, player.place}, set.programs.size());
-    if (is_new) set.programs.push_back(Writer{request, setting, cases, player}.write());
-    set.program_of_rank.push_back(found->second);
-  }
-  return set;
+    const bool is_first = mesh::group_colour(request.mesh, rank, setting.axis) == 0;
+    return Player{.takes_part = !any_alone || is_first, .place = any_textbook ? place : 0};
+  };
+  return shared_programs(request.mesh, player_of, [&](const Player& player) {
+    return Writer{request, setting, cases, player}.write();
+  });
 }
 
 std::string_view reduction_name(const CollectiveCase& one) {
@@ -282,65 +279,6 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
 
 }  // namespace
 
-std::span<const OptionSpec> option_table() {
-  static const std::array table{
-      OptionSpec{.key = "op",
-                 .type = OptionType::list,
-                 .default_value = "all_reduce,reduce_scatter,all_gather,broadcast,reduce,"
-                                  "all_to_all,gather,scatter,sendrecv,barrier",
-                 .choices = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-                             "all_to_all", "gather", "scatter", "sendrecv", "barrier"},
-                 .help = "operations to measure; in sendrecv each rank sends to the next on a "
-                         "ring"},
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "8..1GiB",
-                 .help = "message sizes: a list of sizes and of ranges that double (8..1GiB) or "
-                         "grow by a factor (8..1GiB*4), counted as nccl-tests counts them"},
-      OptionSpec{.key = "types",
-                 .type = OptionType::list,
-                 .choices = {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
-                 .help = "element types; default: the type that --dtype stores"},
-      OptionSpec{.key = "reduction",
-                 .type = OptionType::list,
-                 .default_value = "sum",
-                 .choices = {"sum", "min", "max"},
-                 .help = "reductions to measure, for the operations that reduce"},
-      OptionSpec{.key = "in_place",
-                 .default_value = "both",
-                 .choices = {"no", "yes", "both"},
-                 .help = "whether results overwrite the data sent; all_to_all, sendrecv and "
-                         "barrier are measured out of place only"},
-      OptionSpec{.key = "axis",
-                 .default_value = "world",
-                 .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
-                 .help = "ranks that communicate: all of them, or those along an axis of --mesh"},
-      OptionSpec{.key = "groups",
-                 .default_value = "all",
-                 .choices = {"all", "one", "both"},
-                 .help = "with axis: all groups along it at once, or the first one alone"},
-      OptionSpec{.key = "implementation",
-                 .type = OptionType::list,
-                 .default_value = "library",
-                 .choices = {"library", "ring", "tree", "recursive-doubling"},
-                 .help = "the library's collective, or a textbook algorithm made of exchanges and "
-                         "additions (all_reduce, all_gather, reduce_scatter)"},
-      OptionSpec{.key = "root",
-                 .type = OptionType::integer,
-                 .default_value = "0",
-                 .maximum = 1'000'000,
-                 .help = "root of broadcast and the like, as a position in the group"},
-      OptionSpec{
-          .key = "rotate",
-          .type = OptionType::bytes,
-          .default_value = "64MiB",
-          .help =
-              "use new memory in each call until this many bytes, or 256 calls (64 on a GPU), so "
-              "that caches do not hold the data"},
-  };
-  return table;
-}
-
 Bench build(const Request& request, int /*batch*/) {
   const Setting setting = setting_of(request);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
@@ -368,11 +306,7 @@ BenchHooks hooks() {
               },
           .build = build,
           .expect = expect,
-          .types =
-              [](const Request& request) {
-                const OptionReader options{option_table(), request.options};
-                return element_types(request, options.text("types"));
-              },
+          .types = types_of,
           .uses_model = [](const Request&) { return false; }};
 }
 

@@ -79,6 +79,8 @@ struct Setting {
 /// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root that
 /// is not in the group, or sizes that are too small for every operation.
 [[nodiscard]] Setting setting_of(const Request& request);
+/// Returns the element types that the option `types` names.
+[[nodiscard]] std::vector<program::DType> types_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
 /// The input of emit_textbook(): one call of a collective, which is written as exchanges and

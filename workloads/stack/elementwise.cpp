@@ -1,16 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Norms, softmax and activations. They are bound by memory: each op reads and writes its operands
+// Norms and activations. They are bound by memory: each op reads and writes its operands
 // once, in place where possible. The residual is added by the GEMM before a norm, and its gradient
 // by the norm's gradient.
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
 
 namespace isoscale::workloads::stack {
-
-using program::BufferId;
-using program::Role;
 
 namespace {
 
@@ -23,15 +19,14 @@ program::ActivationKind kind_of(const Geometry& g) {
 BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved) {
   if (!g_.elementwise) return x;
   const BufferId y = new_buffer(g_.activation(), role_of(saved.linear_inputs), microbatch);
-  inverse = builder_.allocate(
-      {.dtype = types_.compute == program::DType::f64 ? program::DType::f64 : program::DType::f32,
-       .role = role_of(saved.states),
-       .microbatch = saved.states ? microbatch : -1,
-       .count = g_.shard_tokens});
+  inverse = builder_.allocate({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
+                               .role = role_of(saved.states),
+                               .microbatch = saved.states ? microbatch : -1,
+                               .count = g_.shard_tokens});
   builder_.emit(0, program::Norm{.rows = extent(g_.shard_tokens),
                                  .columns = extent(g_.hidden),
-                                 .x = dense(builder_.whole(x), g_.shard_tokens, g_.hidden),
-                                 .y = dense(builder_.whole(y), g_.shard_tokens, g_.hidden),
+                                 .x = dense(x, g_.shard_tokens, g_.hidden),
+                                 .y = dense(y, g_.shard_tokens, g_.hidden),
                                  .inverse = builder_.whole(inverse)});
   if (!saved.states) builder_.release(inverse);
   return y;
@@ -39,9 +34,7 @@ BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const 
 
 void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass) {
   if (!g_.elementwise) return;
-  const auto rows = [&](BufferId buffer) {
-    return dense(builder_.whole(buffer), g_.shard_tokens, g_.hidden);
-  };
+  const auto rows = [&](BufferId buffer) { return dense(buffer, g_.shard_tokens, g_.hidden); };
   builder_.emit(0, program::NormGradient{.rows = extent(g_.shard_tokens),
                                          .columns = extent(g_.hidden),
                                          .dy = rows(gradient),
@@ -52,33 +45,14 @@ void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse,
   builder_.release(inverse);
 }
 
-void LayerWriter::softmax(BufferId scores) {
-  const std::uint64_t rows = builder_.buffer(scores).count / g_.whole_sequence;
-  const program::Matrix all = dense(builder_.whole(scores), rows, g_.whole_sequence);
-  builder_.emit(
-      0, program::Softmax{
-             .rows = extent(rows), .columns = extent(g_.whole_sequence), .x = all, .y = all});
-}
-
-void LayerWriter::softmax_gradient(BufferId probabilities, BufferId gradient) {
-  const std::uint64_t rows = builder_.buffer(gradient).count / g_.whole_sequence;
-  const program::Matrix d_scores = dense(builder_.whole(gradient), rows, g_.whole_sequence);
-  builder_.emit(0, program::SoftmaxGradient{
-                       .rows = extent(rows),
-                       .columns = extent(g_.whole_sequence),
-                       .y = dense(builder_.whole(probabilities), rows, g_.whole_sequence),
-                       .dy = d_scores,
-                       .dx = d_scores});
-}
-
 BufferId LayerWriter::activation(BufferId up, Role role, int microbatch) {
   const BufferId inner = new_buffer(g_.tokens * g_.ffn, role, microbatch);
   program::Activation op{.kind = kind_of(g_),
                          .rows = extent(g_.tokens),
                          .columns = extent(g_.ffn),
-                         .x = up_part(up, 0),
-                         .y = dense(builder_.whole(inner), g_.tokens, g_.ffn)};
-  if (g_.up_parts > 1) op.up = up_part(up, 1);
+                         .x = gate_part(up, g_.tokens, 0),
+                         .y = dense(inner, g_.tokens, g_.ffn)};
+  if (g_.up_parts > 1) op.up = gate_part(up, g_.tokens, 1);
   builder_.emit(0, op);
   return inner;
 }
@@ -88,10 +62,10 @@ BufferId LayerWriter::activation_gradient(BufferId up, BufferId gradient) {
   program::ActivationGradient op{.kind = kind_of(g_),
                                  .rows = extent(g_.tokens),
                                  .columns = extent(g_.ffn),
-                                 .dy = dense(builder_.whole(gradient), g_.tokens, g_.ffn),
-                                 .x = up_part(up, 0)};
+                                 .dy = dense(gradient, g_.tokens, g_.ffn),
+                                 .x = gate_part(up, g_.tokens, 0)};
   op.dx = gated ? op.x : op.dy;
-  if (gated) op.up = op.dup = up_part(up, 1);
+  if (gated) op.up = op.dup = gate_part(up, g_.tokens, 1);
   builder_.emit(0, op);
   builder_.release(gated ? gradient : up);
   return gated ? up : gradient;

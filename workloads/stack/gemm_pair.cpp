@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
 
 // The pair of GEMMs that tensor parallelism splits. The first GEMM is column-parallel. The second
@@ -11,24 +10,11 @@
 // column-parallel with all-gathers of its input and output.
 namespace isoscale::workloads::stack {
 
-namespace {
-
-using program::BufferId;
-using program::Collective;
-using program::CollectiveKind;
-using program::Copy;
-using program::Matrix;
-using program::Role;
-
-}  // namespace
-
 void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                                 InputCopy input_copy) {
-  const Matrix y = dense(builder_.whole(out), g_.tokens, linear.outputs);
+  const Matrix y = dense(out, g_.tokens, linear.outputs);
   if (!g_.sequence_parallel) {
-    linear_.forward(linear, microbatch, dense(builder_.whole(in), g_.tokens, g_.hidden), y, {},
-                    input_copy);
-    return;
+    return linear_.forward(linear, microbatch, dense(in, g_.tokens, g_.hidden), y, {}, input_copy);
   }
   const GatheredRows x = rows_.gather(in);
   if (linear.operands == Operands::cast) {
@@ -36,8 +22,9 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
                     input_copy);
   } else {
     for (const RowBlock& block : x.blocks) {
-      linear_.forward_rows(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
-                           rows_of(y, block.first, block.rows, linear.outputs), {});
+      builder_.emit(
+          0, linear_.forward_product(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
+                                     rows_of(y, block.first, block.rows, linear.outputs), {}));
     }
   }
   rows_.release(x);
@@ -45,14 +32,15 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
                                      Role role, int microbatch, InputCopy input_copy) {
-  const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
+  const Matrix x = dense(in, g_.tokens, linear.inputs);
   if (!g_.gathers()) {
     const auto product = [&](std::uint64_t first, std::uint64_t rows, const Matrix& d,
                              const Addend& addend) {
       if (linear.operands == Operands::cast) {
         linear_.forward(linear, microbatch, x, d, addend, input_copy);
       } else {
-        linear_.forward_rows(linear, rows, rows_of(x, first, rows, linear.inputs), d, addend);
+        const Matrix part = rows_of(x, first, rows, linear.inputs);
+        builder_.emit(0, linear_.forward_product(linear, rows, part, d, addend));
       }
     };
     const RowSum sum =
@@ -63,14 +51,12 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
   const std::uint64_t mine = linear.outputs;
   const BufferId part = new_buffer(g_.tokens * mine, Role::workspace, microbatch);
   linear_.forward(
-      linear, microbatch, x, dense(builder_.whole(part), g_.tokens, mine),
+      linear, microbatch, x, dense(part, g_.tokens, mine),
       {.beta = 1,
        .c = matrix(builder_.whole(residual),
                    {.rows = g_.tokens, .columns = mine, .row_stride = g_.hidden, .tp_step = mine})},
       input_copy);
-  const BufferId out = gather_columns(part, mine, role, microbatch);
-  builder_.release(part);
-  return out;
+  return gather_columns(part, mine, role, microbatch);
 }
 
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
@@ -90,22 +76,19 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
 BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, BufferId in,
                                               BufferId d_out, int microbatch) {
   const GatheredRows gradient = rows_.gather(d_out);
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
-  const Matrix dx = dense(builder_.whole(d_in), g_.tokens, linear.inputs);
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
+  const Matrix dx = dense(d_in, g_.tokens, linear.inputs);
   for (const RowBlock& block : gradient.blocks) {
-    linear_.input_gradient_rows(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
-                                rows_of(dx, block.first, block.rows, linear.inputs), {});
+    builder_.emit(
+        0, linear_.input_product(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
+                                 rows_of(dx, block.first, block.rows, linear.inputs), {}));
   }
   after_weight_gradients(layer, microbatch, [=, this] {
-    const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
-    const Linear into = with_gradient(linear, microbatch);
-    double beta = into.gradient_beta;
-    for (const RowBlock& piece : gradient.pieces) {
-      linear_.weight_gradient_rows(into, piece.rows, beta,
-                                   rows_of(x, piece.first, piece.rows, linear.inputs),
-                                   dense(piece.slice, piece.rows, linear.outputs));
-      beta = 1;
-    }
+    const Matrix x = dense(in, g_.tokens, linear.inputs);
+    weight_gradient_by_rows(
+        linear, microbatch, gradient,
+        [&](const RowBlock& b) { return rows_of(x, b.first, b.rows, linear.inputs); },
+        [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.outputs); });
     note_weight_gradient(linear, microbatch);
     rows_.release(gradient);
   });
@@ -129,12 +112,10 @@ LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferI
 
 BufferId LayerWriter::second_input_gradient(const Linear& linear,
                                             const LinearWriter::Operand& d_out) {
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
-  linear_.input_gradient(linear, d_out, dense(builder_.whole(d_in), g_.tokens, linear.inputs), {});
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
+  linear_.input_gradient(linear, d_out, dense(d_in, g_.tokens, linear.inputs), {});
   if (!g_.gathers()) return d_in;
-  const BufferId mine = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
-  builder_.release(d_in);
-  return mine;
+  return scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
 }
 
 BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Operand& d_out,
@@ -156,7 +137,7 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
     if (residual.ownership == Ownership::released) builder_.release(residual.buffer);
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
-  const BufferId d_in = new_buffer(g_.activation(), Role::workspace, -1);
+  const BufferId d_in = new_buffer(g_.activation());
   const RowSum sum = rows_.reduce(input_product(linear, d_out), d_in, residual.buffer);
   if (puts_off_) rows_.close(sum);
   const bool closes_later = sum.is_open() && !puts_off_;
@@ -176,77 +157,68 @@ TensorRows::Product LayerWriter::input_product(const Linear& linear,
     if (linear.operands == Operands::cast) {
       linear_.input_gradient(linear, d_out, d, addend);
     } else {
-      linear_.input_gradient_rows(linear, rows, rows_of(d_out.plain, first, rows, linear.outputs),
-                                  d, addend);
+      const Matrix part = rows_of(d_out.plain, first, rows, linear.outputs);
+      builder_.emit(0, linear_.input_product(linear, rows, part, d, addend));
     }
   };
+}
+
+void LayerWriter::weight_gradient_by_rows(const Linear& linear, int microbatch,
+                                          const GatheredRows& rows, const RowsOf& x,
+                                          const RowsOf& dy) {
+  const Linear into = with_gradient(linear, microbatch);
+  double beta = into.gradient_beta;
+  for (const RowBlock& piece : rows.pieces) {
+    builder_.emit(0, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
+    beta = 1;
+  }
 }
 
 void LayerWriter::first_weight_gradient(const First& first, const GatheredRows& in,
                                         const LinearWriter::Operand& d_out) {
   const auto& [layer, microbatch, linear, shard] = first;
-  const Linear into = with_gradient(linear, microbatch);
-  double beta = into.gradient_beta;
-  for (const RowBlock& piece : in.pieces) {
-    linear_.weight_gradient_rows(into, piece.rows, beta,
-                                 dense(piece.slice, piece.rows, linear.inputs),
-                                 rows_of(d_out.plain, piece.first, piece.rows, linear.outputs));
-    beta = 1;
-  }
+  weight_gradient_by_rows(
+      linear, microbatch, in,
+      [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.inputs); },
+      [&](const RowBlock& b) { return rows_of(d_out.plain, b.first, b.rows, linear.outputs); });
   rows_.release(in);
   note_weight_gradient(linear, microbatch);
+}
+
+Matrix LayerWriter::columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const {
+  const auto tp = static_cast<std::uint64_t>(g_.tp);
+  const bool by_rank = order == Order::by_rank;
+  return matrix(builder_.whole(buffer), {.rows = g_.tokens,
+                                         .columns = columns,
+                                         .row_stride = by_rank ? columns : columns * tp,
+                                         .batch = tp,
+                                         .batch_stride = by_rank ? g_.tokens * columns : columns});
 }
 
 BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, Role role,
                                      int microbatch) {
   const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const std::uint64_t block = g_.tokens * columns;
-  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
-  builder_.emit(0, Collective{.kind = CollectiveKind::all_gather,
-                              .axes = mesh::Axis::tp,
-                              .send = builder_.whole(part),
-                              .receive = builder_.whole(blocks)});
-  const BufferId out = new_buffer(block * tp, role, microbatch);
-  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
-                        .columns = static_cast<std::uint32_t>(columns),
-                        .batch = static_cast<std::uint32_t>(tp),
-                        .src = matrix(builder_.whole(blocks), {.rows = g_.tokens,
-                                                               .columns = columns,
-                                                               .row_stride = columns,
-                                                               .batch = tp,
-                                                               .batch_stride = block}),
-                        .dst = matrix(builder_.whole(out), {.rows = g_.tokens,
-                                                            .columns = columns,
-                                                            .row_stride = columns * tp,
-                                                            .batch = tp,
-                                                            .batch_stride = columns})});
+  const BufferId blocks = new_buffer(g_.tokens * columns * tp);
+  communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
+              builder_.whole(blocks));
+  const BufferId out = new_buffer(g_.tokens * columns * tp, role, microbatch);
+  copy(builder_, 0, g_.tokens, columns, columns_of_ranks(blocks, columns, Order::by_rank),
+       columns_of_ranks(out, columns, Order::side_by_side), tp);
   builder_.release(blocks);
+  builder_.release(part);
   return out;
 }
 
 BufferId LayerWriter::scatter_columns(BufferId partial, std::uint64_t columns) {
   const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const std::uint64_t block = g_.tokens * columns;
-  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
-  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
-                        .columns = static_cast<std::uint32_t>(columns),
-                        .batch = static_cast<std::uint32_t>(tp),
-                        .src = matrix(builder_.whole(partial), {.rows = g_.tokens,
-                                                                .columns = columns,
-                                                                .row_stride = columns * tp,
-                                                                .batch = tp,
-                                                                .batch_stride = columns}),
-                        .dst = matrix(builder_.whole(blocks), {.rows = g_.tokens,
-                                                               .columns = columns,
-                                                               .row_stride = columns,
-                                                               .batch = tp,
-                                                               .batch_stride = block})});
-  const BufferId mine = new_buffer(block, Role::workspace, -1);
-  builder_.emit(0, Collective{.kind = CollectiveKind::reduce_scatter,
-                              .axes = mesh::Axis::tp,
-                              .send = builder_.whole(blocks),
-                              .receive = builder_.whole(mine)});
+  const BufferId blocks = new_buffer(g_.tokens * columns * tp);
+  copy(builder_, 0, g_.tokens, columns, columns_of_ranks(partial, columns, Order::side_by_side),
+       columns_of_ranks(blocks, columns, Order::by_rank), tp);
+  const BufferId mine = new_buffer(g_.tokens * columns);
+  communicate(builder_, 0, CollectiveKind::reduce_scatter, mesh::Axis::tp, builder_.whole(blocks),
+              builder_.whole(mine));
   builder_.release(blocks);
+  builder_.release(partial);
   return mine;
 }
 

@@ -16,7 +16,7 @@
 namespace isoscale::workloads::stack {
 
 /// Returns the type in which gradients are sent between replicas (option grad_dtype).
-[[nodiscard]] program::DType travel_type(const Request& request);
+[[nodiscard]] DType travel_type(const Request& request);
 
 /// The parameters of compression=topk: of each `block` elements of a gradient, `keep` are sent.
 struct TopK {
@@ -36,31 +36,28 @@ class BucketReduction {
   /// `gradients` is the flat buffer of which all buckets are slices. With compression a buffer of
   /// the same size is allocated for gradients that have not been sent yet, and cleared in the setup
   /// section.
-  BucketReduction(program::Builder& builder, const Geometry& geometry, const Request& request,
-                  program::BufferId gradients);
+  BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
+                  BufferId gradients);
 
   /// Emits the reduction of `bucket` over the groups along `axes`. Communication is on `stream`.
-  void write(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
+  void write(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
 
  private:
-  void all_reduce(program::StreamId stream, const program::Slice& slice, mesh::AxisSet axes);
-  void all_reduce_narrow(program::StreamId stream, const program::Slice& bucket,
-                         mesh::AxisSet axes);
-  void exchange_largest(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
-  [[nodiscard]] program::BufferId workspace(program::DType type, std::uint64_t count);
+  void all_reduce_narrow(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
+  void exchange_largest(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
 
-  program::Builder& builder_;
-  program::DType type_, travel_type_;
+  Builder& builder_;
+  DType type_, travel_type_;
   mesh::Shape mesh_;
   double scale_ = 1;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
-  program::BufferId unsent_ = program::no_buffer;  ///< only with compression
+  BufferId unsent_ = no_buffer;  ///< only with compression
 };
 
 /// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
 /// slice.
 struct GradientTarget {
-  program::Slice slice{};
+  Slice slice{};
   double beta = 0;
 };
 
@@ -70,36 +67,36 @@ struct GradientTarget {
 /// part of the sum to that of earlier microbatches. With strategy=funnel nothing is done here.
 class Gradients {
  public:
-  Gradients(program::Builder& builder, const Geometry& geometry, const Parameters& parameters,
+  Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
   /// Returns where a microbatch's gradient of a weight is written. `gradient` is the slice from
   /// Parameters::gradient().
-  [[nodiscard]] GradientTarget target(const program::Slice& gradient, int microbatch);
+  [[nodiscard]] GradientTarget target(const Slice& gradient, int microbatch);
   /// Notes that the gradient of this weight has been written for a microbatch, and reduces its
   /// bucket if that is complete.
-  void done(const program::Slice& gradient, int microbatch);
+  void done(const Slice& gradient, int microbatch);
   /// Reduces the remaining buckets. Called after all backward passes have been written.
   void finish();
 
  private:
   void reduce(const Bucket& bucket);
-  void reduce_scatter(const program::Slice& whole, const program::Slice& part);
+  void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part over the replicas that differ in axes other than dp.
-  void reduce_part(const program::Slice& part);
+  void reduce_part(const Slice& part);
   /// Adds this rank's part of a microbatch's bucket, summed over dp, to that of earlier
   /// microbatches.
-  void accumulate(const Bucket& bucket, program::BufferId whole, int microbatch);
+  void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
   [[nodiscard]] std::size_t number(const Bucket& bucket) const;
 
-  program::Builder& builder_;
+  Builder& builder_;
   const Geometry& g_;
   const Parameters& parameters_;
   BucketReduction reduction_;
   bool reduces_, reduces_experts_, overlaps_;
-  program::StreamId stream_ = 0;
+  StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
-  std::map<std::pair<std::size_t, int>, program::BufferId> open_;  ///< by bucket and microbatch
+  std::map<std::pair<std::size_t, int>, BufferId> open_;  ///< by bucket and microbatch
 };
 
 }  // namespace isoscale::workloads::stack

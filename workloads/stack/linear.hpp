@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "program/builder.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::stack {
@@ -24,8 +25,8 @@ void require_fp8_extents(const Geometry& geometry);
 
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
-  program::Slice weight, gradient;  ///< inputs x outputs
-  double gradient_beta = 0;         ///< 1 if the new gradient is added to the present one
+  Slice weight, gradient;    ///< inputs x outputs
+  double gradient_beta = 0;  ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
@@ -37,7 +38,7 @@ enum class InputCopy : std::uint8_t { kept, dropped };
 /// The addend of a product: beta * c.
 struct Addend {
   double beta = 0;
-  program::Matrix c{};
+  Matrix c{};
 };
 
 /// Writes the three GEMMs of linear layers on the compute stream.
@@ -48,59 +49,52 @@ struct Addend {
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored so and the outer transpose is the GEMM's. A weight is
 /// cast once a step. Of X, only the transposed copy is kept for backward.
-class LinearWriter {
+class LinearWriter : public OpWriter {
  public:
-  LinearWriter(program::Builder& builder, const Geometry& geometry, const Types& types)
-      : builder_(builder), g_(geometry), types_(types) {}
+  using OpWriter::OpWriter;
 
   /// A matrix as GEMMs read it. Without a transposed copy, GEMMs transpose the plain one while they
   /// read it.
   struct Operand {
-    program::Matrix plain{}, transposed{};
-    program::BufferId descale = program::no_buffer;
+    Matrix plain{}, transposed{};
+    BufferId descale = no_buffer;
   };
 
-  void forward(const Linear& linear, int microbatch, const program::Matrix& x,
-               const program::Matrix& y, const Addend& addend,
-               InputCopy input_copy = InputCopy::kept);
+  void forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
+               const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
   /// operands are read as they are stored, since backward then reads x itself.
-  void keep_input(const Linear& linear, int microbatch, const program::Matrix& x);
+  void keep_input(const Linear& linear, int microbatch, const Matrix& x);
   /// Returns dY in the form in which both products below read it. It must be released after them.
-  [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
+  [[nodiscard]] Operand gradient(const Linear& linear, const Matrix& dy);
   void release(const Operand& gradient);
   /// Writes dX = gain * dY * W^T + addend.
-  void input_gradient(const Linear& linear, const Operand& dy, const program::Matrix& dx,
+  void input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
                       const Addend& addend);
   /// Writes dW += gain * X^T * dY. If forward has cast X, `x` is not read and may have been
   /// released.
-  void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
-                       const Operand& dy);
+  void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
 
-  // These functions write the products above for only some rows. They are for layers whose operands
-  // are read as they are stored.
-  void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
-                    const program::Matrix& y, const Addend& addend);
-  void input_gradient_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& dy,
-                           const program::Matrix& dx, const Addend& addend);
-  /// Writes dW = gain * X^T * dY + beta * dW.
-  void weight_gradient_rows(const Linear& linear, std::uint64_t rows, double beta,
-                            const program::Matrix& x, const program::Matrix& dy);
+  // These functions return the products above for only some rows, of operands as they are stored:
+  // Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta * dW.
+  [[nodiscard]] Gemm forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
+                                     const Matrix& y, const Addend& addend) const;
+  [[nodiscard]] Gemm input_product(const Linear& linear, std::uint64_t rows, const Matrix& dy,
+                                   const Matrix& dx, const Addend& addend) const;
+  [[nodiscard]] Gemm weight_product(const Linear& linear, std::uint64_t rows, double beta,
+                                    const Matrix& x, const Matrix& dy) const;
 
  private:
   struct Destination {
-    program::DType type;
-    std::optional<program::Role> plain, transposed;  ///< role of each copy; absent: no such copy
+    DType type;
+    std::optional<Role> plain, transposed;  ///< role of each copy; absent: no such copy
     int microbatch = -1;
   };
-  [[nodiscard]] Operand cast(const program::Matrix& src, std::uint64_t rows, std::uint64_t columns,
+  [[nodiscard]] Operand cast(const Matrix& src, std::uint64_t rows, std::uint64_t columns,
                              const Destination& to);
   [[nodiscard]] Operand weight(const Linear& linear);
-  void release(const program::Matrix& copy);
+  void release(const Matrix& copy);
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
   std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< and by microbatch
 };

@@ -15,7 +15,7 @@ namespace isoscale::workloads::stack {
 /// Consecutive rows of the activation that the GEMMs of a pair read and write: `slice` has the rows
 /// `first` ... first + rows - 1.
 struct RowBlock {
-  program::Slice slice{};
+  Slice slice{};
   std::uint64_t first = 0, rows = 0;
 };
 
@@ -23,15 +23,15 @@ struct RowBlock {
 struct GatheredRows {
   std::vector<RowBlock> blocks;  ///< in the order in which they arrive
   std::vector<RowBlock> pieces;  ///< the same rows, in as few contiguous pieces as possible
-  program::BufferId received = program::no_buffer;
+  BufferId received = no_buffer;
 };
 
 /// A sum over the tp group. If it has an addend, TensorRows::close() must still add it.
 struct RowSum {
-  program::BufferId out = program::no_buffer;
-  program::BufferId addend = program::no_buffer;
+  BufferId out = no_buffer;
+  BufferId addend = no_buffer;
   enum class Addend : std::uint8_t { borrowed, owned } ownership = Addend::borrowed;
-  [[nodiscard]] bool is_open() const { return addend != program::no_buffer; }
+  [[nodiscard]] bool is_open() const { return addend != no_buffer; }
 };
 
 /// Consecutive positions of a sequence, or of a rank's part of a sequence.
@@ -50,46 +50,34 @@ struct Positions {
 /// one part is sent while another is multiplied. A part is one of `chunks` collectives, or one step
 /// of a ring (Wang et al., ASPLOS 2023, "Overlap communication with dependent computation via
 /// decomposition").
-class TensorRows {
+class TensorRows : public OpWriter {
  public:
-  TensorRows(program::Builder& builder, const Geometry& geometry, const Types& types)
-      : builder_(builder), g_(geometry), types_(types) {}
+  using OpWriter::OpWriter;
 
   /// Gathers all rows from the [shard_tokens, hidden] of each rank. The result refers to `shard`,
   /// which must not be released before it.
-  [[nodiscard]] GatheredRows gather(program::BufferId shard);
+  [[nodiscard]] GatheredRows gather(BufferId shard);
   void release(const GatheredRows& rows);
 
   /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
-  using Product = std::function<void(std::uint64_t first, std::uint64_t rows,
-                                     const program::Matrix& d, const Addend& addend)>;
+  using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
+                                     const Addend& addend)>;
   /// Computes the sum over tp of product + residual for the rows that this rank keeps, in `out`, a
   /// new buffer for these rows. `residual` may be no_buffer. Ops on the compute stream that are
   /// written before close() hide the communication.
-  [[nodiscard]] RowSum reduce(const Product& product, program::BufferId out,
-                              program::BufferId residual);
+  [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual);
   void close(const RowSum& sum);
 
  private:
-  [[nodiscard]] GatheredRows gather_ring(program::BufferId shard);
-  [[nodiscard]] RowSum all_reduce(const Product& product, program::BufferId out,
-                                  program::BufferId residual);
-  [[nodiscard]] RowSum reduce_scatter(const Product& product, program::BufferId out,
-                                      program::BufferId residual);
-  [[nodiscard]] RowSum reduce_ring(const Product& product, program::BufferId out,
-                                   program::BufferId residual);
-  /// Sends a slice to the next rank of the ring, and receives one from the previous rank.
-  void pass_on(const program::Slice& outgoing, const program::Slice& incoming);
-  [[nodiscard]] program::BufferId workspace(std::uint64_t rows);
+  [[nodiscard]] GatheredRows gather_ring(BufferId shard);
+  [[nodiscard]] RowSum all_reduce(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] RowSum reduce_scatter(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] RowSum reduce_ring(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] BufferId new_rows(std::uint64_t rows) { return new_buffer(rows * g_.hidden); }
   /// Returns `rows` rows, from row `first` on, of a buffer [.., hidden].
-  [[nodiscard]] program::Slice rows_in(program::BufferId buffer, std::uint64_t first,
-                                       std::uint64_t rows) const;
-  [[nodiscard]] program::Matrix matrix_of(program::BufferId buffer) const;
-  void add(program::BufferId into, program::BufferId addend);
-
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
+  [[nodiscard]] Slice rows_in(BufferId buffer, std::uint64_t first, std::uint64_t rows) const;
+  [[nodiscard]] Matrix matrix_of(BufferId buffer) const;
+  void add(BufferId into, BufferId addend);
 };
 
 /// Attention of a rank's queries to the keys and values of the whole sequence, of which every rank
@@ -98,65 +86,71 @@ class TensorRows {
 /// or the values, of one rank, [s][sample][head][d]. The i-th block on a rank is that of the rank i
 /// before it, so that one program serves the ring. A row of scores has all blocks side by side,
 /// [block] [s], so that ops on whole rows find them contiguous; no sum depends on their order.
-class ContextRing {
+/// Without cp there is one block, which is read where it lies in QKV.
+///
+/// A batch of products covers all pairs of sample and key-value head, with one stride. The `j`-th
+/// query heads of all key-value heads form one batch.
+class Attention : public OpWriter {
  public:
-  ContextRing(program::Builder& builder, const Geometry& geometry, const Types& types)
-      : builder_(builder), g_(geometry), types_(types) {}
+  using OpWriter::OpWriter;
 
-  /// Writes scores = scale * Q * K^T, for all blocks.
-  void scores(program::BufferId qkv, program::BufferId scores, double scale);
-  /// Writes context = scale * scores * V, for all blocks.
-  void context(program::BufferId qkv, program::BufferId scores, program::BufferId context,
-               double scale);
-  /// Writes d_scores = scale * dC * V^T, for all blocks. The gradient of each block of values goes
-  /// around the ring, and each rank adds its contribution. Returns what the other ranks have added
-  /// to the gradient of this rank's own block; gradients() needs it.
-  [[nodiscard]] program::BufferId score_gradients(program::BufferId qkv, program::BufferId scores,
-                                                  program::BufferId d_context,
-                                                  program::BufferId d_scores, double scale);
-  /// The arguments of gradients().
+  /// Writes the scores Q * K^T / sqrt(d) and, with elementwise work, their softmax in their place.
+  void scores(BufferId qkv, BufferId scores);
+  /// Writes context = scale * scores * V.
+  void context(BufferId qkv, BufferId scores, BufferId context);
+  /// The buffers that backward reads, and d_scores and d_qkv, which it writes.
   struct Backward {
-    program::BufferId qkv, scores, d_context, d_scores, d_qkv;
-    program::BufferId arrived_values;  ///< from score_gradients(); is released
-    double score_scale = 1, context_scale = 1;
+    BufferId qkv, scores, d_context, d_scores, d_qkv;
   };
-  /// Computes d_qkv from the gradient of the scores. The gradient of each block of keys goes around
-  /// the ring, and each rank adds its contribution.
-  void gradients(const Backward& of);
+  void backward(const Backward& of);
+
+  /// Returns the number of products in a batch.
+  [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
 
  private:
   enum class Part : std::uint8_t { key, value };
+  /// Returns the rows of query head j, as many as there are queries.
+  using Rows = std::function<Matrix(std::uint64_t j)>;
 
-  [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
-  [[nodiscard]] program::BufferId new_block();
+  void backward_on_ring(const Backward& of);
+  void softmax(BufferId scores);
+  void softmax_gradient(BufferId probabilities, BufferId gradient);
+
+  [[nodiscard]] BufferId new_block() { return new_buffer(g_.sequence * batch() * g_.head_size); }
   /// Returns a new block with this rank's keys or values.
-  [[nodiscard]] program::BufferId pack(program::BufferId qkv, Part part);
+  [[nodiscard]] BufferId pack(BufferId qkv, Part part);
   /// Sends a block to the next rank, and returns the block that comes from the previous rank.
-  [[nodiscard]] program::BufferId pass_on(program::BufferId block);
-  /// Returns the block that follows `block` on the ring; no_buffer after the last step. It is on
-  /// its way while `block` is used.
-  [[nodiscard]] program::BufferId next(program::BufferId block, int step);
+  [[nodiscard]] BufferId pass_on(BufferId block);
+  /// Calls visit(i, matrix) with each block. The next block is on its way while one is used.
+  template <class Visit>
+  void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
-  [[nodiscard]] program::Matrix block_of(program::BufferId packed) const;
-  [[nodiscard]] program::Matrix query(program::BufferId qkv, std::uint64_t j) const;
-  [[nodiscard]] program::Matrix own(program::BufferId qkv, Part part) const;
-  [[nodiscard]] program::Matrix column(program::BufferId qkv, std::uint64_t index) const;
-  [[nodiscard]] program::Matrix scores_of(program::BufferId scores, int block,
-                                          std::uint64_t j) const;
-  [[nodiscard]] program::Matrix context_of(program::BufferId context, std::uint64_t j) const;
+  // Views of buffers, one matrix for each product of a batch.
+  [[nodiscard]] Matrix block_of(BufferId packed) const;
+  /// Returns column block `index` of each key-value head, which are [q.., k, v].
+  [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const;
+  [[nodiscard]] Matrix query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
+  [[nodiscard]] Matrix own(BufferId qkv, Part part) const;
+  [[nodiscard]] Matrix scores_of(BufferId scores, int block, std::uint64_t j) const;
+  [[nodiscard]] Matrix context_of(BufferId context, std::uint64_t j) const;
 
-  /// Writes a product of this rank's query rows: s x d, d x s or s x s.
-  void emit(program::Gemm gemm);
-  /// Writes gradient += scale * S^T * G, summed over all query heads. S is a block of scores, and
-  /// rows(j) returns G of query head j, which has as many rows as there are queries. If there is a
-  /// gradient in `arrived`, the sum begins with it.
-  template <class RowsOf>
-  void block_gradient(program::BufferId scores, int block, const RowsOf& rows, double scale,
-                      program::BufferId arrived, const program::Matrix& gradient);
-
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
+  void emit(Gemm gemm);
+  /// Writes scores = scale * rows * others^T for one block and query head.
+  void multiply(const Matrix& rows, const Matrix& others, double scale, const Matrix& scores);
+  /// Writes result = scale * scores * rows, summed over the blocks.
+  void weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
+             const Matrix& result);
+  /// Writes gradient += scale * scores^T * rows for query head j. If there is a gradient in
+  /// `arrived`, the sum over query heads begins with it.
+  void add_gradient(const Matrix& scores, const Matrix& rows, double scale, std::uint64_t j,
+                    BufferId arrived, const Matrix& gradient);
+  /// Writes the sum of add_gradient() over all query heads.
+  void block_gradient(BufferId scores, int block, const Rows& rows, double scale, BufferId arrived,
+                      const Matrix& gradient);
+  /// Adds this rank's contribution to the gradient of a block, which is in `arrived`, and sends the
+  /// sum on. Returns the sum that arrives in turn.
+  [[nodiscard]] BufferId pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
+                                       BufferId arrived);
 };
 
 }  // namespace isoscale::workloads::stack

@@ -15,7 +15,7 @@ namespace isoscale::workloads::stack {
 /// One pass of a microbatch that reads the weights of a layer.
 struct WeightUse {
   int layer = 0;  ///< within the stage; Weights::vocabulary = output projection
-  program::Place place{};
+  Place place{};
   std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
 };
 
@@ -26,9 +26,9 @@ struct WeightUse {
 /// `prefetch` buckets or layers ahead, on a stream of its own.
 class Weights {
  public:
-  static constexpr int vocabulary = -1;
+  static constexpr int vocabulary = Parameters::vocabulary;
 
-  Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters);
+  Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
   /// Fetches the weights that the next use needs and that are not on the device yet, and those of
   /// the following uses. Must be called before each use, with its layer.
@@ -37,23 +37,23 @@ class Weights {
   void after();
   /// Must be called after all uses.
   void finish() { slots_.release(); }
-  /// Returns the slice of a tensor's weights; `layer` must be in use.
-  [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
-  [[nodiscard]] program::Slice of_vocabulary() const;
+  /// Returns the slice of a tensor's weights; `layer` must be in use. The output projection has one
+  /// tensor.
+  [[nodiscard]] Slice of(int layer, Tensor tensor) const;
 
  private:
   /// A time during which a unit is on the device. It covers consecutive uses in one action.
   struct Stay {
     std::size_t unit = 0, first_use = 0, last_use = 0;
-    program::BufferId slot = program::no_buffer;
+    BufferId slot = no_buffer;
   };
   void cut_units(const Geometry& geometry);
   void plan_stays();
   [[nodiscard]] std::vector<std::size_t> units_of(int layer) const;
   void fetch(Stay& stay);
-  [[nodiscard]] program::Slice held(const program::Slice& weight) const;
+  [[nodiscard]] Slice held(const Slice& weight) const;
 
-  program::Builder& builder_;
+  Builder& builder_;
   const Parameters& parameters_;
   bool resident_;
   std::vector<WeightUse> uses_;
@@ -61,7 +61,7 @@ class Weights {
   std::vector<Stay> stays_;        ///< in the order of their begin
   std::vector<std::size_t> here_;  ///< stays that have begun but not ended
   Slots slots_;
-  program::StreamId stream_ = 0;
+  StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< index of the current use, or of the next one
   std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and those that have
 };
@@ -71,7 +71,7 @@ class Weights {
 /// update and back after it, while another bucket is updated.
 class Updates {
  public:
-  Updates(program::Builder& builder, const Parameters& parameters);
+  Updates(Builder& builder, const Parameters& parameters);
 
   /// Writes all updates. Gradients are sums over `tokens` tokens.
   void write(double tokens);
@@ -80,25 +80,24 @@ class Updates {
   /// The slices that an update reads and writes. They are in slots if the states are kept
   /// elsewhere.
   struct Bundle {
-    program::Slice master{}, moment1{}, moment2{};
-    program::Slice weight{};        ///< this rank's part
-    program::Slice whole_weight{};  ///< the whole bucket; the same if nothing is sharded
-    std::vector<program::BufferId> states{}, weights{};  ///< slots that are in use
+    Slice master{}, moment1{}, moment2{};
+    Slice weight{};        ///< this rank's part
+    Slice whole_weight{};  ///< the whole bucket; the same if nothing is sharded
+    std::vector<BufferId> states{}, weights{};  ///< slots that are in use
   };
   [[nodiscard]] Bundle fetch(const Bucket& bucket);
-  void fetch_state(const Bucket& bucket, program::BufferId home, program::Slice& here,
-                   Bundle& bundle);
+  void fetch_state(const Bucket& bucket, BufferId home, Slice& here, Bundle& bundle);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
-  void return_state(const Bucket& bucket, program::BufferId home, const program::Slice& here);
+  void return_state(const Bucket& bucket, BufferId home, const Slice& here);
   void gather(const Bundle& bundle);
   [[nodiscard]] bool copies(Offload what) const;
   [[nodiscard]] bool advises(Offload what) const;
 
-  program::Builder& builder_;
+  Builder& builder_;
   const Parameters& parameters_;
   Slots states_, weights_;
-  program::StreamId dp_ = 0, fetch_ = 0, return_ = 0;
+  StreamId dp_ = 0, fetch_ = 0, return_ = 0;
 };
 
 }  // namespace isoscale::workloads::stack

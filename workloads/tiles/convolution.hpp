@@ -77,12 +77,9 @@ class Kernels {
   void observe() const;
 
  private:
-  [[nodiscard]] program::Slice part(program::BufferId buffer, std::uint64_t offset,
-                                    std::uint64_t count) const;
   [[nodiscard]] const stack::Parameter& of(int layer) const;
   void allocate(const stack::Types& types);
   void fill(std::uint64_t seed);
-  void fill_constant(program::BufferId buffer, double value);
   void reduce(const stack::Bucket& bucket);
 
   program::Builder& builder_;

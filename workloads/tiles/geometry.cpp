@@ -36,21 +36,18 @@ Extent parse_image(std::string_view text) {
   const auto rows = side(text.substr(0, cross));
   const auto columns = cross == std::string_view::npos ? rows : side(text.substr(cross + 1));
   if (rows && columns) return {.rows = *rows, .columns = *columns};
-  throw base::UsageError(
-      fmt::format("option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
-                  "256x512, from 1 to {}",
-                  base::quoted(text), most_pixels));
+  throw usage_error(
+      "option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
+      "256x512, from 1 to {}",
+      base::quoted(text), most_pixels);
 }
 
 Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
     : tiles_down(request.mesh.cp), tiles_across(request.mesh.tp) {
-  const OptionReader options{option_table(), request.options};
-  const auto number = [&](std::string_view key) {
-    return static_cast<std::uint64_t>(options.integer(key));
-  };
+  const Values options = values_of(request);
   const auto down = static_cast<std::uint64_t>(tiles_down);
   const auto across = static_cast<std::uint64_t>(tiles_across);
-  const Extent given = parse_image(options.text("image"));
+  const Extent given = parse_image(options.image);
   // If weak scaling has grown the request, the option `image` is the size of a tile, and not of the
   // image.
   if (request.growth > 1) {
@@ -60,13 +57,13 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
     whole = given;
     tile = {.rows = given.rows / down, .columns = given.columns / across};
   }
-  whole_samples = number("batch");
+  whole_samples = options.batch;
   samples = whole_samples / static_cast<std::uint64_t>(request.mesh.dp);
-  channels = number("channels");
-  kernel = number("kernel");
+  channels = options.channels;
+  kernel = options.kernel;
   halo = kernel / 2;
-  layers = static_cast<int>(number("layers"));
-  boundary = options.is("boundary", "fixed") ? Boundary::fixed : Boundary::periodic;
+  layers = options.layers;
+  boundary = options.boundary;
   const bool wraps = boundary == Boundary::periodic;
   above = tiles_down > 1 && (wraps || at.cp > 0);
   below = tiles_down > 1 && (wraps || at.cp < tiles_down - 1);
@@ -100,7 +97,7 @@ program::Shard Geometry::shard() const {
 }
 
 mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {
-  if (OptionReader{option_table(), request.options}.is("boundary", "periodic")) return {};
+  if (values_of(request).boundary == Boundary::periodic) return {};
   const auto kind = [](int coordinate, int extent) {
     return coordinate == extent - 1 ? coordinate : std::min(coordinate, 1);
   };

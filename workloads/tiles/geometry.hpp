@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "workloads/api/workload.hpp"
@@ -24,6 +25,17 @@ enum class Boundary : std::uint8_t {
   periodic,  ///< pixels of the opposite side of the image
   fixed,     ///< zeros
 };
+
+/// The options; their table says what each of them means.
+struct Values {
+  std::string image{};
+  std::uint64_t channels = 0, kernel = 0, batch = 0, bucket = 0;
+  int layers = 0;
+  Boundary boundary{};
+  bool overlap = true;
+  program::Optimizer optimizer{};
+};
+[[nodiscard]] Values values_of(const Request& request);
 
 /// A rectangle of pixels of a tile. Rows and columns count from the first pixel of the tile, not of
 /// its halo.
