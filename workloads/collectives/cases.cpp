@@ -21,12 +21,23 @@ namespace {
 
 using program::Reduction;
 
-constexpr std::array operation_names{
-    std::string_view{"all_reduce"}, std::string_view{"reduce_scatter"},
-    std::string_view{"all_gather"}, std::string_view{"broadcast"},
-    std::string_view{"reduce"},     std::string_view{"all_to_all"},
-    std::string_view{"gather"},     std::string_view{"scatter"},
-    std::string_view{"sendrecv"},   std::string_view{"barrier"}};
+using program::CollectiveKind;
+
+/// The operations, in the order of the enumerators.
+constexpr std::array<OperationRow, 10> operations{
+    {{.name = "all_reduce", .kind = CollectiveKind::all_reduce, .reduces = true},
+     {.name = "reduce_scatter",
+      .kind = CollectiveKind::reduce_scatter,
+      .reduces = true,
+      .has_parts = true},
+     {.name = "all_gather", .kind = CollectiveKind::all_gather, .has_parts = true},
+     {.name = "broadcast", .kind = CollectiveKind::broadcast, .has_root = true},
+     {.name = "reduce", .kind = CollectiveKind::reduce, .reduces = true, .has_root = true},
+     {.name = "all_to_all", .kind = CollectiveKind::all_to_all, .has_parts = true},
+     {.name = "gather", .kind = CollectiveKind::gather, .has_parts = true, .has_root = true},
+     {.name = "scatter", .kind = CollectiveKind::scatter, .has_parts = true, .has_root = true},
+     {.name = "sendrecv"},
+     {.name = "barrier", .kind = CollectiveKind::barrier}}};
 
 constexpr std::array implementation_names{std::string_view{"library"}, std::string_view{"ring"},
                                           std::string_view{"tree"},
@@ -53,9 +64,14 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-template <class Names>
-std::size_t place_of(const Names& names, std::string_view name) {
-  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+Operation operation_named(std::string_view name) {
+  const auto found = std::ranges::find(operations, name, &OperationRow::name);
+  return static_cast<Operation>(found - operations.begin());
+}
+
+Implementation implementation_named(std::string_view name) {
+  const auto found = std::ranges::find(implementation_names, name);
+  return static_cast<Implementation>(found - implementation_names.begin());
 }
 
 std::vector<Place> places_of(const Values& options, Operation operation) {
@@ -69,7 +85,7 @@ std::vector<Place> places_of(const Values& options, Operation operation) {
 }
 
 std::vector<std::optional<Reduction>> reductions_of(const Values& options, Operation operation) {
-  if (!reduces(operation)) return {std::nullopt};
+  if (!row_of(operation).reduces) return {std::nullopt};
   std::vector<std::optional<Reduction>> result;
   for (const std::string& name : options.reduction) {
     result.emplace_back(name == "sum"   ? Reduction::sum
@@ -103,7 +119,7 @@ bool exists(Implementation implementation, Operation operation, Place place,
 /// Sets the size as nccl-tests would round it; `count` is 0 if the rounded size is empty.
 void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   const std::uint64_t element = program::element_size(one.type);
-  if (!has_parts(one.operation)) {
+  if (!row_of(one.operation).has_parts) {
     one.count = one.stride = asked / element;
     one.bytes = one.count * element;
     return;
@@ -136,7 +152,7 @@ class Lister {
   std::vector<CollectiveCase> list() {
     for (const Groups groups : groups_of()) {
       for (const std::string& op : options_.op) {
-        list_operation(groups, static_cast<Operation>(place_of(operation_names, op)));
+        list_operation(groups, operation_named(op));
       }
     }
     return std::move(cases_);
@@ -158,8 +174,7 @@ class Lister {
     for (const program::DType type : element_types(request_, options_.types)) {
       for (const auto& reduction : reductions_of(options_, operation)) {
         for (const std::string& name : options_.implementation) {
-          const auto implementation =
-              static_cast<Implementation>(place_of(implementation_names, name));
+          const Implementation implementation = implementation_named(name);
           for (const Place place : places_of(options_, operation)) {
             if (!exists(implementation, operation, place, reduction, setting_.members)) continue;
             list_sizes({.operation = operation,
@@ -291,28 +306,12 @@ class Expecter {
 
 }  // namespace
 
-std::string_view name(Operation operation) {
-  return operation_names[static_cast<std::size_t>(operation)];
+const OperationRow& row_of(Operation operation) {
+  return operations[static_cast<std::size_t>(operation)];
 }
 
 std::string_view name(Implementation implementation) {
   return implementation_names[static_cast<std::size_t>(implementation)];
-}
-
-bool reduces(Operation operation) {
-  return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
-         operation == Operation::reduce;
-}
-
-bool has_parts(Operation operation) {
-  return operation == Operation::reduce_scatter || operation == Operation::all_gather ||
-         operation == Operation::all_to_all || operation == Operation::gather ||
-         operation == Operation::scatter;
-}
-
-bool has_root(Operation operation) {
-  return operation == Operation::broadcast || operation == Operation::reduce ||
-         operation == Operation::gather || operation == Operation::scatter;
 }
 
 std::span<const OptionSpec> option_table() {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <stdexcept>
 
 #include "base/error.hpp"
 #include "workloads/api/workload.hpp"
@@ -35,32 +34,6 @@ constexpr int most_textbook_ranks = 256;
 struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };
-
-program::CollectiveKind kind_of(Operation operation) {
-  using program::CollectiveKind;
-  switch (operation) {
-    case Operation::all_reduce:
-      return CollectiveKind::all_reduce;
-    case Operation::reduce_scatter:
-      return CollectiveKind::reduce_scatter;
-    case Operation::all_gather:
-      return CollectiveKind::all_gather;
-    case Operation::broadcast:
-      return CollectiveKind::broadcast;
-    case Operation::reduce:
-      return CollectiveKind::reduce;
-    case Operation::all_to_all:
-      return CollectiveKind::all_to_all;
-    case Operation::gather:
-      return CollectiveKind::gather;
-    case Operation::scatter:
-      return CollectiveKind::scatter;
-    case Operation::barrier:
-      return CollectiveKind::barrier;
-    default:
-      throw std::logic_error("sendrecv is an exchange");
-  }
-}
 
 /// The ranks that play one program.
 struct Player {
@@ -131,13 +104,7 @@ class Writer {
     const Buffers& buffers = buffers_.at(one.type);
     const Slice work = region(buffers.work, one);
     if (one.place == Place::out_of_place) {
-      builder_.emit(stream, program::Fill{.dst = work,
-                                          .shard = {.extents = {work.count, 1, 1},
-                                                    .local = {1, 0, 0},
-                                                    .global = {1, 0, 0}},
-                                          .source = program::FillSource::constant,
-                                          .value = poison});
-      return;
+      return builder_.emit(stream, constant_fill(work, poison));
     }
     const auto matrix = [&](const Slice& slice) {
       return program::Matrix{.slice = slice, .row_stride = one.stride};
@@ -200,10 +167,10 @@ class Writer {
                                                 .slice = ends.receive}}});
     } else if (one.implementation == Implementation::library) {
       builder_.emit(
-          stream, program::Collective{.kind = kind_of(one.operation),
+          stream, program::Collective{.kind = *row_of(one.operation).kind,
                                       .reduction = one.reduction.value_or(program::Reduction::sum),
                                       .axes = setting_.axis,
-                                      .root = has_root(one.operation) ? setting_.root : 0,
+                                      .root = row_of(one.operation).has_root ? setting_.root : 0,
                                       .send = ends.send,
                                       .receive = ends.receive});
     } else {
@@ -269,7 +236,7 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
   row.number = {{"rotated_bytes", static_cast<double>(one.calls * one.bytes)},
                 {"bytes", static_cast<double>(one.bytes)},
                 {"count", static_cast<double>(one.count)},
-                {"root", has_root(one.operation) ? setting.root : -1},
+                {"root", row_of(one.operation).has_root ? setting.root : -1},
                 {"members", setting.members}};
   if (one.groups == Groups::one) {
     row.ranks = mesh::group_members(request.mesh, 0, setting.axis);

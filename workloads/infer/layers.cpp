@@ -109,8 +109,9 @@ program::Shard Cache::shard() const {
   return result;
 }
 
-Matrix Cache::view(const program::Slice& in, int layer, const Pass& pass, std::uint64_t sample,
-                   std::uint64_t samples) const {
+Matrix Cache::view(const program::Builder& builder, Part part, int layer, const Pass& pass,
+                   std::uint64_t sample, std::uint64_t samples) const {
+  const program::Slice in = builder.whole(part == Part::keys ? keys_ : values_);
   const std::uint64_t first = (pass.first_sample + sample) * g_.kv_heads * head();
   return stack::matrix(in, {.rows = pass.length(),
                             .columns = g_.head_size,
@@ -118,16 +119,6 @@ Matrix Cache::view(const program::Slice& in, int layer, const Pass& pass, std::u
                             .offset = static_cast<std::uint64_t>(layer) * layer_size() + first,
                             .batch = samples * g_.kv_heads,
                             .batch_stride = head()});
-}
-
-Matrix Cache::keys(const program::Builder& builder, int layer, const Pass& pass,
-                   std::uint64_t sample, std::uint64_t samples) const {
-  return view(builder.whole(keys_), layer, pass, sample, samples);
-}
-
-Matrix Cache::values(const program::Builder& builder, int layer, const Pass& pass,
-                     std::uint64_t sample, std::uint64_t samples) const {
-  return view(builder.whole(values_), layer, pass, sample, samples);
 }
 
 Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass& pass) const {
@@ -278,14 +269,14 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
     gemm.transpose_b = Transpose::yes;
     gemm.alpha = 1 / std::sqrt(static_cast<double>(g_.head_size));
     gemm.a = query;
-    gemm.b = cache_.keys(builder_, layer, pass, sample, samples);
+    gemm.b = cache_.view(builder_, Cache::Part::keys, layer, pass, sample, samples);
     gemm.d = score;
     builder_.emit(0, gemm);
     std::swap(gemm.n, gemm.k);
     gemm.transpose_b = Transpose::no;
     gemm.alpha = 1 / std::sqrt(static_cast<double>(length));
     gemm.a = score;
-    gemm.b = cache_.values(builder_, layer, pass, sample, samples);
+    gemm.b = cache_.view(builder_, Cache::Part::values, layer, pass, sample, samples);
     gemm.d = out;
     builder_.emit(0, gemm);
   }

@@ -56,12 +56,12 @@ class Cache {
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
-  /// Returns the keys [positions][d] of each (sample, kv head), beginning at sample `sample` of the
-  /// pass.
-  [[nodiscard]] program::Matrix keys(const program::Builder& builder, int layer, const Pass& pass,
-                                     std::uint64_t sample, std::uint64_t samples) const;
-  [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
-                                       std::uint64_t sample, std::uint64_t samples) const;
+  enum class Part : std::uint8_t { keys, values };
+  /// Returns the keys or the values [positions][d] of each (sample, kv head), beginning at sample
+  /// `sample` of the pass.
+  [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
+                                     const Pass& pass, std::uint64_t sample,
+                                     std::uint64_t samples) const;
   /// The place in the cache where a pass stores its own keys and values, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
@@ -72,8 +72,6 @@ class Cache {
 
  private:
   [[nodiscard]] program::Shard shard() const;
-  [[nodiscard]] program::Matrix view(const program::Slice& in, int layer, const Pass& pass,
-                                     std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] std::uint64_t head() const { return positions_ * g_.head_size; }  ///< elements
   [[nodiscard]] std::uint64_t layer_size() const { return samples_ * g_.kv_heads * head(); }
 

@@ -40,19 +40,6 @@ constexpr std::array<std::string_view, kind_count> option_names{"h2d-pinned",
                                                                 "managed-read-mostly",
                                                                 "managed-preferred-device"};
 
-constexpr std::array<std::string_view, kind_count> row_names{"h2d pinned",
-                                                             "d2h pinned",
-                                                             "h2d pageable",
-                                                             "d2h pageable",
-                                                             "d2d",
-                                                             "copy",
-                                                             "triad",
-                                                             "explicit",
-                                                             "managed",
-                                                             "managed prefetch",
-                                                             "managed read-mostly",
-                                                             "managed preferred-device"};
-
 constexpr std::uint64_t element = 4;  // f32
 
 /// The options; their table says what each of them means.
@@ -179,7 +166,7 @@ class Writer {
     for (const program::Buffer& buffer : layout_.buffers()) {
       const Slice whole = builder_.whole(builder_.allocate(buffer));
       builder_.emit(stream, buffer.role == program::Role::input ? fill_pattern(whole, type, mesh_)
-                                                                : poisoned(whole));
+                                                                : constant_fill(whole, poison));
     }
     std::size_t section = 0;
     for (const MemoryCase& one : cases_) {
@@ -193,13 +180,6 @@ class Writer {
   }
 
  private:
-  static program::Fill poisoned(const Slice& slice) {
-    return {.dst = slice,
-            .shard = {.extents = {slice.count, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
-            .source = program::FillSource::constant,
-            .value = poison};
-  }
-
   [[nodiscard]] Slice source(const MemoryCase& one) const {
     return layout_.slice(ends_of(one.kind).from, Part::source, one.count);
   }
@@ -210,7 +190,7 @@ class Writer {
   /// Prepares a case. Managed memory is moved to the host, and its advice is removed, which would
   /// otherwise still be in effect.
   void make_ready(const MemoryCase& one) {
-    if (!is_managed(one.kind)) return builder_.emit(stream, poisoned(target(one)));
+    if (!is_managed(one.kind)) return builder_.emit(stream, constant_fill(target(one), poison));
     for (const Advice advice :
          {Advice::unset_read_mostly, Advice::unset_preferred, Advice::prefetch_host}) {
       builder_.emit(stream, program::Advise{.slice = source(one), .advice = advice});
@@ -273,7 +253,7 @@ class Writer {
 RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
   RowSpec row;
   row.text = {{"op", "memory"},
-              {"kind", std::string{row_name(one.kind)}},
+              {"kind", row_name(one.kind)},
               {"together", one.together == Together::one ? "one" : "all"},
               {"dtype", std::string{program::name(type)}}};
   row.number = {{"bytes", static_cast<double>(one.bytes())},
@@ -307,7 +287,12 @@ std::span<const OptionSpec> option_table() {
 
 std::string_view option_name(Kind kind) { return option_names[static_cast<std::size_t>(kind)]; }
 
-std::string_view row_name(Kind kind) { return row_names[static_cast<std::size_t>(kind)]; }
+std::string row_name(Kind kind) {
+  std::string name{option_name(kind)};
+  const std::size_t dash = name.find('-');
+  if (dash != std::string::npos) name[dash] = ' ';
+  return name;
+}
 
 bool is_managed(Kind kind) { return kind >= Kind::managed; }
 

@@ -141,13 +141,7 @@ class Writer {
     for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
       products.push_back(operands_.fill_check(pair.shape, i));
     }
-    const Slice received = builder_.whole(target);
-    builder_.emit(communication_, program::Fill{.dst = received,
-                                                .shard = {.extents = {received.count, 1, 1},
-                                                          .local = {1, 0, 0},
-                                                          .global = {1, 0, 0}},
-                                                .source = program::FillSource::constant,
-                                                .value = never_an_integer});
+    builder_.emit(communication_, constant_fill(builder_.whole(target), never_an_integer));
   }
 
   void communicate(const Pair& pair) {
