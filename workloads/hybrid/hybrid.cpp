@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/stage.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::hybrid {
 

@@ -13,8 +13,6 @@
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/sequence_parallel.hpp"
-#include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 

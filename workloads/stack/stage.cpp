@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/stage.hpp"
+#include "workloads/stack/options.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,11 +18,9 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/stage_io.hpp"
-#include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -10,9 +10,9 @@
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/sequence_parallel.hpp"
 
 namespace isoscale::workloads::stack {
 

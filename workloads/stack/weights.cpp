@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/weights.hpp"
+#include "workloads/stack/gradients.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/tiles/convolution.hpp"
+#include "workloads/tiles/geometry.hpp"
 
 #include <fmt/format.h>
 

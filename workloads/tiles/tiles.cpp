@@ -10,7 +10,6 @@
 
 #include "program/builder.hpp"
 #include "workloads/stack/buffers.hpp"
-#include "workloads/tiles/convolution.hpp"
 #include "workloads/tiles/geometry.hpp"
 
 namespace isoscale::workloads::tiles {
