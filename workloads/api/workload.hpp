@@ -167,9 +167,10 @@ struct Expectation {
 /// Returns the programs of a mesh whose ranks all play the same program.
 [[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
                                                program::RankProgram program) {
-  return {.mesh = mesh,
-          .programs = {std::move(program)},
-          .program_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(mesh.size()))};
+  program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
+  set.programs.push_back(std::move(program));
+  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
+  return set;
 }
 
 /// Returns the programs of a mesh on which all ranks with the same key share a program.
