@@ -176,9 +176,8 @@ Precision parse_precision(std::string_view text) {
   for (std::size_t i = 0; i < precision_names.size(); ++i) {
     if (precision_names[i] == text) return static_cast<Precision>(i);
   }
-  throw base::UsageError(fmt::format("unknown dtype {}{}; the dtypes are {}", base::quoted(text),
-                                     base::did_you_mean(text, precision_names),
-                                     fmt::join(precision_names, ", ")));
+  throw usage_error("unknown dtype {}{}; the dtypes are {}", base::quoted(text),
+                    base::did_you_mean(text, precision_names), fmt::join(precision_names, ", "));
 }
 
 std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
@@ -227,8 +226,8 @@ const Workload& find_workload(std::string_view name) {
   if (found != table.end()) return *found;
   std::vector<std::string_view> names;
   for (const Workload& workload : table) names.push_back(workload.name);
-  throw base::UsageError(fmt::format("no workload {}{}; there are: {}", base::quoted(name),
-                                     base::did_you_mean(name, names), fmt::join(names, ", ")));
+  throw usage_error("no workload {}{}; there are: {}", base::quoted(name),
+                    base::did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::workloads

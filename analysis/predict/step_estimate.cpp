@@ -22,7 +22,7 @@
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/stack/stage.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "workloads/api/options.hpp"
@@ -18,22 +21,25 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+struct Typed {
+  bool overlap = false;
+  std::uint64_t bucket = 0, any = 1;
+  std::optional<long long> batch{};
+  int level = 0;
+  enum class Mode : std::uint8_t { slow, fast } mode{};
+  std::vector<std::string> parts{};
+  std::string text{};
+};
+
 const std::array table{
-    OptionSpec{.key = "overlap", .default_value = "on", .choices = {"on", "off"}, .help = "a"},
-    OptionSpec{.key = "bucket",
-               .type = OptionType::bytes,
-               .default_value = "25MiB",
-               .minimum = 1024,
-               .maximum = 1 << 30,
-               .help = "b"},
-    OptionSpec{.key = "any", .type = OptionType::bytes, .default_value = "0", .help = "b"},
-    OptionSpec{.key = "batch", .type = OptionType::integer, .minimum = 1, .help = "c"},
-    OptionSpec{.key = "level",
-               .type = OptionType::integer,
-               .default_value = "-1",
-               .minimum = -2,
-               .maximum = 9,
-               .help = "d"},
+    option::toggle<&Typed::overlap>("overlap", "on", "a"),
+    option::bytes<&Typed::bucket>("bucket", "25MiB", {1024, 1 << 30}, "b"),
+    option::bytes<&Typed::any>("any", "0", {}, "b"),
+    option::integer<&Typed::batch>("batch", "", {1}, "c"),
+    option::integer<&Typed::level>("level", "-1", {-2, 9}, "d"),
+    option::choice<&Typed::mode>("mode", "slow", {"slow", "fast"}, "e"),
+    option::list<&Typed::parts>("parts", "a,b", {"a", "b", "c"}, "f"),
+    option::text<&Typed::text>("text", "none", "g"),
 };
 const OptionSpec& spec(std::string_view key) {
   for (const OptionSpec& candidate : table) {
@@ -117,24 +123,32 @@ TEST(Options, SayWhatTheyAccept) {
   EXPECT_EQ(accepted(spec("any")), "a size in bytes, such as 25MiB");
 }
 
-TEST(OptionReader, GivesWhatWasGivenOrTheDefault) {
-  const Options given{{"overlap", "off"}, {"batch", "48"}};
-  const OptionReader reader{table, given};
-  EXPECT_EQ(reader.text("overlap"), "off");
-  EXPECT_TRUE(reader.is("overlap", "off"));
-  EXPECT_FALSE(reader.is("overlap", "on"));
-  EXPECT_EQ(reader.integer("batch"), 48);
-  EXPECT_EQ(reader.integer("level"), -1);
-  EXPECT_EQ(reader.bytes("bucket"), 26'214'400U);
-  EXPECT_TRUE(reader.has("level"));
+TEST(TypedOptions, HaveWhatWasGivenOrTheDefault) {
+  const auto typed = typed_options<Typed>(
+      table, {{"overlap", "off"}, {"batch", "48"}, {"mode", "fast"}, {"parts", "c"}});
+  EXPECT_FALSE(typed.overlap);
+  EXPECT_EQ(typed.batch, 48);
+  EXPECT_EQ(typed.mode, Typed::Mode::fast);
+  EXPECT_THAT(typed.parts, testing::ElementsAre("c"));
+  EXPECT_EQ(typed.bucket, 26'214'400U);
+  EXPECT_EQ(typed.level, -1);
+  EXPECT_EQ(typed.text, "none");
+  const auto defaults = typed_options<Typed>(table, {});
+  EXPECT_TRUE(defaults.overlap);
+  EXPECT_EQ(defaults.any, 0U);
+  EXPECT_EQ(defaults.batch, std::nullopt);
+  EXPECT_EQ(defaults.mode, Typed::Mode::slow);
+  EXPECT_THAT(defaults.parts, testing::ElementsAre("a", "b"));
+  EXPECT_THROW((void)typed_options<Typed>(table, {{"level", "x"}}), std::logic_error);
 }
 
 TEST(OptionReader, KnowsWhatIsAbsent) {
-  const Options given;
+  const Options given{{"overlap", "off"}};
   const OptionReader reader{table, given};
+  EXPECT_EQ(reader.text("overlap"), "off");
+  EXPECT_TRUE(reader.has("level"));
   EXPECT_FALSE(reader.has("batch"));
   EXPECT_EQ(reader.text("batch"), "");
-  EXPECT_THROW((void)reader.integer("batch"), std::logic_error);
   EXPECT_THROW((void)reader.text("typo"), std::logic_error);
 }
 

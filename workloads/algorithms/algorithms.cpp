@@ -31,56 +31,60 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
      {"broadcast", CollectiveKind::broadcast},
      {"reduce", CollectiveKind::reduce}}};
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::vector<std::string> op, algorithms, protocols, registration;
+  std::string sizes, small_sizes, types, in_place, rotate;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 class Lister {
  public:
-  explicit Lister(const Request& request)
-      : options_(option_table(), request.options), ops_(parse_list("op", options_.text("op"))) {}
+  explicit Lister(const Request& request) : options_(values_of(request)) {}
 
   std::vector<Choice> list() {
-    choices_.push_back({.measured = measured(ops_, "sizes")});
-    for (const std::string& algorithm : names("algorithms")) list_algorithm(algorithm);
-    for (const std::string& registered : names("registration")) {
-      std::vector<std::string> ops = ops_;
+    choices_.push_back({.measured = measured(options_.op, options_.sizes)});
+    for (const std::string& algorithm : options_.algorithms) list_algorithm(algorithm);
+    for (const std::string& registered : options_.registration) {
+      std::vector<std::string> ops = options_.op;
       ops.emplace_back("sendrecv");
       const auto place = std::ranges::find(registered_names, std::string_view{registered});
       choices_.push_back({.registered = static_cast<Registered>(place - registered_names.begin()),
-                          .measured = measured(ops, "small_sizes")});
+                          .measured = measured(ops, options_.small_sizes)});
     }
     return std::move(choices_);
   }
 
  private:
-  [[nodiscard]] std::vector<std::string> names(std::string_view key) const {
-    return parse_list(key, options_.text(key));
-  }
-
   void list_algorithm(const std::string& name) {
     const CollectiveAlgorithm* const algorithm = find_collective_algorithm(name);
     std::vector<std::string> ops;
     for (const auto& [op, kind] : operations) {
-      const bool is_asked = std::ranges::find(ops_, op) != ops_.end();
+      const bool is_asked = std::ranges::find(options_.op, op) != options_.op.end();
       if (is_asked && algorithm->does(kind)) ops.emplace_back(op);
     }
     if (ops.empty()) return;
-    for (const std::string& protocol : names("protocols")) {
+    for (const std::string& protocol : options_.protocols) {
       if (!has_protocol(*algorithm, protocol)) continue;
       choices_.push_back(
-          {.algorithm = name, .protocol = protocol, .measured = measured(ops, "sizes")});
+          {.algorithm = name, .protocol = protocol, .measured = measured(ops, options_.sizes)});
     }
   }
 
   [[nodiscard]] Options measured(const std::vector<std::string>& ops,
-                                 std::string_view sizes) const {
+                                 const std::string& sizes) const {
     Options result{{"op", fmt::format("{}", fmt::join(ops, ","))},
-                   {"sizes", options_.text(sizes)},
-                   {"in_place", options_.text("in_place")},
-                   {"rotate", options_.text("rotate")}};
-    if (options_.has("types")) result["types"] = options_.text("types");
+                   {"sizes", sizes},
+                   {"in_place", options_.in_place},
+                   {"rotate", options_.rotate}};
+    if (!options_.types.empty()) result["types"] = options_.types;
     return result;
   }
 
-  OptionReader options_;
-  std::vector<std::string> ops_;
+  Values options_;
   std::vector<Choice> choices_;
 };
 
@@ -111,49 +115,34 @@ std::string_view name(Registered registered) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "op",
-                 .type = OptionType::list,
-                 .default_value = "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
-                 .choices = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
-                 .help = "collectives to measure"},
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "1KiB..256MiB*4",
-                 .help = "message sizes under each algorithm and protocol, as for collectives"},
-      OptionSpec{
-          .key = "algorithms",
-          .type = OptionType::list,
-          .default_value = "ring,tree,nvls,nvlstree,collnetdirect,collnetchain,pat",
-          .choices = {"ring", "tree", "nvls", "nvlstree", "collnetdirect", "collnetchain", "pat"},
-          .help = "algorithms to make NCCL use, each where it exists, besides its own choice"},
-      OptionSpec{.key = "protocols",
-                 .type = OptionType::list,
-                 .default_value = "ll,ll128,simple",
-                 .choices = {"ll", "ll128", "simple"},
-                 .help = "protocols to make NCCL use with each algorithm"},
-      OptionSpec{.key = "registration",
-                 .type = OptionType::list,
-                 .default_value = "none,local,symmetric",
-                 .choices = {"none", "local", "symmetric"},
-                 .help = "memory of the small messages, also of sendrecv: unregistered, registered "
-                         "by each rank, or in symmetric windows"},
-      OptionSpec{.key = "small_sizes",
-                 .type = OptionType::text,
-                 .default_value = "8..128KiB*4",
-                 .help = "sizes of the small messages of registration"},
-      OptionSpec{.key = "types",
-                 .type = OptionType::list,
-                 .choices = {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
-                 .help = "element types; default: the type that --dtype stores"},
-      OptionSpec{.key = "in_place",
-                 .default_value = "no",
-                 .choices = {"no", "yes", "both"},
-                 .help = "whether results overwrite the data sent; sendrecv is out of place only"},
-      OptionSpec{.key = "rotate",
-                 .type = OptionType::bytes,
-                 .default_value = "64MiB",
-                 .help = "use new memory in each call until this many bytes, so that caches do not "
-                         "hold the data"},
+      option::list<&Values::op>(
+          "op", "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
+          {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
+          "collectives to measure"),
+      option::text<&Values::sizes>(
+          "sizes", "1KiB..256MiB*4",
+          "message sizes under each algorithm and protocol, as for collectives"),
+      option::list<&Values::algorithms>(
+          "algorithms", "ring,tree,nvls,nvlstree,collnetdirect,collnetchain,pat",
+          {"ring", "tree", "nvls", "nvlstree", "collnetdirect", "collnetchain", "pat"},
+          "algorithms to make NCCL use, each where it exists, besides its own choice"),
+      option::list<&Values::protocols>("protocols", "ll,ll128,simple", {"ll", "ll128", "simple"},
+                                       "protocols to make NCCL use with each algorithm"),
+      option::list<&Values::registration>(
+          "registration", "none,local,symmetric", {"none", "local", "symmetric"},
+          "memory of the small messages, also of sendrecv: unregistered, registered by each rank, "
+          "or in symmetric windows"),
+      option::text<&Values::small_sizes>("small_sizes", "8..128KiB*4",
+                                         "sizes of the small messages of registration"),
+      option::list<&Values::types>(
+          "types", "", {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
+          "element types; default: the type that --dtype stores"),
+      option::choice<&Values::in_place>(
+          "in_place", "no", {"no", "yes", "both"},
+          "whether results overwrite the data sent; sendrecv is out of place only"),
+      option::bytes<&Values::rotate>(
+          "rotate", "64MiB", {},
+          "use new memory in each call until this many bytes, so that caches do not hold the data"),
   };
   return table;
 }
@@ -186,17 +175,15 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
 }
 
 BenchHooks hooks() {
-  return {.batches =
-              [](const Request& request) { return static_cast<int>(choices_of(request).size()); },
-          .build = build,
-          .expect = expect,
-          .types =
-              [](const Request& request) {
-                return element_types(request,
-                                     OptionReader{option_table(), request.options}.text("types"));
-              },
-          .only_on = "cuda",
-          .uses_model = [](const Request&) { return false; }};
+  return {
+      .batches =
+          [](const Request& request) { return static_cast<int>(choices_of(request).size()); },
+      .build = build,
+      .expect = expect,
+      .types =
+          [](const Request& request) { return element_types(request, values_of(request).types); },
+      .only_on = "cuda",
+      .uses_model = [](const Request&) { return false; }};
 }
 
 }  // namespace isoscale::workloads::algorithms

@@ -228,8 +228,7 @@ Model read_model(const toml::table& table, std::string_view origin) {
     find_impossible(table, model, place_of(origin, table.source()), problems);
   }
   if (!problems.empty()) {
-    throw base::UsageError(
-        fmt::format("{}; all keys: isoscale list keys model", fmt::join(problems, "\n")));
+    throw usage_error("{}; all keys: isoscale list keys model", fmt::join(problems, "\n"));
   }
   return model;
 }
@@ -268,10 +267,9 @@ Model load_model(std::string_view name_or_path) {
   }
   const std::vector<std::string> names = model_names();
   const std::vector<std::string_view> candidates{names.begin(), names.end()};
-  throw base::UsageError(
-      fmt::format("unknown model {}{}; the models are {}; or name a file that ends in .toml",
-                  base::quoted(name_or_path), base::did_you_mean(name_or_path, candidates),
-                  fmt::join(names, ", ")));
+  throw usage_error("unknown model {}{}; the models are {}; or name a file that ends in .toml",
+                    base::quoted(name_or_path), base::did_you_mean(name_or_path, candidates),
+                    fmt::join(names, ", "));
 }
 
 Model parse_model(std::string_view toml, std::string_view origin) {

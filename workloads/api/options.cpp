@@ -21,8 +21,8 @@ namespace isoscale::workloads {
 namespace {
 
 [[noreturn]] void refuse(const OptionSpec& spec, std::string_view value, std::string_view why) {
-  throw base::UsageError(fmt::format("option {} = {}: {}; it takes {}", spec.key,
-                                     base::quoted(value), why, accepted(spec)));
+  throw usage_error("option {} = {}: {}; it takes {}", spec.key, base::quoted(value), why,
+                    accepted(spec));
 }
 
 /// Returns why `number` is out of the option's range; nullopt if it is within.
@@ -56,7 +56,7 @@ void validate_bytes(const OptionSpec& spec, std::string_view value) {
   try {
     number = static_cast<long long>(units::parse_bytes(value).value());  // below 2^63
   } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("option {}: {}", spec.key, error.what()));
+    throw usage_error("option {}: {}", spec.key, error.what());
   }
   if (const auto why = out_of_range(spec, number)) refuse(spec, value, *why);
 }
@@ -72,9 +72,9 @@ std::uint64_t parse_size(std::string_view key, std::string_view text) {
     const std::uint64_t bytes = units::parse_bytes(text).value();
     if (bytes > 0) return bytes;
   } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("option {}: {}", key, error.what()));
+    throw usage_error("option {}: {}", key, error.what());
   }
-  throw base::UsageError(fmt::format("option {}: a message of 0 bytes measures nothing", key));
+  throw usage_error("option {}: a message of 0 bytes measures nothing", key);
 }
 
 std::uint64_t parse_factor(std::string_view key, std::string_view text) {
@@ -83,9 +83,8 @@ std::uint64_t parse_factor(std::string_view key, std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, factor);
   if (error == std::errc{} && stop == end && factor >= 2 && factor <= largest) return factor;
-  throw base::UsageError(
-      fmt::format("option {}: {} must be a whole number from 2 to {}, the factor between sizes",
-                  key, base::quoted(text), largest));
+  throw usage_error("option {}: {} must be a whole number from 2 to {}, the factor between sizes",
+                    key, base::quoted(text), largest);
 }
 
 void add_range(std::string_view key, std::string_view text, std::size_t dots,
@@ -97,8 +96,7 @@ void add_range(std::string_view key, std::string_view text, std::size_t dots,
   const std::uint64_t last = parse_size(
       key, text.substr(dots + 2, star == std::string_view::npos ? star : star - dots - 2));
   if (first > last) {
-    throw base::UsageError(
-        fmt::format("option {}: {} goes from large to small", key, base::quoted(text)));
+    throw usage_error("option {}: {} goes from large to small", key, base::quoted(text));
   }
   for (std::uint64_t size = first;; size *= factor) {
     sizes.insert(size);
@@ -156,9 +154,8 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
     }
     std::vector<std::string_view> keys;
     for (const OptionSpec& known : table) keys.push_back(known.key);
-    throw base::UsageError(
-        fmt::format("workload {} has no option {}{}; see: isoscale list options {}", workload,
-                    base::quoted(key), base::did_you_mean(key, keys), workload));
+    throw usage_error("workload {} has no option {}{}; see: isoscale list options {}", workload,
+                      base::quoted(key), base::did_you_mean(key, keys), workload);
   }
 }
 
@@ -183,20 +180,19 @@ std::string OptionReader::text(std::string_view key) const {
   return found == given_.end() ? std::string{spec->default_value} : found->second;
 }
 
-bool OptionReader::is(std::string_view key, std::string_view value) const {
-  return text(key) == value;
-}
-
 bool OptionReader::has(std::string_view key) const { return !text(key).empty(); }
 
-long long OptionReader::integer(std::string_view key) const {
-  const auto number = whole_number(text(key));
-  if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", key));
-  return *number;
+std::uint64_t option::number_of(const OptionSpec& spec, std::string_view value) {
+  if (spec.type == OptionType::bytes) return units::parse_bytes(value).value();
+  const auto number = whole_number(value);
+  if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", spec.key));
+  return static_cast<std::uint64_t>(*number);
 }
 
-unsigned long long OptionReader::bytes(std::string_view key) const {
-  return units::parse_bytes(text(key)).value();
+std::size_t option::place_of(const OptionSpec& spec, std::string_view value) {
+  const auto found = std::ranges::find(spec.choices, value);
+  if (found != spec.choices.end()) return static_cast<std::size_t>(found - spec.choices.begin());
+  throw std::logic_error(fmt::format("option '{}' has no such choice", spec.key));
 }
 
 std::vector<std::string> parse_list(std::string_view key, std::string_view text) {
@@ -205,8 +201,8 @@ std::vector<std::string> parse_list(std::string_view key, std::string_view text)
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string part{text.substr(begin, end - begin)};
     if (part.empty() || std::ranges::find(parts, part) != parts.end()) {
-      throw base::UsageError(fmt::format("option {} = {}: {}", key, base::quoted(text),
-                                         part.empty() ? "an empty part" : "a part twice"));
+      throw usage_error("option {} = {}: {}", key, base::quoted(text),
+                        part.empty() ? "an empty part" : "a part twice");
     }
     parts.push_back(part);
     begin = end + 1;

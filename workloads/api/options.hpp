@@ -2,14 +2,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace isoscale::workloads {
+
+/// Returns the error of a request that has no meaning or cannot be built; `text` says what is wrong
+/// and what to do.
+template <class... Values>
+[[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
+  return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
+}
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
@@ -26,6 +40,9 @@ struct OptionSpec {
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< of integers and bytes; maximum 0 = no limit
   std::string_view help{};
+  /// Stores a valid value in the member of the workload's typed options that the row describes;
+  /// null if there is none.
+  void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
 /// The options that were given, by key. An option that is absent has its default.
@@ -51,15 +68,26 @@ class OptionReader {
  public:
   OptionReader(std::span<const OptionSpec> table, const Options& given);
   [[nodiscard]] std::string text(std::string_view key) const;
-  [[nodiscard]] bool is(std::string_view key, std::string_view value) const;
   [[nodiscard]] bool has(std::string_view key) const;  ///< the option is given or has a default
-  [[nodiscard]] long long integer(std::string_view key) const;
-  [[nodiscard]] unsigned long long bytes(std::string_view key) const;
 
  private:
   std::span<const OptionSpec> table_;
   const Options& given_;
 };
+
+/// Returns the typed options of a workload: of each row of its table the given value, or else the
+/// default. The values must have been validated. A member keeps its initial value if its option is
+/// not given and has no default.
+template <class Typed>
+[[nodiscard]] Typed typed_options(std::span<const OptionSpec> table, const Options& given) {
+  Typed result;
+  for (const OptionSpec& spec : table) {
+    const auto found = given.find(spec.key);
+    const std::string_view value = found == given.end() ? spec.default_value : found->second;
+    if (!value.empty()) spec.store(spec, value, &result);
+  }
+  return result;
+}
 
 // The functions below read options of micro-benchmarks that are lists.
 
@@ -71,5 +99,105 @@ class OptionReader {
 /// a range whose sizes double; the sizes of "8..1GiB*4" grow by the given factor, which is at least
 /// 2. Throws base::UsageError with `key`.
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
+
+/// The functions of this namespace make the rows of option tables. Their template argument is the
+/// member of the workload's typed options in which a value is stored: an enumerator by its place
+/// among the choices, a bool for on|off, a number (of bytes, too), the parts of a list, or the
+/// text.
+namespace option {
+
+/// The range of a number; maximum 0 = no limit.
+struct Range {
+  long long minimum = 0, maximum = 0;
+};
+
+/// Returns the number that a valid value stands for, and the place of a value among the choices.
+[[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
+[[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
+
+template <class Typed, class Value>
+void assign(const OptionSpec& spec, std::string_view text, Typed& options, Value Typed::*member) {
+  Value& value = options.*member;
+  if constexpr (std::is_same_v<Value, std::string>) {
+    value = text;
+  } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+    value = parse_list(spec.key, text);
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    value = text == "on";
+  } else if constexpr (std::is_enum_v<Value>) {
+    value = static_cast<Value>(place_of(spec, text));
+  } else {
+    value = static_cast<Value>(number_of(spec, text));
+  }
+}
+
+template <class Typed, class Value>
+Typed owner_of(Value Typed::*member);
+
+template <auto member>
+[[nodiscard]] OptionSpec row(OptionSpec spec) {
+  spec.store = [](const OptionSpec& self, std::string_view value, void* options) {
+    assign(self, value, *static_cast<decltype(owner_of(member))*>(options), member);
+  };
+  return spec;
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec choice(std::string_view key, std::string_view default_value,
+                                std::vector<std::string_view> choices, std::string_view help) {
+  return row<member>(
+      {.key = key, .default_value = default_value, .choices = std::move(choices), .help = help});
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec toggle(std::string_view key, std::string_view default_value,
+                                std::string_view help) {
+  return choice<member>(key, default_value, {"on", "off"}, help);
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec list(std::string_view key, std::string_view default_value,
+                              std::vector<std::string_view> choices, std::string_view help,
+                              std::string_view gpu_default = {}) {
+  return row<member>({.key = key,
+                      .type = OptionType::list,
+                      .default_value = default_value,
+                      .gpu_default = gpu_default,
+                      .choices = std::move(choices),
+                      .help = help});
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec number(OptionType type, std::string_view key,
+                                std::string_view default_value, Range range, std::string_view help,
+                                std::string_view gpu_default = {}) {
+  return row<member>({.key = key,
+                      .type = type,
+                      .default_value = default_value,
+                      .gpu_default = gpu_default,
+                      .minimum = range.minimum,
+                      .maximum = range.maximum,
+                      .help = help});
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec integer(std::string_view key, std::string_view default_value, Range range,
+                                 std::string_view help, std::string_view gpu_default = {}) {
+  return number<member>(OptionType::integer, key, default_value, range, help, gpu_default);
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec bytes(std::string_view key, std::string_view default_value, Range range,
+                               std::string_view help, std::string_view gpu_default = {}) {
+  return number<member>(OptionType::bytes, key, default_value, range, help, gpu_default);
+}
+
+template <auto member>
+[[nodiscard]] OptionSpec text(std::string_view key, std::string_view default_value,
+                              std::string_view help, std::string_view gpu_default = {}) {
+  return number<member>(OptionType::text, key, default_value, {}, help, gpu_default);
+}
+
+}  // namespace option
 
 }  // namespace isoscale::workloads

@@ -24,8 +24,8 @@ toml::table parse_toml(std::string_view text, std::string_view origin) {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
     constexpr std::size_t longest = 200;
-    throw base::UsageError(fmt::format("{}: not valid TOML: {}", place_of(origin, error.source()),
-                                       base::printable(error.description(), longest)));
+    throw usage_error("{}: not valid TOML: {}", place_of(origin, error.source()),
+                      base::printable(error.description(), longest));
   }
 }
 
@@ -48,8 +48,7 @@ std::string toml_string(std::string_view text) {
 std::string read_small_file(const std::filesystem::path& path, std::string_view kind) {
   constexpr std::size_t most = 1'000'000;
   const auto refuse = [&](std::string_view why) {
-    throw base::UsageError(
-        fmt::format("cannot read the {} {}: {}", kind, base::quoted(path.string()), why));
+    throw usage_error("cannot read the {} {}: {}", kind, base::quoted(path.string()), why);
   };
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) refuse("it is a directory");

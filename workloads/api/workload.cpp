@@ -33,36 +33,18 @@ PlayBounds play_bounds(const Machine& machine) {
 }
 
 DType stored_type(Precision precision) {
-  switch (precision) {
-    case Precision::f64:
-      return DType::f64;
-    case Precision::f16:
-      return DType::f16;
-    case Precision::bf16:
-      return DType::bf16;
-    case Precision::fp8:
-      return DType::e4m3;
-    default:
-      return DType::f32;
-  }
+  constexpr std::array stored{DType::f64, DType::f32,  DType::f32,
+                              DType::f16, DType::bf16, DType::e4m3};
+  return stored[static_cast<std::size_t>(precision)];
 }
 
 std::optional<Precision> precision_of(DType type) {
-  switch (type) {
-    case DType::f64:
-      return Precision::f64;
-    case DType::f32:
-      return Precision::f32;
-    case DType::f16:
-      return Precision::f16;
-    case DType::bf16:
-      return Precision::bf16;
-    case DType::e4m3:
-    case DType::e5m2:
-      return Precision::fp8;
-    default:
-      return std::nullopt;
+  using enum Precision;
+  if (type == DType::e5m2) return fp8;
+  for (const Precision precision : {f64, f32, f16, bf16, fp8}) {
+    if (stored_type(precision) == type) return precision;
   }
+  return std::nullopt;
 }
 
 std::vector<DType> element_types(const Request& request, std::string_view list) {

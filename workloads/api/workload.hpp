@@ -173,6 +173,22 @@ struct Expectation {
   return set;
 }
 
+/// Returns the programs of a mesh on which all ranks with the same key share a program.
+/// key_of(rank) returns a rank's key, and write(key) its program.
+template <class KeyOf, class Write>
+[[nodiscard]] program::ProgramSet shared_programs(const mesh::Shape& mesh, const KeyOf& key_of,
+                                                  const Write& write) {
+  program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
+  std::map<std::decay_t<decltype(key_of(0))>, std::uint32_t> known;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const auto [entry, is_new] =
+        known.try_emplace(key_of(rank), static_cast<std::uint32_t>(set.programs.size()));
+    if (is_new) set.programs.push_back(write(entry->first));
+    set.program_of_rank.push_back(entry->second);
+  }
+  return set;
+}
+
 enum class Precision : std::uint8_t;
 struct Request;
 

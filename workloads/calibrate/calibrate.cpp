@@ -10,6 +10,15 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::string sizes, shapes, largest, rotate, axis;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 /// The operations with which training workloads communicate. Sums are measured in place, as
 /// gradients are summed, because libraries may use another algorithm for them than out of place.
 /// The other operations are measured out of place, as workloads use them.
@@ -24,13 +33,13 @@ Part part_of(int batch) { return static_cast<Part>(batch); }
 
 Request collectives_of(const Request& request, Part which) {
   const bool sums = which == Part::sums;
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   Request part = request;
   part.options = {{"op", std::string{sums ? in_place : out_of_place}},
-                  {"sizes", options.text("sizes")},
+                  {"sizes", options.sizes},
                   {"in_place", sums ? "yes" : "no"},
                   {"rotate", "16MiB"}};
-  if (!options.is("axis", "world")) part.options["axis"] = options.text("axis");
+  if (options.axis != "world") part.options["axis"] = options.axis;
   return part;
 }
 
@@ -41,12 +50,12 @@ int batches(const Request& request) {
 }
 
 Request multiplications_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   Request part = request;
-  part.options = {{"shapes", options.text("shapes")},
-                  {"largest", options.text("largest")},
+  part.options = {{"shapes", options.shapes},
+                  {"largest", options.largest},
                   {"cache", "cold"},
-                  {"rotate", options.text("rotate")}};
+                  {"rotate", options.rotate}};
   return part;
 }
 
@@ -66,33 +75,21 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "8..16MiB*4",
-                 .gpu_default = "8..256MiB*4",
-                 .help = "message sizes that curves are fitted to, as in workload collectives"},
-      OptionSpec{.key = "shapes",
-                 .type = OptionType::text,
-                 .default_value = "powers,1024x1024x256,256x256x1024,2048x2048x512",
-                 .gpu_default = "powers,8192x8192x2048,2048x2048x8192,16384x16384x4096",
-                 .help = "shapes to multiply, as in workload gemm"},
-      OptionSpec{.key = "largest",
-                 .type = OptionType::integer,
-                 .default_value = "2048",
-                 .gpu_default = "16384",
-                 .minimum = 128,
-                 .maximum = 65536,
-                 .help = "largest extent of powers"},
-      OptionSpec{.key = "rotate",
-                 .type = OptionType::bytes,
-                 .default_value = "64MiB",
-                 .gpu_default = "256MiB",  // twice the L2 of the largest GPU known so far
-                 .help = "memory that multiplications go through, at least, so that caches do not "
-                         "hold it"},
-      OptionSpec{.key = "axis",
-                 .default_value = "world",
-                 .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
-                 .help = "ranks that communicate: all of them, or those along an axis of --mesh"},
+      option::text<&Values::sizes>(
+          "sizes", "8..16MiB*4",
+          "message sizes that curves are fitted to, as in workload collectives", "8..256MiB*4"),
+      option::text<&Values::shapes>("shapes", "powers,1024x1024x256,256x256x1024,2048x2048x512",
+                                    "shapes to multiply, as in workload gemm",
+                                    "powers,8192x8192x2048,2048x2048x8192,16384x16384x4096"),
+      option::integer<&Values::largest>("largest", "2048", {128, 65536}, "largest extent of powers",
+                                        "16384"),
+      option::bytes<&Values::rotate>(
+          "rotate", "64MiB", {},
+          "memory that multiplications go through, at least, so that caches do not hold it",
+          "256MiB"),
+      option::choice<&Values::axis>(
+          "axis", "world", {"world", "tp", "cp", "ep", "dp", "pp"},
+          "ranks that communicate: all of them, or those along an axis of --mesh"),
   };
   return table;
 }
@@ -102,8 +99,7 @@ BenchHooks hooks() {
           .build = build,
           .expect = expect,
           .uses_model = [](const Request& request) {
-            const OptionReader options{option_table(), request.options};
-            return options.text("shapes").find("model") != std::string::npos;
+            return values_of(request).shapes.find("model") != std::string::npos;
           }};
 }
 

@@ -21,12 +21,23 @@ namespace {
 
 using program::Reduction;
 
-constexpr std::array operation_names{
-    std::string_view{"all_reduce"}, std::string_view{"reduce_scatter"},
-    std::string_view{"all_gather"}, std::string_view{"broadcast"},
-    std::string_view{"reduce"},     std::string_view{"all_to_all"},
-    std::string_view{"gather"},     std::string_view{"scatter"},
-    std::string_view{"sendrecv"},   std::string_view{"barrier"}};
+using program::CollectiveKind;
+
+/// The operations, in the order of the enumerators.
+constexpr std::array<OperationRow, 10> operations{
+    {{.name = "all_reduce", .kind = CollectiveKind::all_reduce, .reduces = true},
+     {.name = "reduce_scatter",
+      .kind = CollectiveKind::reduce_scatter,
+      .reduces = true,
+      .has_parts = true},
+     {.name = "all_gather", .kind = CollectiveKind::all_gather, .has_parts = true},
+     {.name = "broadcast", .kind = CollectiveKind::broadcast, .has_root = true},
+     {.name = "reduce", .kind = CollectiveKind::reduce, .reduces = true, .has_root = true},
+     {.name = "all_to_all", .kind = CollectiveKind::all_to_all, .has_parts = true},
+     {.name = "gather", .kind = CollectiveKind::gather, .has_parts = true, .has_root = true},
+     {.name = "scatter", .kind = CollectiveKind::scatter, .has_parts = true, .has_root = true},
+     {.name = "sendrecv"},
+     {.name = "barrier", .kind = CollectiveKind::barrier}}};
 
 constexpr std::array implementation_names{std::string_view{"library"}, std::string_view{"ring"},
                                           std::string_view{"tree"},
@@ -41,26 +52,42 @@ constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;
 
-template <class Names>
-std::size_t place_of(const Names& names, std::string_view name) {
-  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+/// The options; their table says what each of them means.
+struct Values {
+  std::vector<std::string> op, reduction, implementation;
+  std::string sizes, types, in_place, axis, groups;
+  int root = 0;
+  std::uint64_t rotate = 0;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
 }
 
-std::vector<Place> places_of(const OptionReader& options, Operation operation) {
+Operation operation_named(std::string_view name) {
+  const auto found = std::ranges::find(operations, name, &OperationRow::name);
+  return static_cast<Operation>(found - operations.begin());
+}
+
+Implementation implementation_named(std::string_view name) {
+  const auto found = std::ranges::find(implementation_names, name);
+  return static_cast<Implementation>(found - implementation_names.begin());
+}
+
+std::vector<Place> places_of(const Values& options, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
                         operation == Operation::barrier;
-  const std::string asked = options.text("in_place");
+  const std::string& asked = options.in_place;
   if (asked == "no" || (asked == "both" && only_out)) return {Place::out_of_place};
   if (only_out) return {};
   if (asked == "yes") return {Place::in_place};
   return {Place::out_of_place, Place::in_place};
 }
 
-std::vector<std::optional<Reduction>> reductions_of(const OptionReader& options,
-                                                    Operation operation) {
-  if (!reduces(operation)) return {std::nullopt};
+std::vector<std::optional<Reduction>> reductions_of(const Values& options, Operation operation) {
+  if (!row_of(operation).reduces) return {std::nullopt};
   std::vector<std::optional<Reduction>> result;
-  for (const std::string& name : parse_list("reduction", options.text("reduction"))) {
+  for (const std::string& name : options.reduction) {
     result.emplace_back(name == "sum"   ? Reduction::sum
                         : name == "min" ? Reduction::min
                                         : Reduction::max);
@@ -92,7 +119,7 @@ bool exists(Implementation implementation, Operation operation, Place place,
 /// Sets the size as nccl-tests would round it; `count` is 0 if the rounded size is empty.
 void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   const std::uint64_t element = program::element_size(one.type);
-  if (!has_parts(one.operation)) {
+  if (!row_of(one.operation).has_parts) {
     one.count = one.stride = asked / element;
     one.bytes = one.count * element;
     return;
@@ -117,15 +144,15 @@ class Lister {
   Lister(const Request& request, const Setting& setting)
       : request_(request),
         setting_(setting),
-        options_(option_table(), request.options),
-        sizes_(parse_sizes("sizes", options_.text("sizes"))),
-        rotate_(options_.bytes("rotate")),
+        options_(values_of(request)),
+        sizes_(parse_sizes("sizes", options_.sizes)),
+        rotate_(options_.rotate),
         most_ops_(std::min(most_ops, request.bounds.most_short_calls)) {}
 
   std::vector<CollectiveCase> list() {
     for (const Groups groups : groups_of()) {
-      for (const std::string& op : parse_list("op", options_.text("op"))) {
-        list_operation(groups, static_cast<Operation>(place_of(operation_names, op)));
+      for (const std::string& op : options_.op) {
+        list_operation(groups, operation_named(op));
       }
     }
     return std::move(cases_);
@@ -133,9 +160,8 @@ class Lister {
 
  private:
   [[nodiscard]] std::vector<Groups> groups_of() const {
-    const std::string asked = options_.text("groups");
-    if (asked == "both") return {Groups::all, Groups::one};
-    return {asked == "one" ? Groups::one : Groups::all};
+    if (options_.groups == "both") return {Groups::all, Groups::one};
+    return {options_.groups == "one" ? Groups::one : Groups::all};
   }
 
   void list_operation(Groups groups, Operation operation) {
@@ -145,12 +171,10 @@ class Lister {
       cases_.back().most_times = most_calls / most_ops_;
       return;
     }
-    for (const program::DType type : element_types(request_, options_.text("types"))) {
+    for (const program::DType type : element_types(request_, options_.types)) {
       for (const auto& reduction : reductions_of(options_, operation)) {
-        for (const std::string& name :
-             parse_list("implementation", options_.text("implementation"))) {
-          const auto implementation =
-              static_cast<Implementation>(place_of(implementation_names, name));
+        for (const std::string& name : options_.implementation) {
+          const Implementation implementation = implementation_named(name);
           for (const Place place : places_of(options_, operation)) {
             if (!exists(implementation, operation, place, reduction, setting_.members)) continue;
             list_sizes({.operation = operation,
@@ -177,10 +201,10 @@ class Lister {
         continue;
       }
       if (one.stride > UINT32_MAX) {
-        throw base::UsageError(
-            fmt::format("sizes: {} bytes are {} elements of {}, more than one "
-                        "call takes: at most {}",
-                        one.bytes, one.stride, program::name(one.type), UINT32_MAX));
+        throw usage_error(
+            "sizes: {} bytes are {} elements of {}, more than one "
+            "call takes: at most {}",
+            one.bytes, one.stride, program::name(one.type), UINT32_MAX);
       }
       last = one.bytes;
       plan_calls(one, rotate_, most_ops_);
@@ -190,7 +214,7 @@ class Lister {
 
   const Request& request_;
   const Setting& setting_;
-  OptionReader options_;
+  Values options_;
   std::vector<std::uint64_t> sizes_;
   std::uint64_t rotate_, most_ops_;
   std::vector<CollectiveCase> cases_;
@@ -282,43 +306,71 @@ class Expecter {
 
 }  // namespace
 
-std::string_view name(Operation operation) {
-  return operation_names[static_cast<std::size_t>(operation)];
+const OperationRow& row_of(Operation operation) {
+  return operations[static_cast<std::size_t>(operation)];
 }
 
 std::string_view name(Implementation implementation) {
   return implementation_names[static_cast<std::size_t>(implementation)];
 }
 
-bool reduces(Operation operation) {
-  return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
-         operation == Operation::reduce;
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      option::list<&Values::op>(
+          "op",
+          "all_reduce,reduce_scatter,all_gather,broadcast,reduce,all_to_all,gather,scatter,"
+          "sendrecv,barrier",
+          {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all",
+           "gather", "scatter", "sendrecv", "barrier"},
+          "operations to measure; in sendrecv each rank sends to the next on a ring"),
+      option::text<&Values::sizes>(
+          "sizes", "8..1GiB",
+          "message sizes: a list of sizes and of ranges that double (8..1GiB) or grow by a factor "
+          "(8..1GiB*4), counted as nccl-tests counts them"),
+      option::list<&Values::types>(
+          "types", "", {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
+          "element types; default: the type that --dtype stores"),
+      option::list<&Values::reduction>("reduction", "sum", {"sum", "min", "max"},
+                                       "reductions to measure, for the operations that reduce"),
+      option::choice<&Values::in_place>("in_place", "both", {"no", "yes", "both"},
+                                        "whether results overwrite the data sent; all_to_all, "
+                                        "sendrecv and barrier are measured out of place only"),
+      option::choice<&Values::axis>(
+          "axis", "world", {"world", "tp", "cp", "ep", "dp", "pp"},
+          "ranks that communicate: all of them, or those along an axis of --mesh"),
+      option::choice<&Values::groups>(
+          "groups", "all", {"all", "one", "both"},
+          "with axis: all groups along it at once, or the first one alone"),
+      option::list<&Values::implementation>(
+          "implementation", "library", {"library", "ring", "tree", "recursive-doubling"},
+          "the library's collective, or a textbook algorithm made of exchanges and additions "
+          "(all_reduce, all_gather, reduce_scatter)"),
+      option::integer<&Values::root>("root", "0", {0, 1'000'000},
+                                     "root of broadcast and the like, as a position in the group"),
+      option::bytes<&Values::rotate>("rotate", "64MiB", {},
+                                     "use new memory in each call until this many bytes, or 256 "
+                                     "calls (64 on a GPU), so that caches do not hold the data"),
+  };
+  return table;
 }
 
-bool has_parts(Operation operation) {
-  return operation == Operation::reduce_scatter || operation == Operation::all_gather ||
-         operation == Operation::all_to_all || operation == Operation::gather ||
-         operation == Operation::scatter;
-}
-
-bool has_root(Operation operation) {
-  return operation == Operation::broadcast || operation == Operation::reduce ||
-         operation == Operation::gather || operation == Operation::scatter;
+std::vector<program::DType> types_of(const Request& request) {
+  return element_types(request, values_of(request).types);
 }
 
 Setting setting_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Setting setting{.axis_name = options.text("axis")};
+  const Values options = values_of(request);
+  Setting setting{.axis_name = options.axis};
   std::vector<mesh::Axis> wide;
   for (const mesh::Axis axis : mesh::all_axes) {
     if (request.mesh[axis] > 1) wide.push_back(axis);
   }
   if (setting.axis_name == "world") {
     if (wide.size() > 1) {
-      throw base::UsageError(fmt::format(
+      throw usage_error(
           "axis=world means all ranks in one row, not the mesh {}; leave --mesh out, or name an "
           "axis of it",
-          mesh::to_string(request.mesh)));
+          mesh::to_string(request.mesh));
     }
     if (!wide.empty()) setting.axis = wide.front();
   } else {
@@ -326,17 +378,15 @@ Setting setting_of(const Request& request) {
                                          [](mesh::Axis axis) { return mesh::name(axis); });
     setting.axis = *found;
     if (request.mesh[setting.axis] == 1 && request.mesh.size() > 1) {
-      throw base::UsageError(
-          fmt::format("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
-                      setting.axis_name, mesh::to_string(request.mesh)));
+      throw usage_error("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
+                        setting.axis_name, mesh::to_string(request.mesh));
     }
   }
   setting.members = request.mesh[setting.axis];
-  setting.root = static_cast<int>(options.integer("root"));
+  setting.root = options.root;
   if (setting.root >= setting.members) {
-    throw base::UsageError(fmt::format("root={}: a group has {} rank{}, counted from 0",
-                                       setting.root, setting.members,
-                                       setting.members == 1 ? "" : "s"));
+    throw usage_error("root={}: a group has {} rank{}, counted from 0", setting.root,
+                      setting.members, setting.members == 1 ? "" : "s");
   }
   return setting;
 }
@@ -344,11 +394,11 @@ Setting setting_of(const Request& request) {
 std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting) {
   std::vector<CollectiveCase> cases = Lister{request, setting}.list();
   if (cases.empty()) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or what was "
         "asked for does not exist (in place: not all_to_all, sendrecv, barrier; textbook "
         "algorithms: sums out of place, recursive doubling on powers of two)",
-        setting.members, OptionReader{option_table(), request.options}.text("sizes")));
+        setting.members, values_of(request).sizes);
   }
   return cases;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <stdexcept>
 
 #include "base/error.hpp"
 #include "workloads/api/workload.hpp"
@@ -36,36 +35,12 @@ struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };
 
-program::CollectiveKind kind_of(Operation operation) {
-  using program::CollectiveKind;
-  switch (operation) {
-    case Operation::all_reduce:
-      return CollectiveKind::all_reduce;
-    case Operation::reduce_scatter:
-      return CollectiveKind::reduce_scatter;
-    case Operation::all_gather:
-      return CollectiveKind::all_gather;
-    case Operation::broadcast:
-      return CollectiveKind::broadcast;
-    case Operation::reduce:
-      return CollectiveKind::reduce;
-    case Operation::all_to_all:
-      return CollectiveKind::all_to_all;
-    case Operation::gather:
-      return CollectiveKind::gather;
-    case Operation::scatter:
-      return CollectiveKind::scatter;
-    case Operation::barrier:
-      return CollectiveKind::barrier;
-    default:
-      throw std::logic_error("sendrecv is an exchange");
-  }
-}
-
 /// The ranks that play one program.
 struct Player {
   bool takes_part = true;  ///< false for ranks outside the communicating group
   int place = 0;           ///< in its group, if the program is for one place only
+
+  auto operator<=>(const Player&) const = default;
 };
 
 /// Writes the program of one Player. Each case has two sections: one prepares its memory, and the
@@ -129,13 +104,7 @@ class Writer {
     const Buffers& buffers = buffers_.at(one.type);
     const Slice work = region(buffers.work, one);
     if (one.place == Place::out_of_place) {
-      builder_.emit(stream, program::Fill{.dst = work,
-                                          .shard = {.extents = {work.count, 1, 1},
-                                                    .local = {1, 0, 0},
-                                                    .global = {1, 0, 0}},
-                                          .source = program::FillSource::constant,
-                                          .value = poison});
-      return;
+      return builder_.emit(stream, constant_fill(work, poison));
     }
     const auto matrix = [&](const Slice& slice) {
       return program::Matrix{.slice = slice, .row_stride = one.stride};
@@ -198,10 +167,10 @@ class Writer {
                                                 .slice = ends.receive}}});
     } else if (one.implementation == Implementation::library) {
       builder_.emit(
-          stream, program::Collective{.kind = kind_of(one.operation),
+          stream, program::Collective{.kind = *row_of(one.operation).kind,
                                       .reduction = one.reduction.value_or(program::Reduction::sum),
                                       .axes = setting_.axis,
-                                      .root = has_root(one.operation) ? setting_.root : 0,
+                                      .root = row_of(one.operation).has_root ? setting_.root : 0,
                                       .send = ends.send,
                                       .receive = ends.receive});
     } else {
@@ -233,23 +202,18 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   const bool any_alone = std::ranges::any_of(
       cases, [](const CollectiveCase& one) { return one.groups == Groups::one; });
   if (any_textbook && request.mesh.size() > most_textbook_ranks) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "textbook algorithms are played on {} ranks at most, not {}; use implementation=library",
-        most_textbook_ranks, request.mesh.size()));
+        most_textbook_ranks, request.mesh.size());
   }
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  std::map<std::pair<bool, int>, std::uint32_t> known;
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
+  const auto player_of = [&](int rank) {
     const int place = mesh::group_index(request.mesh, rank, setting.axis);
-    const Player player{
-        .takes_part = !any_alone || mesh::group_colour(request.mesh, rank, setting.axis) == 0,
-        .place = any_textbook ? place : 0};
-    const auto [found, is_new] =
-        known.try_emplace({player.takes_part, player.place}, set.programs.size());
-    if (is_new) set.programs.push_back(Writer{request, setting, cases, player}.write());
-    set.program_of_rank.push_back(found->second);
-  }
-  return set;
+    const bool is_first = mesh::group_colour(request.mesh, rank, setting.axis) == 0;
+    return Player{.takes_part = !any_alone || is_first, .place = any_textbook ? place : 0};
+  };
+  return shared_programs(request.mesh, player_of, [&](const Player& player) {
+    return Writer{request, setting, cases, player}.write();
+  });
 }
 
 std::string_view reduction_name(const CollectiveCase& one) {
@@ -272,7 +236,7 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
   row.number = {{"rotated_bytes", static_cast<double>(one.calls * one.bytes)},
                 {"bytes", static_cast<double>(one.bytes)},
                 {"count", static_cast<double>(one.count)},
-                {"root", has_root(one.operation) ? setting.root : -1},
+                {"root", row_of(one.operation).has_root ? setting.root : -1},
                 {"members", setting.members}};
   if (one.groups == Groups::one) {
     row.ranks = mesh::group_members(request.mesh, 0, setting.axis);
@@ -281,65 +245,6 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
 }
 
 }  // namespace
-
-std::span<const OptionSpec> option_table() {
-  static const std::array table{
-      OptionSpec{.key = "op",
-                 .type = OptionType::list,
-                 .default_value = "all_reduce,reduce_scatter,all_gather,broadcast,reduce,"
-                                  "all_to_all,gather,scatter,sendrecv,barrier",
-                 .choices = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-                             "all_to_all", "gather", "scatter", "sendrecv", "barrier"},
-                 .help = "operations to measure; in sendrecv each rank sends to the next on a "
-                         "ring"},
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "8..1GiB",
-                 .help = "message sizes: a list of sizes and of ranges that double (8..1GiB) or "
-                         "grow by a factor (8..1GiB*4), counted as nccl-tests counts them"},
-      OptionSpec{.key = "types",
-                 .type = OptionType::list,
-                 .choices = {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
-                 .help = "element types; default: the type that --dtype stores"},
-      OptionSpec{.key = "reduction",
-                 .type = OptionType::list,
-                 .default_value = "sum",
-                 .choices = {"sum", "min", "max"},
-                 .help = "reductions to measure, for the operations that reduce"},
-      OptionSpec{.key = "in_place",
-                 .default_value = "both",
-                 .choices = {"no", "yes", "both"},
-                 .help = "whether results overwrite the data sent; all_to_all, sendrecv and "
-                         "barrier are measured out of place only"},
-      OptionSpec{.key = "axis",
-                 .default_value = "world",
-                 .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
-                 .help = "ranks that communicate: all of them, or those along an axis of --mesh"},
-      OptionSpec{.key = "groups",
-                 .default_value = "all",
-                 .choices = {"all", "one", "both"},
-                 .help = "with axis: all groups along it at once, or the first one alone"},
-      OptionSpec{.key = "implementation",
-                 .type = OptionType::list,
-                 .default_value = "library",
-                 .choices = {"library", "ring", "tree", "recursive-doubling"},
-                 .help = "the library's collective, or a textbook algorithm made of exchanges and "
-                         "additions (all_reduce, all_gather, reduce_scatter)"},
-      OptionSpec{.key = "root",
-                 .type = OptionType::integer,
-                 .default_value = "0",
-                 .maximum = 1'000'000,
-                 .help = "root of broadcast and the like, as a position in the group"},
-      OptionSpec{
-          .key = "rotate",
-          .type = OptionType::bytes,
-          .default_value = "64MiB",
-          .help =
-              "use new memory in each call until this many bytes, or 256 calls (64 on a GPU), so "
-              "that caches do not hold the data"},
-  };
-  return table;
-}
 
 Bench build(const Request& request, int /*batch*/) {
   const Setting setting = setting_of(request);
@@ -368,11 +273,7 @@ BenchHooks hooks() {
               },
           .build = build,
           .expect = expect,
-          .types =
-              [](const Request& request) {
-                const OptionReader options{option_table(), request.options};
-                return element_types(request, options.text("types"));
-              },
+          .types = types_of,
           .uses_model = [](const Request&) { return false; }};
 }
 

@@ -35,12 +35,17 @@ enum class Operation : std::uint8_t {
   sendrecv,
   barrier,
 };
-[[nodiscard]] std::string_view name(Operation operation);
-[[nodiscard]] bool reduces(Operation operation);
-/// True if the data consists of one part for each rank. nccl-tests then counts the elements of a
-/// part.
-[[nodiscard]] bool has_parts(Operation operation);
-[[nodiscard]] bool has_root(Operation operation);
+
+/// What the benchmark must know about an operation.
+struct OperationRow {
+  std::string_view name;
+  std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
+  bool reduces = false;
+  bool has_parts = false;  ///< one for each rank; nccl-tests then counts the elements of a part
+  bool has_root = false;
+};
+[[nodiscard]] const OperationRow& row_of(Operation operation);
+[[nodiscard]] inline std::string_view name(Operation operation) { return row_of(operation).name; }
 
 enum class Place : std::uint8_t { out_of_place, in_place };
 enum class Groups : std::uint8_t { all, one };
@@ -79,6 +84,8 @@ struct Setting {
 /// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root that
 /// is not in the group, or sizes that are too small for every operation.
 [[nodiscard]] Setting setting_of(const Request& request);
+/// Returns the element types that the option `types` names.
+[[nodiscard]] std::vector<program::DType> types_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
 /// The input of emit_textbook(): one call of a collective, which is written as exchanges and

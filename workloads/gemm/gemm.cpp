@@ -36,24 +36,37 @@ constexpr std::array<std::uint32_t, 7> search_depths{256, 512, 1024, 2048, 4096,
 constexpr std::array<std::array<std::uint32_t, 3>, 2> published{
     {{1024, 10240, 5120}, {2048, 2048, 13312}}};
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::string shapes, cache;
+  std::uint32_t largest = 0;
+  std::string microbatch;
+  std::uint64_t rotate = 0;
+  stack::Fp8Accumulate fp8_accumulate{};
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 [[noreturn]] void refuse(std::string_view text) {
-  throw base::UsageError(
-      fmt::format("option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as "
-                  "4096x4096x1024, or one of "
-                  "powers, model, search",
-                  base::quoted(text)));
+  throw usage_error(
+      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as "
+      "4096x4096x1024, or one of "
+      "powers, model, search",
+      base::quoted(text));
 }
 
 class Lister {
  public:
   explicit Lister(const Request& request)
       : request_(request),
-        options_(option_table(), request.options),
-        types_(stack::types_of(request.precision, options_)),
-        largest_(static_cast<std::uint32_t>(options_.integer("largest"))) {}
+        options_(values_of(request)),
+        types_(stack::types_of(request.precision, options_.fp8_accumulate)),
+        largest_(options_.largest) {}
 
   std::vector<Shape> list() {
-    for (const std::string& text : parse_list("shapes", options_.text("shapes"))) {
+    for (const std::string& text : parse_list("shapes", options_.shapes)) {
       const std::size_t before = shapes_.size();
       if (text == "powers") {
         powers();
@@ -109,8 +122,8 @@ class Lister {
     if (types_.casts_operands() && shape.origin == "list") {
       for (const std::uint32_t extent : {shape.m, shape.n, shape.k}) {
         if (extent % stack::fp8_multiple == 0) continue;
-        throw base::UsageError(fmt::format("fp8 multiplies multiples of {}; {}x{}x{} has {}",
-                                           stack::fp8_multiple, shape.m, shape.n, shape.k, extent));
+        throw usage_error("fp8 multiplies multiples of {}; {}x{}x{} has {}", stack::fp8_multiple,
+                          shape.m, shape.n, shape.k, extent);
       }
     }
     const auto key = [](const Shape& s) {
@@ -143,12 +156,13 @@ class Lister {
   /// each rank.
   void model() {
     Request training = request_;
-    training.options = {{"microbatch", options_.text("microbatch")},
-                        {"microbatches", std::to_string(request_.mesh.dp)},
-                        {"fp8_accumulate", options_.text("fp8_accumulate")}};
+    training.options = {
+        {"microbatch", options_.microbatch},
+        {"microbatches", std::to_string(request_.mesh.dp)},
+        {"fp8_accumulate", OptionReader{option_table(), request_.options}.text("fp8_accumulate")}};
     const auto limits = hybrid::limits(training, Scaling::strong);
     if (const auto why = mesh::violation(request_.mesh, limits)) {
-      throw base::UsageError(fmt::format("shapes=model: {}", *why));
+      throw usage_error("shapes=model: {}", *why);
     }
     training = hybrid::scale(training, request_.mesh, Scaling::strong);
     const program::ProgramSet set = hybrid::build(training);
@@ -176,7 +190,7 @@ class Lister {
   }
 
   const Request& request_;
-  OptionReader options_;
+  Values options_;
   stack::Types types_;
   std::uint32_t largest_;
   std::vector<Shape> shapes_;
@@ -208,13 +222,13 @@ struct GemmCase {
 };
 
 std::vector<GemmCase> cases_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   const std::uint64_t cold = request.bounds.cold.value();
-  std::uint64_t rotate = options.bytes("rotate");
+  std::uint64_t rotate = options.rotate;
   if (!request.options.contains("rotate")) rotate = std::max(rotate, cold);
   std::vector<GemmCase> cases;
   for (const Cache cache : {Cache::cold, Cache::warm}) {
-    if (options.is("cache", cache == Cache::cold ? "warm" : "cold")) continue;
+    if (options.cache == (cache == Cache::cold ? "warm" : "cold")) continue;
     for (const Shape& shape : shapes_of(request)) {
       const auto by_work = static_cast<std::uint64_t>(flop_of_pass / shape.flop());
       const std::uint64_t by_cache = (cold + shape.bytes() - 1) / shape.bytes();
@@ -270,38 +284,23 @@ std::vector<Shape> shapes_of(const Request& request) { return Lister{request}.li
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "shapes",
-                 .type = OptionType::text,
-                 .default_value = "powers,search",
-                 .help =
-                     "what is multiplied: a list of MxNxK and MxNxKxBATCH, and of powers (cubes "
-                     "of powers of two), model (those of a training step of --model on the "
-                     "mesh), search (a grid whose best is the ceiling)"},
-      OptionSpec{.key = "largest",
-                 .type = OptionType::integer,
-                 .default_value = "4096",
-                 .gpu_default = "16384",
-                 .minimum = smallest_power,
-                 .maximum = 65536,
-                 .help = "largest extent of powers and search"},
-      OptionSpec{.key = "cache",
-                 .default_value = "both",
-                 .choices = {"both", "warm", "cold"},
-                 .help = "the same matrices again and again, or others each time, from memory"},
-      OptionSpec{.key = "microbatch",
-                 .type = OptionType::integer,
-                 .default_value = "1",
-                 .minimum = 1,
-                 .maximum = 1'000'000,
-                 .help = "samples of a microbatch, for shapes=model"},
-      OptionSpec{
-          .key = "rotate",
-          .type = OptionType::bytes,
-          .default_value = "256MiB",
-          .help =
-              "memory that cold multiplications go through, as far as 4096 sets of matrices and 4 "
-              "GFLOP reach, on a GPU at least twice its L2 cache; the rows say how much"},
-      stack::fp8_accumulate_option(),
+      option::text<&Values::shapes>(
+          "shapes", "powers,search",
+          "what is multiplied: a list of MxNxK and MxNxKxBATCH, and of powers (cubes of powers of "
+          "two), model (those of a training step of --model on the mesh), search (a grid whose "
+          "best is the ceiling)"),
+      option::integer<&Values::largest>("largest", "4096", {smallest_power, 65536},
+                                        "largest extent of powers and search", "16384"),
+      option::choice<&Values::cache>(
+          "cache", "both", {"both", "warm", "cold"},
+          "the same matrices again and again, or others each time, from memory"),
+      option::integer<&Values::microbatch>("microbatch", "1", {1, 1'000'000},
+                                           "samples of a microbatch, for shapes=model"),
+      option::bytes<&Values::rotate>(
+          "rotate", "256MiB", {},
+          "memory that cold multiplications go through, as far as 4096 sets of matrices and 4 "
+          "GFLOP reach, on a GPU at least twice its L2 cache; the rows say how much"),
+      stack::fp8_accumulate_option<&Values::fp8_accumulate>(),
   };
   return table;
 }
@@ -401,8 +400,7 @@ BenchHooks hooks() {
           .build = build,
           .uses_model =
               [](const Request& request) {
-                const OptionReader options{option_table(), request.options};
-                return options.text("shapes").find("model") != std::string::npos;
+                return values_of(request).shapes.find("model") != std::string::npos;
               }};
 }
 

@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <vector>
 
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/stage.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::hybrid {
 
@@ -45,20 +44,16 @@ double percent_of(std::uint64_t part, std::uint64_t whole) {
 }  // namespace
 
 program::ProgramSet build(const Request& request) {
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
   const mesh::AxisSet axes = stack::program_axes(request);
   const std::vector<int> replicas = stack::replica_programs(request);
-  std::map<int, std::uint32_t> program_at;  // by the first of the ranks that share it
-  set.program_of_rank.reserve(static_cast<std::size_t>(request.mesh.size()));
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
+  const auto first_with_program_of = [&](int rank) {
     mesh::Coordinates at = along(mesh::coordinates(request.mesh, rank), axes);
     at.dp = replicas[static_cast<std::size_t>(at.dp)];
-    const auto [entry, is_new] = program_at.try_emplace(
-        mesh::rank_at(request.mesh, at), static_cast<std::uint32_t>(set.programs.size()));
-    if (is_new) set.programs.push_back(stack::build_stage(request, at));
-    set.program_of_rank.push_back(entry->second);
-  }
-  return set;
+    return mesh::rank_at(request.mesh, at);
+  };
+  return shared_programs(request.mesh, first_with_program_of, [&](int rank) {
+    return stack::build_stage(request, mesh::coordinates(request.mesh, rank));
+  });
 }
 
 std::vector<int> expert_places(const Request& request) {

@@ -47,13 +47,13 @@ struct Given {
 };
 
 Given given_of(const Request& base) {
-  const OptionReader options{stack::option_table(), base.options};
-  const auto number = [&](std::string_view key) {
-    return options.has(key) ? std::optional{options.integer(key)} : std::nullopt;
+  const stack::TrainingOptions options = stack::options_of(base);
+  const auto given = [](long long number) {
+    return number > 0 ? std::optional{number} : std::nullopt;
   };
-  return {.batch = number("batch"),
-          .microbatch = number("microbatch"),
-          .microbatches = number("microbatches")};
+  return {.batch = given(options.batch),
+          .microbatch = given(options.microbatch),
+          .microbatches = given(options.microbatches)};
 }
 
 /// Splits the batch over `replicas` replicas: each replica gets fewer microbatches, and smaller
@@ -105,10 +105,10 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   const Given given = given_of(base);
   if (given.batch && given.microbatch && given.microbatches &&
       *given.batch != *given.microbatch * *given.microbatches) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "batch={} is not microbatch={} x microbatches={} = {}; give any two of the three",
         *given.batch, *given.microbatch, *given.microbatches,
-        *given.microbatch * *given.microbatches));
+        *given.microbatch * *given.microbatches);
   }
   std::string problem;
   const BatchPlan plan = split(given, replicas, replicas_text, problem);
@@ -146,9 +146,9 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
 
 /// Returns the numbers that the mesh must divide: widths by tp, and layers by pp.
 std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
-  const OptionReader options{stack::option_table(), base.options};
+  const stack::TrainingOptions options = stack::options_of(base);
   const Model& model = base.model;
-  const bool gathers = options.is("tp_output", "gather");
+  const bool gathers = options.tp_output == stack::TpOutput::gather;
   // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp, so they
   // can always be divided.
   if (scaling == Scaling::weak && !gathers) return {};
@@ -163,15 +163,13 @@ std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling)
   };
   std::ranges::copy(stack::pipeline_limits(base), std::back_inserter(result));
   if (gathers) result.push_back(hidden);
-  if (options.is("vocabulary", "on")) {
+  if (options.vocabulary) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
   return fp8 ? aligned(std::move(result), model) : result;
 }
 
-long long experts_of(const Request& request) {
-  return OptionReader{stack::option_table(), request.options}.integer("experts");
-}
+long long experts_of(const Request& request) { return stack::options_of(request).experts; }
 
 /// Returns the factor by which the work per token grows if the sequence becomes cp times as long.
 /// Attention multiplies each token with every other, twice (scores and context); all other work per
@@ -190,9 +188,9 @@ constexpr long long most_chunks = 4;
 /// Returns a short sequence length. It has at least two positions for each part into which cp,
 /// sequence parallelism and chunks cut the sequence, and each rank's part is a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
-  const OptionReader options{stack::option_table(), request.options};
-  const bool splits = options.is("sequence_parallel", "on");
-  const int chunks = static_cast<int>(std::min(options.integer("chunks"), most_chunks));
+  const stack::TrainingOptions options = stack::options_of(request);
+  const bool splits = options.sequence_parallel;
+  const int chunks = static_cast<int>(std::min(options.chunks, most_chunks));
   const int parts =
       request.mesh.cp * (splits ? request.mesh.tp : 1) * (request.mesh.tp > 1 ? chunks : 1);
   const int least = std::max(std::min(request.model.sequence, 8), parts > 1 ? 2 * parts : 1);
@@ -262,8 +260,8 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   const mesh::Constraint of_cp{mesh::Axis::cp, base.model.sequence, "sequence"};
   const mesh::Constraint of_tp{mesh::Axis::tp, base.model.sequence, "sequence"};
   if (scaling == Scaling::strong) result.push_back(of_cp);
-  const OptionReader options{stack::option_table(), base.options};
-  if (options.is("sequence_parallel", "on")) result.push_back(of_tp);
+  const stack::TrainingOptions options = stack::options_of(base);
+  if (options.sequence_parallel) result.push_back(of_tp);
   // Under weak scaling the experts grow with ep.
   if (const long long experts = experts_of(base); scaling == Scaling::strong && experts > 0) {
     result.push_back({mesh::Axis::ep, static_cast<int>(experts), "experts"});
@@ -295,10 +293,10 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   }
   const long long stage_layers = std::max(1, result.model.layers / mesh.pp);
   if (plan.microbatches > most_layer_passes / stage_layers) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "microbatches={} x {} layers a stage makes a program of more than {} layer passes; use "
         "microbatches={} or fewer (a larger microbatch, or a smaller batch)",
-        plan.microbatches, stage_layers, most_layer_passes, most_layer_passes / stage_layers));
+        plan.microbatches, stage_layers, most_layer_passes, most_layer_passes / stage_layers);
   }
   result.options["batch"] = std::to_string(plan.batch() * mesh.dp * mesh.ep);
   result.options["microbatch"] = std::to_string(plan.microbatch);
@@ -316,8 +314,8 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
 }
 
 double work_per_step(const Request& request) {
-  const OptionReader options{stack::option_table(), request.options};
-  return static_cast<double>(options.integer("batch")) * request.model.sequence * request.growth;
+  const stack::TrainingOptions options = stack::options_of(request);
+  return static_cast<double>(options.batch) * request.model.sequence * request.growth;
 }
 
 mesh::Request balanced_mesh(int ranks) {
@@ -334,24 +332,24 @@ mesh::Request balanced_mesh(int ranks) {
 }
 
 Request twin(const Request& request) {
-  const OptionReader options{stack::option_table(), request.options};
+  const stack::TrainingOptions options = stack::options_of(request);
   Request small = request;
   small.model = small_model(request);
   small.keep = Keep::observables;
   // The interleaved schedule needs a multiple of pp microbatches.
-  const bool in_turns = options.is("schedule", "interleaved");
+  const bool in_turns = options.schedule == stack::Schedule::interleaved;
   const long long some = 2LL * request.mesh.pp + (in_turns && request.mesh.pp > 1 ? 0 : 1);
-  const long long microbatches = std::max(2LL, std::min(options.integer("microbatches"), some));
-  const long long microbatch = std::min(options.integer("microbatch"), 2LL);
+  const long long microbatches = std::max(2LL, std::min(options.microbatches, some));
+  const long long microbatch = std::min(options.microbatch, 2LL);
   small.options["microbatch"] = std::to_string(microbatch);
   small.options["microbatches"] = std::to_string(microbatches);
   small.options["batch"] =
       std::to_string(microbatch * microbatches * request.mesh.dp * request.mesh.ep);
-  if (options.integer("experts") > 0) {
+  if (options.experts > 0) {
     small.options["experts"] = std::to_string(stack::small_experts(request));
   }
   small.options["stage_layers"] = stack::small_stage_layers(request);
-  small.options["chunks"] = std::to_string(std::min(options.integer("chunks"), most_chunks));
+  small.options["chunks"] = std::to_string(std::min(options.chunks, most_chunks));
   const std::size_t wanted =
       std::max<std::size_t>(2, bucket_count(request, stack::state_plan_of(request).bucket_bytes));
   for (const char* key : {"reduce_bucket", "gather_bucket"}) small.options.erase(key);
@@ -364,8 +362,7 @@ Request reference(const Request& twin) {
   Request one = twin;
   one.mesh = {};
   one.precision = Precision::f64;
-  const long long microbatches =
-      OptionReader{stack::option_table(), twin.options}.integer("microbatches");
+  const long long microbatches = stack::options_of(twin).microbatches;
   for (const char* key :
        {"sequence_parallel", "chunks", "ring", "recompute", "zero", "prefetch", "offload",
         "offload_memory", "expert_batch", "expert_placement", "transport"}) {

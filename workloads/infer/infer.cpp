@@ -31,14 +31,26 @@ constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEM
 
 constexpr long long most_tokens = 1 << 24;
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::uint64_t prompt = 0;  ///< 0 = not given
+  std::uint64_t output = 0;
+  std::string batch;
+  bool vocabulary = true;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 std::uint64_t parse_batch(std::string_view text) {
   std::uint64_t batch = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), batch);
   const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
   if (is_whole && batch >= 1 && batch <= most_samples) return batch;
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
-      base::quoted(text), most_samples));
+      base::quoted(text), most_samples);
 }
 
 /// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
@@ -66,21 +78,6 @@ Room room_of(const Setting& setting, std::uint64_t batch) {
           .prompt = setting.prompt,
           .positions = setting.positions(),
           .decoded = window_of(setting).tokens};
-}
-
-/// Writes one program for each stage. The ranks of a stage share it: they differ only in where
-/// their shards begin.
-template <class Write>
-program::ProgramSet by_stage(const Request& request, const Write& write) {
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  for (int stage = 0; stage < request.mesh.pp; ++stage) {
-    set.programs.push_back(write(mesh::Coordinates{.pp = stage}));
-  }
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
-    set.program_of_rank.push_back(
-        static_cast<std::uint32_t>(mesh::coordinates(request.mesh, rank).pp));
-  }
-  return set;
 }
 
 double flop_of(const program::ProgramSet& set, program::Section section) {
@@ -166,44 +163,33 @@ Bench bench_of(const Request& request, int index) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "prompt",
-                 .type = OptionType::integer,
-                 .minimum = 1,
-                 .maximum = most_tokens,
-                 .help = "tokens of each prompt (default: the model's sequence)"},
-      OptionSpec{.key = "output",
-                 .type = OptionType::integer,
-                 .default_value = "64",
-                 .minimum = 1,
-                 .maximum = most_tokens,
-                 .help = "tokens generated for each prompt; the time per token is measured in the "
-                         "middle of them"},
-      OptionSpec{.key = "batch",
-                 .type = OptionType::text,
-                 .default_value = "1,2,4,8,16,32",
-                 .help = "samples that each dp replica answers at once; a list, measured one after "
-                         "the other"},
-      OptionSpec{.key = "vocabulary",
-                 .default_value = "on",
-                 .choices = {"on", "off"},
-                 .help = "the output projection on the last stage, of each sample's newest token"},
+      option::integer<&Values::prompt>("prompt", "", {1, most_tokens},
+                                       "tokens of each prompt (default: the model's sequence)"),
+      option::integer<&Values::output>(
+          "output", "64", {1, most_tokens},
+          "tokens generated for each prompt; the time per token is measured in the middle of them"),
+      option::text<&Values::batch>(
+          "batch", "1,2,4,8,16,32",
+          "samples that each dp replica answers at once; a list, measured one after the other"),
+      option::toggle<&Values::vocabulary>(
+          "vocabulary", "on",
+          "the output projection on the last stage, of each sample's newest token"),
   };
   return table;
 }
 
 Setting setting_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Setting setting{.prompt = options.has("prompt")
-                                ? static_cast<std::uint64_t>(options.integer("prompt"))
-                                : static_cast<std::uint64_t>(request.model.sequence),
-                  .output = static_cast<std::uint64_t>(options.integer("output"))};
+  const Values options = values_of(request);
+  const auto sequence = static_cast<std::uint64_t>(request.model.sequence);
+  Setting setting{.prompt = options.prompt > 0 ? options.prompt : sequence,
+                  .output = options.output};
   std::set<std::uint64_t> batches;
-  for (const std::string& part : parse_list("batch", options.text("batch"))) {
+  for (const std::string& part : parse_list("batch", options.batch)) {
     batches.insert(parse_batch(part));
   }
   if (batches.size() > most_batches) {
-    throw base::UsageError(fmt::format("batch: a list has at most {} sizes, this one has {}",
-                                       most_batches, batches.size()));
+    throw usage_error("batch: a list has at most {} sizes, this one has {}", most_batches,
+                      batches.size());
   }
   setting.batches.assign(batches.begin(), batches.end());
   return setting;
@@ -226,7 +212,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   std::vector<mesh::Constraint> result{{mesh::Axis::tp, model.kv_heads, "kv_heads"},
                                        {mesh::Axis::tp, model.ffn, "ffn"},
                                        {mesh::Axis::pp, model.layers, "layers"}};
-  if (OptionReader{option_table(), base.options}.is("vocabulary", "on")) {
+  if (values_of(base).vocabulary) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
   return result;
@@ -252,11 +238,11 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   const std::uint64_t largest = setting.batches.back();
   const std::uint64_t samples = largest / groups_of(largest, static_cast<std::uint64_t>(mesh.pp));
   if (samples * setting.prompt >= most_rows) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "batch={} x prompt={}: {} tokens at once, and a GEMM has fewer than {} rows; use a batch "
         "of at most {}",
         largest, setting.prompt, samples * setting.prompt, most_rows,
-        std::max<std::uint64_t>(1, (most_rows - 1) / setting.prompt)));
+        std::max<std::uint64_t>(1, (most_rows - 1) / setting.prompt));
   }
   result.options["prompt"] = std::to_string(setting.prompt);
   return result;

@@ -19,7 +19,6 @@ using program::BufferId;
 using program::Gemm;
 using program::Matrix;
 using program::Transpose;
-using stack::dense;
 using stack::extent;
 using stack::Tensor;
 
@@ -110,8 +109,9 @@ program::Shard Cache::shard() const {
   return result;
 }
 
-Matrix Cache::view(const program::Slice& in, int layer, const Pass& pass, std::uint64_t sample,
-                   std::uint64_t samples) const {
+Matrix Cache::view(const program::Builder& builder, Part part, int layer, const Pass& pass,
+                   std::uint64_t sample, std::uint64_t samples) const {
+  const program::Slice in = builder.whole(part == Part::keys ? keys_ : values_);
   const std::uint64_t first = (pass.first_sample + sample) * g_.kv_heads * head();
   return stack::matrix(in, {.rows = pass.length(),
                             .columns = g_.head_size,
@@ -119,16 +119,6 @@ Matrix Cache::view(const program::Slice& in, int layer, const Pass& pass, std::u
                             .offset = static_cast<std::uint64_t>(layer) * layer_size() + first,
                             .batch = samples * g_.kv_heads,
                             .batch_stride = head()});
-}
-
-Matrix Cache::keys(const program::Builder& builder, int layer, const Pass& pass,
-                   std::uint64_t sample, std::uint64_t samples) const {
-  return view(builder.whole(keys_), layer, pass, sample, samples);
-}
-
-Matrix Cache::values(const program::Builder& builder, int layer, const Pass& pass,
-                     std::uint64_t sample, std::uint64_t samples) const {
-  return view(builder.whole(values_), layer, pass, sample, samples);
 }
 
 Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass& pass) const {
@@ -167,11 +157,6 @@ void Cache::observe(program::Builder& builder) const {
   }
 }
 
-BufferId Layers::new_buffer(std::uint64_t count) {
-  return builder_.allocate(
-      {.dtype = types_.compute, .role = program::Role::workspace, .count = count});
-}
-
 BufferId Layers::forward(const Pass& pass, const Matrix& input) {
   const program::Place place = builder_.place();
   BufferId activation = program::no_buffer;
@@ -182,17 +167,16 @@ BufferId Layers::forward(const Pass& pass, const Matrix& input) {
                  .microbatch = place.microbatch});
     const std::uint64_t rows = pass.rows();
     const BufferId context = attention(layer, pass, x);
-    const BufferId middle = multiply_into(x, dense(builder_.whole(context), rows, g_.context),
+    const BufferId middle = multiply_into(x, dense(context, rows, g_.context),
                                           weights_.of(layer, Tensor::projection), rows, g_.context);
     builder_.release(context);
     if (activation != program::no_buffer) builder_.release(activation);
     const BufferId mlp = inner(layer, pass, middle);
-    activation = multiply_into(dense(builder_.whole(middle), rows, g_.hidden),
-                               dense(builder_.whole(mlp), rows, g_.ffn),
+    activation = multiply_into(dense(middle, rows, g_.hidden), dense(mlp, rows, g_.ffn),
                                weights_.of(layer, Tensor::down), rows, g_.ffn);
     builder_.release(mlp);
     builder_.release(middle);
-    x = dense(builder_.whole(activation), rows, g_.hidden);
+    x = dense(activation, rows, g_.hidden);
   }
   builder_.at(place);
   return activation;
@@ -238,11 +222,8 @@ void Layers::remember(int layer, const Pass& pass, BufferId qkv) {
                                                         .offset = block * g_.head_size,
                                                         .batch = heads,
                                                         .batch_stride = head_columns});
-    builder_.emit(0, program::Copy{.rows = extent(is_single ? heads : pass.positions),
-                                   .columns = extent(g_.head_size),
-                                   .batch = extent(is_single ? 1 : heads),
-                                   .src = source,
-                                   .dst = target});
+    stack::copy(builder_, 0, is_single ? heads : pass.positions, g_.head_size, source, target,
+                is_single ? 1 : heads);
   };
   copy(g_.grouped, place.keys);
   copy(g_.grouped + 1, place.values);
@@ -288,14 +269,14 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
     gemm.transpose_b = Transpose::yes;
     gemm.alpha = 1 / std::sqrt(static_cast<double>(g_.head_size));
     gemm.a = query;
-    gemm.b = cache_.keys(builder_, layer, pass, sample, samples);
+    gemm.b = cache_.view(builder_, Cache::Part::keys, layer, pass, sample, samples);
     gemm.d = score;
     builder_.emit(0, gemm);
     std::swap(gemm.n, gemm.k);
     gemm.transpose_b = Transpose::no;
     gemm.alpha = 1 / std::sqrt(static_cast<double>(length));
     gemm.a = score;
-    gemm.b = cache_.values(builder_, layer, pass, sample, samples);
+    gemm.b = cache_.view(builder_, Cache::Part::values, layer, pass, sample, samples);
     gemm.d = out;
     builder_.emit(0, gemm);
   }
@@ -304,21 +285,12 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
 
 BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   const std::uint64_t rows = pass.rows(), columns = g_.up_parts * g_.ffn;
-  const BufferId up = multiply(dense(builder_.whole(middle), rows, g_.hidden),
-                               weights_.of(layer, Tensor::up), rows, g_.hidden, columns);
+  const BufferId up = multiply(dense(middle, rows, g_.hidden), weights_.of(layer, Tensor::up), rows,
+                               g_.hidden, columns);
   if (g_.up_parts == 1) return up;
   // As in training, the sum of gate and up replaces their gated product.
   const BufferId result = new_buffer(rows * g_.ffn);
-  const auto part = [&](std::uint64_t p) {
-    return stack::matrix(
-        builder_.whole(up),
-        {.rows = rows, .columns = g_.ffn, .row_stride = columns, .offset = p * g_.ffn});
-  };
-  builder_.emit(0, program::Add{.rows = extent(rows),
-                                .columns = extent(g_.ffn),
-                                .a = part(0),
-                                .b = part(1),
-                                .dst = dense(builder_.whole(result), rows, g_.ffn)});
+  add_gate(rows, up, result);
   builder_.release(up);
   return result;
 }
@@ -332,7 +304,7 @@ BufferId Layers::multiply(const Matrix& x, const program::Slice& weight, std::ui
                         .mode = types_.mode,
                         .a = x,
                         .b = dense(weight, inputs, outputs),
-                        .d = dense(builder_.whole(out), rows, outputs)});
+                        .d = dense(out, rows, outputs)});
   return out;
 }
 
@@ -349,12 +321,10 @@ BufferId Layers::multiply_into(const Matrix& residual, const Matrix& x,
                         .a = x,
                         .b = dense(weight, inputs, g_.hidden),
                         .c = residual,
-                        .d = dense(builder_.whole(out), rows, g_.hidden)});
+                        .d = dense(out, rows, g_.hidden)});
   if (g_.tp > 1) {
-    builder_.emit(0, program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                         .axes = mesh::Axis::tp,
-                                         .send = builder_.whole(out),
-                                         .receive = builder_.whole(out)});
+    stack::communicate(builder_, 0, program::CollectiveKind::all_reduce, mesh::Axis::tp,
+                       builder_.whole(out), builder_.whole(out));
   }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 
@@ -55,12 +56,12 @@ class Cache {
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
-  /// Returns the keys [positions][d] of each (sample, kv head), beginning at sample `sample` of the
-  /// pass.
-  [[nodiscard]] program::Matrix keys(const program::Builder& builder, int layer, const Pass& pass,
-                                     std::uint64_t sample, std::uint64_t samples) const;
-  [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
-                                       std::uint64_t sample, std::uint64_t samples) const;
+  enum class Part : std::uint8_t { keys, values };
+  /// Returns the keys or the values [positions][d] of each (sample, kv head), beginning at sample
+  /// `sample` of the pass.
+  [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
+                                     const Pass& pass, std::uint64_t sample,
+                                     std::uint64_t samples) const;
   /// The place in the cache where a pass stores its own keys and values, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
@@ -71,8 +72,6 @@ class Cache {
 
  private:
   [[nodiscard]] program::Shard shard() const;
-  [[nodiscard]] program::Matrix view(const program::Slice& in, int layer, const Pass& pass,
-                                     std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] std::uint64_t head() const { return positions_ * g_.head_size; }  ///< elements
   [[nodiscard]] std::uint64_t layer_size() const { return samples_ * g_.kv_heads * head(); }
 
@@ -87,18 +86,16 @@ class Cache {
 /// after the pass has put its own there. There is no softmax or mask: every token of a pass attends
 /// to the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
 /// sums are all-reduced, twice a layer.
-class Layers {
+class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
          const Weights& weights, const Cache& cache)
-      : builder_(builder), g_(geometry), types_(types), weights_(weights), cache_(cache) {}
+      : OpWriter(builder, geometry, types), weights_(weights), cache_(cache) {}
 
   /// Computes Z [rows, h] of all layers of the stage from X [rows, h], in a new buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
   /// Computes the output projection of `rows` rows, [rows, V / tp], in a new buffer.
   [[nodiscard]] program::BufferId logits(const program::Matrix& input, std::uint64_t rows);
-
-  [[nodiscard]] program::BufferId new_buffer(std::uint64_t count);
 
  private:
   [[nodiscard]] program::BufferId attention(int layer, const Pass& pass,
@@ -120,9 +117,6 @@ class Layers {
                                                 std::uint64_t inputs);
   [[nodiscard]] std::uint64_t samples_at_once(const Pass& pass) const;
 
-  program::Builder& builder_;
-  const stack::Geometry& g_;
-  const stack::Types& types_;
   const Weights& weights_;
   const Cache& cache_;
 };
@@ -134,6 +128,15 @@ struct Room {
   std::uint64_t positions = 1;  ///< length of the cache, for each sample
   std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
+
+/// Writes one program for each stage. The ranks of a stage share it: they differ only in where
+/// their shards begin.
+template <class Write>
+[[nodiscard]] program::ProgramSet by_stage(const Request& request, const Write& write) {
+  return shared_programs(
+      request.mesh, [&](int rank) { return mesh::coordinates(request.mesh, rank).pp; },
+      [&](int stage) { return write(mesh::Coordinates{.pp = stage}); });
+}
 
 /// Writes the programs of one rank of a replica. A replica is a tp x pp mesh that answers a batch
 /// of samples; there are others along dp. Weights, cache and inputs are buffers that the setup

@@ -40,35 +40,31 @@ constexpr std::array<std::string_view, kind_count> option_names{"h2d-pinned",
                                                                 "managed-read-mostly",
                                                                 "managed-preferred-device"};
 
-constexpr std::array<std::string_view, kind_count> row_names{"h2d pinned",
-                                                             "d2h pinned",
-                                                             "h2d pageable",
-                                                             "d2h pageable",
-                                                             "d2d",
-                                                             "copy",
-                                                             "triad",
-                                                             "explicit",
-                                                             "managed",
-                                                             "managed prefetch",
-                                                             "managed read-mostly",
-                                                             "managed preferred-device"};
-
 constexpr std::uint64_t element = 4;  // f32
 
-std::vector<Kind> kinds_of(const OptionReader& options) {
+/// The options; their table says what each of them means.
+struct Values {
+  std::vector<std::string> kinds;
+  std::string sizes, together, numa;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
+std::vector<Kind> kinds_of(const Values& options) {
   std::vector<Kind> kinds;
-  for (const std::string& name : parse_list("kinds", options.text("kinds"))) {
+  for (const std::string& name : options.kinds) {
     const auto found = std::ranges::find(option_names, std::string_view{name});
     kinds.push_back(static_cast<Kind>(found - option_names.begin()));
   }
   return kinds;
 }
 
-std::vector<Together> together_of(const OptionReader& options, int ranks) {
+std::vector<Together> together_of(const Values& options, int ranks) {
   if (ranks == 1) return {Together::one};
-  const std::string asked = options.text("together");
-  if (asked == "both") return {Together::one, Together::all};
-  return {asked == "one" ? Together::one : Together::all};
+  if (options.together == "both") return {Together::one, Together::all};
+  return {options.together == "one" ? Together::one : Together::all};
 }
 
 int parse_node(std::string_view text) {
@@ -78,9 +74,9 @@ int parse_node(std::string_view text) {
   if (error == std::errc{} && stop == text.data() + text.size() && node >= 0 && node < most) {
     return node;
   }
-  throw base::UsageError(
-      fmt::format("option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
-                  base::quoted(text)));
+  throw usage_error(
+      "option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
+      base::quoted(text));
 }
 
 constexpr DType type = DType::f32;
@@ -170,7 +166,7 @@ class Writer {
     for (const program::Buffer& buffer : layout_.buffers()) {
       const Slice whole = builder_.whole(builder_.allocate(buffer));
       builder_.emit(stream, buffer.role == program::Role::input ? fill_pattern(whole, type, mesh_)
-                                                                : poisoned(whole));
+                                                                : constant_fill(whole, poison));
     }
     std::size_t section = 0;
     for (const MemoryCase& one : cases_) {
@@ -184,13 +180,6 @@ class Writer {
   }
 
  private:
-  static program::Fill poisoned(const Slice& slice) {
-    return {.dst = slice,
-            .shard = {.extents = {slice.count, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
-            .source = program::FillSource::constant,
-            .value = poison};
-  }
-
   [[nodiscard]] Slice source(const MemoryCase& one) const {
     return layout_.slice(ends_of(one.kind).from, Part::source, one.count);
   }
@@ -201,7 +190,7 @@ class Writer {
   /// Prepares a case. Managed memory is moved to the host, and its advice is removed, which would
   /// otherwise still be in effect.
   void make_ready(const MemoryCase& one) {
-    if (!is_managed(one.kind)) return builder_.emit(stream, poisoned(target(one)));
+    if (!is_managed(one.kind)) return builder_.emit(stream, constant_fill(target(one), poison));
     for (const Advice advice :
          {Advice::unset_read_mostly, Advice::unset_preferred, Advice::prefetch_host}) {
       builder_.emit(stream, program::Advise{.slice = source(one), .advice = advice});
@@ -264,7 +253,7 @@ class Writer {
 RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
   RowSpec row;
   row.text = {{"op", "memory"},
-              {"kind", std::string{row_name(one.kind)}},
+              {"kind", row_name(one.kind)},
               {"together", one.together == Together::one ? "one" : "all"},
               {"dtype", std::string{program::name(type)}}};
   row.number = {{"bytes", static_cast<double>(one.bytes())},
@@ -278,36 +267,32 @@ RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "kinds",
-                 .type = OptionType::list,
-                 .default_value = "copy,triad",
-                 .gpu_default =
-                     "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,"
-                     "managed,managed-prefetch,managed-read-mostly,"
-                     "managed-preferred-device",
-                 .choices = {option_names.begin(), option_names.end()},
-                 .help = "what to measure. explicit and managed*: one kernel reads data that lies "
-                         "on the host"},
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "64MiB,256MiB",
-                 .help = "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"},
-      OptionSpec{.key = "together",
-                 .default_value = "both",
-                 .choices = {"one", "all", "both"},
-                 .help = "measure one rank alone, all ranks at once, or both, one after the other"},
-      OptionSpec{.key = "numa",
-                 .type = OptionType::text,
-                 .default_value = "none",
-                 .help = "NUMA nodes to measure host memory on, one after the other: none (where "
-                         "the system puts it), all, or numbers such as 0,1"},
+      option::list<&Values::kinds>(
+          "kinds", "copy,triad", {option_names.begin(), option_names.end()},
+          "what to measure. explicit and managed*: one kernel reads data that lies on the host",
+          "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,managed,managed-"
+          "prefetch,managed-read-mostly,managed-preferred-device"),
+      option::text<&Values::sizes>(
+          "sizes", "64MiB,256MiB",
+          "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"),
+      option::choice<&Values::together>(
+          "together", "both", {"one", "all", "both"},
+          "measure one rank alone, all ranks at once, or both, one after the other"),
+      option::text<&Values::numa>("numa", "none",
+                                  "NUMA nodes to measure host memory on, one after the other: none "
+                                  "(where the system puts it), all, or numbers such as 0,1"),
   };
   return table;
 }
 
 std::string_view option_name(Kind kind) { return option_names[static_cast<std::size_t>(kind)]; }
 
-std::string_view row_name(Kind kind) { return row_names[static_cast<std::size_t>(kind)]; }
+std::string row_name(Kind kind) {
+  std::string name{option_name(kind)};
+  const std::size_t dash = name.find('-');
+  if (dash != std::string::npos) name[dash] = ' ';
+  return name;
+}
 
 bool is_managed(Kind kind) { return kind >= Kind::managed; }
 
@@ -320,29 +305,27 @@ std::uint64_t MemoryCase::bytes() const {
 }
 
 std::vector<MemoryCase> cases_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   std::vector<MemoryCase> cases;
   for (const Together together : together_of(options, request.mesh.size())) {
     for (const Kind kind : kinds_of(options)) {
-      for (const std::uint64_t size : parse_sizes("sizes", options.text("sizes"))) {
+      for (const std::uint64_t size : parse_sizes("sizes", options.sizes)) {
         if (size < element) continue;
         if (size / element > UINT32_MAX) {
-          throw base::UsageError(
-              fmt::format("sizes={}: an array has at most 16 GiB", options.text("sizes")));
+          throw usage_error("sizes={}: an array has at most 16 GiB", options.sizes);
         }
         cases.push_back({.kind = kind, .together = together, .count = size / element});
       }
     }
   }
   if (cases.empty()) {
-    throw base::UsageError(fmt::format("nothing to measure: sizes={} has none of at least 4 bytes",
-                                       options.text("sizes")));
+    throw usage_error("nothing to measure: sizes={} has none of at least 4 bytes", options.sizes);
   }
   return cases;
 }
 
 std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
-  const std::string asked = OptionReader{option_table(), request.options}.text("numa");
+  const std::string asked = values_of(request).numa;
   if (asked == "none") return {std::nullopt};
   std::vector<std::optional<int>> nodes;
   for (const std::string& part : parse_list("numa", asked)) nodes.emplace_back(parse_node(part));
@@ -351,17 +334,17 @@ std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
 
 Request on_machine(const Request& request, const Machine& machine) {
   Request result = request;
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   if (machine.device == "host") {
     for (const Kind kind : kinds_of(options)) {
       if (kind == Kind::copy || kind == Kind::triad) continue;
-      throw base::UsageError(
-          fmt::format("kinds: {} is about a device with memory of its own; on host there are copy "
-                      "and triad",
-                      option_name(kind)));
+      throw usage_error(
+          "kinds: {} is about a device with memory of its own; on host there are copy "
+          "and triad",
+          option_name(kind));
     }
   }
-  if (options.is("numa", "all")) {
+  if (options.numa == "all") {
     std::vector<int> nodes;
     for (int node = 0; node < std::max(machine.numa_nodes, 1); ++node) nodes.push_back(node);
     result.options["numa"] = fmt::format("{}", fmt::join(nodes, ","));
@@ -369,10 +352,9 @@ Request on_machine(const Request& request, const Machine& machine) {
   const int last = std::max(machine.numa_nodes, 1) - 1;
   for (const std::optional<int>& node : numa_nodes_of(result)) {
     if (node.value_or(0) <= last) continue;
-    throw base::UsageError(fmt::format("numa={}: there is no NUMA node {} here; {}", *node, *node,
-                                       last == 0
-                                           ? std::string{"the only one is 0"}
-                                           : fmt::format("they are numbered from 0 to {}", last)));
+    throw usage_error("numa={}: there is no NUMA node {} here; {}", *node, *node,
+                      last == 0 ? std::string{"the only one is 0"}
+                                : fmt::format("they are numbered from 0 to {}", last));
   }
   return result;
 }
@@ -380,14 +362,12 @@ Request on_machine(const Request& request, const Machine& machine) {
 Bench build(const Request& request, int batch) {
   const std::vector<MemoryCase> cases = cases_of(request);
   const std::optional<int> node = numa_nodes_of(request).at(static_cast<std::size_t>(batch));
-  Bench bench{.set = {.mesh = request.mesh, .programs = {}, .program_of_rank = {}},
+  Bench bench{.set = shared_programs(
+                  request.mesh, [](int rank) { return rank == 0 ? Player::first : Player::other; },
+                  [&](Player player) {
+                    return Writer{request.mesh, cases, player}.write();
+                  }),
               .session = {.numa_node = node}};
-  bench.set.programs.push_back(Writer{request.mesh, cases, Player::first}.write());
-  bench.set.program_of_rank.assign(static_cast<std::size_t>(request.mesh.size()), 0);
-  if (request.mesh.size() > 1) {
-    bench.set.programs.push_back(Writer{request.mesh, cases, Player::other}.write());
-    std::fill(bench.set.program_of_rank.begin() + 1, bench.set.program_of_rank.end(), 1);
-  }
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const MemoryCase& one = cases[i];
     const std::uint64_t passes = std::clamp<std::uint64_t>(

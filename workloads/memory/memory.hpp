@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,7 +44,7 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr std::size_t kind_count = 12;
 [[nodiscard]] std::string_view option_name(Kind kind);  ///< "h2d-pinned"
-[[nodiscard]] std::string_view row_name(Kind kind);     ///< "h2d pinned"
+[[nodiscard]] std::string row_name(Kind kind);          ///< "h2d pinned"
 [[nodiscard]] bool is_managed(Kind kind);
 
 enum class Together : std::uint8_t { one, all };

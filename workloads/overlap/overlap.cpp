@@ -25,6 +25,16 @@ constexpr program::StreamId compute = 0;
 /// The number of passes in a play, large enough that its beginning and end take little of its time.
 constexpr std::uint64_t passes = 16;
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::string op, shapes, sizes;
+  std::uint64_t multiplications = 1;
+};
+
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 struct Pair {
   gemm::Shape shape;
   std::uint64_t part = 0;  ///< elements that each rank contributes or receives
@@ -46,24 +56,23 @@ struct Plan {
 };
 
 Plan plan_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Plan plan{.collective = options.text("op"),
+  const Values options = values_of(request);
+  Plan plan{.collective = options.op,
             .type = stored_type(request.precision),
             .ranks = request.mesh.size(),
-            .multiplications = static_cast<std::uint64_t>(options.integer("multiplications"))};
+            .multiplications = options.multiplications};
   plan.kind = plan.collective == "all_gather"       ? CollectiveKind::all_gather
               : plan.collective == "reduce_scatter" ? CollectiveKind::reduce_scatter
               : plan.collective == "all_to_all"     ? CollectiveKind::all_to_all
                                                     : CollectiveKind::all_reduce;
   Request multiplications = request;
-  multiplications.options = {{"shapes", options.text("shapes")}};
+  multiplications.options = {{"shapes", options.shapes}};
   for (const gemm::Shape& shape : gemm::shapes_of(multiplications)) {
-    for (const std::uint64_t bytes : parse_sizes("sizes", options.text("sizes"))) {
+    for (const std::uint64_t bytes : parse_sizes("sizes", options.sizes)) {
       std::uint64_t part = bytes / program::element_size(plan.type);
       if (plan.has_parts()) part /= static_cast<std::uint64_t>(plan.ranks);
       if (part == 0) {
-        throw base::UsageError(
-            fmt::format("sizes: {} bytes leave some of {} ranks nothing", bytes, plan.ranks));
+        throw usage_error("sizes: {} bytes leave some of {} ranks nothing", bytes, plan.ranks);
       }
       plan.pairs.push_back({.shape = shape, .part = part});
     }
@@ -132,13 +141,7 @@ class Writer {
     for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
       products.push_back(operands_.fill_check(pair.shape, i));
     }
-    const Slice received = builder_.whole(target);
-    builder_.emit(communication_, program::Fill{.dst = received,
-                                                .shard = {.extents = {received.count, 1, 1},
-                                                          .local = {1, 0, 0},
-                                                          .global = {1, 0, 0}},
-                                                .source = program::FillSource::constant,
-                                                .value = never_an_integer});
+    builder_.emit(communication_, constant_fill(builder_.whole(target), never_an_integer));
   }
 
   void communicate(const Pair& pair) {
@@ -185,27 +188,16 @@ RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std:
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "op",
-                 .default_value = "all_reduce",
-                 .choices = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
-                 .help = "the collective"},
-      OptionSpec{.key = "shapes",
-                 .type = OptionType::text,
-                 .default_value = "256x256x256,512x512x512,1024x1024x1024",
-                 .gpu_default = "2048x2048x2048,4096x4096x4096,8192x8192x8192",
-                 .help = "shapes to multiply, as in workload gemm"},
-      OptionSpec{.key = "sizes",
-                 .type = OptionType::text,
-                 .default_value = "64KiB..16MiB*4",
-                 .gpu_default = "1MiB..256MiB*4",
-                 .help = "message sizes, as in workload collectives"},
-      OptionSpec{.key = "multiplications",
-                 .type = OptionType::integer,
-                 .default_value = "1",
-                 .gpu_default = "4",  // of 20 us each, in the smallest case
-                 .minimum = 1,
-                 .maximum = 64,
-                 .help = "multiplications in a row beside one message"},
+      option::choice<&Values::op>("op", "all_reduce",
+                                  {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
+                                  "the collective"),
+      option::text<&Values::shapes>("shapes", "256x256x256,512x512x512,1024x1024x1024",
+                                    "shapes to multiply, as in workload gemm",
+                                    "2048x2048x2048,4096x4096x4096,8192x8192x8192"),
+      option::text<&Values::sizes>("sizes", "64KiB..16MiB*4",
+                                   "message sizes, as in workload collectives", "1MiB..256MiB*4"),
+      option::integer<&Values::multiplications>("multiplications", "1", {1, 64},
+                                                "multiplications in a row beside one message", "4"),
   };
   return table;
 }
@@ -277,8 +269,7 @@ BenchHooks hooks() {
           .expect = expect,
           .uses_model =
               [](const Request& request) {
-                const OptionReader options{option_table(), request.options};
-                return options.text("shapes").find("model") != std::string::npos;
+                return values_of(request).shapes.find("model") != std::string::npos;
               }};
 }
 

@@ -4,7 +4,6 @@
 #include "workloads/p2p/p2p.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -193,17 +192,14 @@ class Writer {
 /// Writes the programs of all ranks. Ranks with the same parts in all sections share a program.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<Timed>& list) {
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  std::map<std::vector<Part>, std::uint32_t> known;
-  for (int rank = 0; rank < setting.ranks; ++rank) {
+  const auto parts_of = [&](int rank) {
     std::vector<Part> parts;
     for (const Timed& timed : list) parts.push_back(part_of(request, setting, timed, rank));
-    const auto [found, is_new] =
-        known.try_emplace(parts, static_cast<std::uint32_t>(set.programs.size()));
-    if (is_new) set.programs.push_back(Writer{request, setting}.write(list, parts));
-    set.program_of_rank.push_back(found->second);
-  }
-  return set;
+    return parts;
+  };
+  return shared_programs(request.mesh, parts_of, [&](const std::vector<Part>& parts) {
+    return Writer{request, setting}.write(list, parts);
+  });
 }
 
 /// Returns a row. It names the transport if this is not the default.

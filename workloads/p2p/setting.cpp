@@ -22,6 +22,17 @@ namespace isoscale::workloads::p2p {
 
 namespace {
 
+/// The options; their table says what each of them means.
+struct Values {
+  std::vector<std::string> kinds;
+  std::uint64_t size = 0;
+  std::string pairs;
+  std::size_t renew = 1;
+  program::Transport transport{};
+  std::optional<std::uint64_t> expect;
+  std::string timeout;
+};
+
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
 /// Adds pairs that must not be played at the same time, one to each round, beginning with round
@@ -62,10 +73,10 @@ std::vector<Round> rounds_of(const Request& request, const std::string& pairs) {
     return isolated(node_of_rank);
   }
   if (const auto count = sample_size(pairs)) return sample(ranks, *count, request.seed);
-  throw base::UsageError(
-      fmt::format("option pairs = {}: it takes all, neighbours, isolated, or sample:K with a whole "
-                  "number K of at least 1",
-                  base::quoted(pairs)));
+  throw usage_error(
+      "option pairs = {}: it takes all, neighbours, isolated, or sample:K with a whole "
+      "number K of at least 1",
+      base::quoted(pairs));
 }
 
 units::Seconds timeout_of(const std::string& text) {
@@ -73,13 +84,13 @@ units::Seconds timeout_of(const std::string& text) {
     const units::Seconds limit = units::parse_seconds(text);
     if (limit.value() > 0) return limit;
   } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("option timeout: {}", error.what()));
+    throw usage_error("option timeout: {}", error.what());
   }
   throw base::UsageError("option timeout: no pair can answer in no time; it takes a time, 30s");
 }
 
-void add_kinds(const std::string& list, Setting& setting) {
-  for (const std::string& text : parse_list("kinds", list)) {
+void add_kinds(const std::vector<std::string>& kinds, Setting& setting) {
+  for (const std::string& text : kinds) {
     const auto kind = static_cast<Kind>(std::ranges::find(kind_names, text) - kind_names.begin());
     if (kind == Kind::bisection) {
       setting.bisects = true;
@@ -92,9 +103,8 @@ void add_kinds(const std::string& list, Setting& setting) {
   std::ranges::sort(setting.pair_kinds);
 }
 
-void add_transport(const Request& request, const OptionReader& options, Setting& setting) {
-  if (!options.is("transport", "symmetric")) return;
-  setting.transport = program::Transport::symmetric;
+void add_transport(const Request& request, Setting& setting) {
+  if (setting.transport == program::Transport::nccl) return;
   if (!setting.all_to_all) return;
   if (request.options.contains("kinds")) {
     throw base::UsageError(
@@ -113,8 +123,8 @@ mesh::Axis only_axis(const mesh::Shape& shape) {
   if (wide.empty()) {
     throw base::UsageError("a rank alone has nobody to send to: p2p needs 2 ranks or more");
   }
-  throw base::UsageError(fmt::format(
-      "p2p takes all ranks in one row, not the mesh {}; leave --mesh out", mesh::to_string(shape)));
+  throw usage_error("p2p takes all ranks in one row, not the mesh {}; leave --mesh out",
+                    mesh::to_string(shape));
 }
 
 }  // namespace
@@ -213,49 +223,33 @@ std::string_view name(Kind kind) { return kind_names[static_cast<std::size_t>(ki
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "kinds",
-                 .type = OptionType::list,
-                 .default_value = "latency,bandwidth,bidirectional,bisection,all_to_all",
-                 .choices = {kind_names.begin(), kind_names.end()},
-                 .help = "what to measure: between pairs of ranks the latency of 8 B one way (half "
-                         "a ping-pong) and the bandwidth in one and in both directions; among all "
-                         "ranks the bisection, and all_to_all"},
-      OptionSpec{.key = "size",
-                 .type = OptionType::bytes,
-                 .default_value = "4MiB",
-                 .minimum = 1,
-                 .maximum = 1LL << 36U,
-                 .help = "bytes of a message; for all_to_all, of all that a rank sends"},
-      OptionSpec{.key = "pairs",
-                 .type = OptionType::text,
-                 .default_value = "all",
-                 .help =
-                     "pairs to measure: all (each rank in one pair at a time), neighbours (on a "
-                     "ring), sample:K (each rank with at least K others, drawn by --seed), or "
-                     "isolated (all, but on each node one pair at a time)"},
-      OptionSpec{.key = "renew",
-                 .type = OptionType::integer,
-                 .default_value = "8",
-                 .minimum = 1,
-                 .maximum = 1'000'000,
-                 .help = "make new communicators after this many rounds of pairs, so that the "
-                         "memory that libraries keep for each connection does not add up"},
-      OptionSpec{.key = "transport",
-                 .default_value = "nccl",
-                 .choices = {"nccl", "symmetric"},
-                 .help = "how messages travel: nccl, or symmetric: puts into NCCL's symmetric "
-                         "windows by Isoscale's own kernel (--device cuda, NVLink), without "
-                         "all_to_all"},
-      OptionSpec{.key = "expect",
-                 .type = OptionType::bytes,
-                 .minimum = 1,
-                 .help = "least bandwidth of every pair in one direction, per second (2GB is 2 "
-                         "GB/s); a slower pair fails the point. Default: none"},
-      OptionSpec{.key = "timeout",
-                 .type = OptionType::text,
-                 .default_value = "30s",
-                 .help = "a pair that does not answer within this time fails; the others are "
-                         "measured"},
+      option::list<&Values::kinds>("kinds", "latency,bandwidth,bidirectional,bisection,all_to_all",
+                                   {kind_names.begin(), kind_names.end()},
+                                   "what to measure: between pairs of ranks the latency of 8 B one "
+                                   "way (half a ping-pong) and the bandwidth in one and in both "
+                                   "directions; among all ranks the bisection, and all_to_all"),
+      option::bytes<&Values::size>("size", "4MiB", {1, 1LL << 36U},
+                                   "bytes of a message; for all_to_all, of all that a rank sends"),
+      option::text<&Values::pairs>(
+          "pairs", "all",
+          "pairs to measure: all (each rank in one pair at a time), neighbours (on a ring), "
+          "sample:K (each rank with at least K others, drawn by --seed), or isolated (all, but on "
+          "each node one pair at a time)"),
+      option::integer<&Values::renew>(
+          "renew", "8", {1, 1'000'000},
+          "make new communicators after this many rounds of pairs, so that the memory that "
+          "libraries keep for each connection does not add up"),
+      option::choice<&Values::transport>(
+          "transport", "nccl", {"nccl", "symmetric"},
+          "how messages travel: nccl, or symmetric: puts into NCCL's symmetric windows by "
+          "Isoscale's own kernel (--device cuda, NVLink), without all_to_all"),
+      option::bytes<&Values::expect>(
+          "expect", "", {1},
+          "least bandwidth of every pair in one direction, per second (2GB is 2 GB/s); a slower "
+          "pair fails the point. Default: none"),
+      option::text<&Values::timeout>(
+          "timeout", "30s",
+          "a pair that does not answer within this time fails; the others are measured"),
   };
   return table;
 }
@@ -271,25 +265,26 @@ std::span<const Round> Setting::rounds_of(int batch) const {
 }
 
 Setting setting_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Setting setting{.ranks = request.mesh.size()};
-  add_kinds(options.text("kinds"), setting);
-  add_transport(request, options, setting);
-  setting.rounds = rounds_of(request, options.text("pairs"));
-  setting.rounds_of_batch = static_cast<std::size_t>(options.integer("renew"));
-  setting.timeout = timeout_of(options.text("timeout"));
-  if (options.has("expect")) {
-    setting.expected = units::BytesPerSecond{static_cast<double>(options.bytes("expect"))};
+  const auto options = typed_options<Values>(option_table(), request.options);
+  Setting setting{.ranks = request.mesh.size(),
+                  .bytes = options.size,
+                  .rounds_of_batch = options.renew,
+                  .transport = options.transport};
+  add_kinds(options.kinds, setting);
+  add_transport(request, setting);
+  setting.rounds = rounds_of(request, options.pairs);
+  setting.timeout = timeout_of(options.timeout);
+  if (options.expect) {
+    setting.expected = units::BytesPerSecond{static_cast<double>(*options.expect)};
   }
   setting.axis = only_axis(request.mesh);
-  setting.bytes = options.bytes("size");
   setting.messages = std::clamp<std::uint64_t>(bytes_under_way / setting.bytes, 1, most_messages);
   setting.part = setting.bytes / static_cast<std::uint64_t>(setting.ranks);
   if (setting.all_to_all && setting.part == 0) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "size={}: all_to_all deals that out over {} ranks, at least 1 byte each; use a larger "
         "size, or kinds= without all_to_all",
-        options.text("size"), setting.ranks));
+        OptionReader{option_table(), request.options}.text("size"), setting.ranks);
   }
   return setting;
 }

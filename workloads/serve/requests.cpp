@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "workloads/stack/parameters.hpp"
 
@@ -51,13 +50,6 @@ std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
         static_cast<std::uint64_t>(std::ceil(uniform(key, i) * static_cast<double>(output)));
   }
   return tokens;
-}
-
-Policy parse_policy(std::string_view name) {
-  if (name == "round-robin") return Policy::round_robin;
-  if (name == "least-loaded") return Policy::least_loaded;
-  if (name == "shortest-queue") return Policy::shortest_queue;
-  throw base::Error(fmt::format("no policy of dispatch is called {}", base::quoted(name)));
 }
 
 bool Dispatch::is_better(const State& one, const State& other) const {

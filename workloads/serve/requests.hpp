@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace isoscale::workloads::serve {
@@ -43,9 +42,6 @@ enum class Lengths : std::uint8_t { fixed, uniform };
 /// the fewest unanswered requests. least_loaded: the one with the least unanswered work. Of several
 /// equal ones, the next in turn.
 enum class Policy : std::uint8_t { round_robin, least_loaded, shortest_queue };
-
-/// Returns the policy of this name. Throws base::Error if there is none.
-[[nodiscard]] Policy parse_policy(std::string_view name);
 
 class Dispatch {
  public:

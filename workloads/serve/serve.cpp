@@ -32,20 +32,25 @@ double parse_number(std::string_view key, std::string_view text, std::string_vie
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
   if (is_whole && std::isfinite(number) && number > 0) return number;
-  throw base::UsageError(
-      fmt::format("{}: {} must be a number above 0{}", key, base::quoted(text), others));
+  throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }
 
-constexpr OptionSpec rate_spec{
-    .key = "rate",
-    .type = OptionType::text,
-    .default_value = "search",
-    .help =
-        "requests per second over all replicas, such as 12.5; search finds the highest rate "
-        "that is sustained"};
+/// The options; their table says what each of them means.
+struct Values {
+  std::string rate, slo;
+  Process arrivals{};
+  std::uint64_t burst = 0;  ///< 0 = not given
+  std::uint64_t requests = 0;
+  Policy dispatch{};
+  std::uint64_t prompt = 0;  ///< 0 = not given
+  std::uint64_t output = 0;
+  Lengths lengths{};
+  std::uint64_t max_batch = 0;
+  std::string vocabulary;
+};
 
-std::uint64_t whole(const OptionReader& options, std::string_view key) {
-  return static_cast<std::uint64_t>(options.integer(key));
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
 }
 
 /// Returns the request of the workload `infer` at the largest batch size, which is the work of one
@@ -53,104 +58,72 @@ std::uint64_t whole(const OptionReader& options, std::string_view key) {
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
   Request result = request;
-  result.options = {
-      {"prompt", std::to_string(setting.prompt)},
-      {"output", std::to_string(setting.output)},
-      {"batch", std::to_string(setting.max_batch)},
-      {"vocabulary", OptionReader{option_table(), request.options}.text("vocabulary")}};
+  result.options = {{"prompt", std::to_string(setting.prompt)},
+                    {"output", std::to_string(setting.output)},
+                    {"batch", std::to_string(setting.max_batch)},
+                    {"vocabulary", values_of(request).vocabulary}};
   return result;
-}
-
-program::RankProgram stage_program(const Request& request, int stage) {
-  const Setting setting = setting_of(request);
-  program::Builder builder{request.mesh};
-  infer::Replica replica{builder,
-                         request,
-                         mesh::Coordinates{.pp = stage},
-                         {.samples = setting.max_batch,
-                          .prompt = setting.prompt,
-                          .positions = setting.prompt + setting.output,
-                          .decoded = 1}};
-  const std::vector<std::uint64_t> sizes = sizes_of(setting.max_batch);
-  for (std::size_t size = 0; size < sizes.size(); ++size) {
-    builder.begin(section_of(size, 0, setting.output));
-    replica.prefill(sizes[size], setting.prompt);
-    for (std::uint64_t token = 1; token < setting.output; ++token) {
-      builder.begin(section_of(size, token, setting.output));
-      replica.decode(sizes[size], setting.prompt + token - 1, 1);
-    }
-  }
-  return builder.finish();
 }
 
 /// Returns the programs of a replica. The ranks of a stage share a program.
 program::ProgramSet programs_of(const Request& request) {
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  for (int stage = 0; stage < request.mesh.pp; ++stage) {
-    set.programs.push_back(stage_program(request, stage));
-  }
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
-    set.program_of_rank.push_back(
-        static_cast<std::uint32_t>(mesh::coordinates(request.mesh, rank).pp));
-  }
-  return set;
+  const Setting setting = setting_of(request);
+  const std::vector<std::uint64_t> sizes = sizes_of(setting.max_batch);
+  return infer::by_stage(request, [&](const mesh::Coordinates& at) {
+    program::Builder builder{request.mesh};
+    infer::Replica replica{builder,
+                           request,
+                           at,
+                           {.samples = setting.max_batch,
+                            .prompt = setting.prompt,
+                            .positions = setting.prompt + setting.output,
+                            .decoded = 1}};
+    for (std::size_t size = 0; size < sizes.size(); ++size) {
+      builder.begin(section_of(size, 0, setting.output));
+      replica.prefill(sizes[size], setting.prompt);
+      for (std::uint64_t token = 1; token < setting.output; ++token) {
+        builder.begin(section_of(size, token, setting.output));
+        replica.decode(sizes[size], setting.prompt + token - 1, 1);
+      }
+    }
+    return builder.finish();
+  });
 }
 
 }  // namespace
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      rate_spec,
-      OptionSpec{.key = "slo",
-                 .type = OptionType::text,
-                 .help = "a rate is sustained if its backlog does not grow and at most 1 in 100 "
-                         "requests takes longer than this, in seconds (default: no limit)"},
-      OptionSpec{.key = "arrivals",
-                 .default_value = "poisson",
-                 .choices = {"poisson", "bursty"},
-                 .help = "requests arrive one by one (poisson), or several at once (bursty; see "
-                         "burst)"},
-      OptionSpec{.key = "burst",
-                 .type = OptionType::integer,
-                 .minimum = 2,
-                 .maximum = most_requests,
-                 .help = "with arrivals=bursty: requests of a burst (default: 8)"},
-      OptionSpec{.key = "requests",
-                 .type = OptionType::integer,
-                 .default_value = "200",
-                 .minimum = 1,
-                 .maximum = most_requests,
-                 .help = "requests of each trial at one rate; fewer where time would run out"},
-      OptionSpec{.key = "dispatch",
-                 .default_value = "round-robin",
-                 .choices = {"round-robin", "least-loaded", "shortest-queue"},
-                 .help = "which replica gets a request: the next in turn, the one with the least "
-                         "expected work, or the one with the fewest requests"},
-      OptionSpec{.key = "prompt",
-                 .type = OptionType::integer,
-                 .minimum = 1,
-                 .maximum = most_tokens,
-                 .help = "tokens of each prompt (default: the model's sequence)"},
-      OptionSpec{.key = "output",
-                 .type = OptionType::integer,
-                 .default_value = "16",
-                 .minimum = 1,
-                 .maximum = most_tokens,
-                 .help = "tokens generated for each request"},
-      OptionSpec{.key = "lengths",
-                 .default_value = "fixed",
-                 .choices = {"fixed", "uniform"},
-                 .help = "generated tokens: output for each request, or random from 1 to output"},
-      OptionSpec{.key = "max_batch",
-                 .type = OptionType::integer,
-                 .default_value = "8",
-                 .minimum = 1,
-                 .maximum = most_batch,
-                 .help = "largest number of requests that a replica batches"},
-      OptionSpec{.key = "vocabulary",
-                 .default_value = "on",
-                 .choices = {"on", "off"},
-                 .help = "include the output projection, on the last pipeline stage"},
+      option::text<&Values::rate>("rate", "search",
+                                  "requests per second over all replicas, such as 12.5; search "
+                                  "finds the highest rate that is sustained"),
+      option::text<&Values::slo>(
+          "slo", "",
+          "a rate is sustained if its backlog does not grow and at most 1 in 100 requests takes "
+          "longer than this, in seconds (default: no limit)"),
+      option::choice<&Values::arrivals>(
+          "arrivals", "poisson", {"poisson", "bursty"},
+          "requests arrive one by one (poisson), or several at once (bursty; see burst)"),
+      option::integer<&Values::burst>("burst", "", {2, most_requests},
+                                      "with arrivals=bursty: requests of a burst (default: 8)"),
+      option::integer<&Values::requests>(
+          "requests", "200", {1, most_requests},
+          "requests of each trial at one rate; fewer where time would run out"),
+      option::choice<&Values::dispatch>(
+          "dispatch", "round-robin", {"round-robin", "least-loaded", "shortest-queue"},
+          "which replica gets a request: the next in turn, the one with the least expected work, "
+          "or the one with the fewest requests"),
+      option::integer<&Values::prompt>("prompt", "", {1, most_tokens},
+                                       "tokens of each prompt (default: the model's sequence)"),
+      option::integer<&Values::output>("output", "16", {1, most_tokens},
+                                       "tokens generated for each request"),
+      option::choice<&Values::lengths>(
+          "lengths", "fixed", {"fixed", "uniform"},
+          "generated tokens: output for each request, or random from 1 to output"),
+      option::integer<&Values::max_batch>("max_batch", "8", {1, most_batch},
+                                          "largest number of requests that a replica batches"),
+      option::toggle<&Values::vocabulary>(
+          "vocabulary", "on", "include the output projection, on the last pipeline stage"),
   };
   return table;
 }
@@ -162,27 +135,24 @@ double Setting::mean_tokens() const {
 
 Setting setting_of(const Request& request) {
   constexpr std::uint64_t usual_burst = 8;
-  const OptionReader options{option_table(), request.options};
-  Setting setting{.prompt = options.has("prompt")
-                                ? whole(options, "prompt")
-                                : static_cast<std::uint64_t>(request.model.sequence),
-                  .output = whole(options, "output"),
-                  .lengths = options.is("lengths", "uniform") ? Lengths::uniform : Lengths::fixed,
-                  .max_batch = whole(options, "max_batch"),
-                  .process = options.is("arrivals", "bursty") ? Process::bursty : Process::poisson,
-                  .requests = whole(options, "requests"),
-                  .policy = parse_policy(options.text("dispatch"))};
-  if (!options.is("rate", "search")) {
-    setting.rate = parse_number("rate", options.text("rate"), ", nor search");
-  }
-  if (options.has("slo")) setting.slo = parse_number("slo", options.text("slo"), " of seconds");
+  const Values options = values_of(request);
+  const auto sequence = static_cast<std::uint64_t>(request.model.sequence);
+  Setting setting{.prompt = options.prompt > 0 ? options.prompt : sequence,
+                  .output = options.output,
+                  .lengths = options.lengths,
+                  .max_batch = options.max_batch,
+                  .process = options.arrivals,
+                  .requests = options.requests,
+                  .policy = options.dispatch};
+  if (options.rate != "search") setting.rate = parse_number("rate", options.rate, ", nor search");
+  if (!options.slo.empty()) setting.slo = parse_number("slo", options.slo, " of seconds");
   if (setting.process == Process::bursty) {
-    setting.burst = options.has("burst") ? whole(options, "burst") : usual_burst;
-  } else if (options.has("burst")) {
-    throw base::UsageError(fmt::format(
+    setting.burst = options.burst > 0 ? options.burst : usual_burst;
+  } else if (options.burst > 0) {
+    throw usage_error(
         "burst={} with arrivals=poisson, where requests come one by one; use arrivals=bursty, or "
         "leave burst out",
-        options.integer("burst")));
+        options.burst);
   }
   return setting;
 }
@@ -207,11 +177,11 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   }
   const std::uint64_t sizes = sizes_of(setting.max_batch).size();
   if (sizes * setting.output > most_sections) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "output={} x {} batch sizes up to max_batch={}: {} programs, and a replica keeps {}; use "
         "an output of at most {}",
         setting.output, sizes, setting.max_batch, sizes * setting.output, most_sections,
-        most_sections / sizes));
+        most_sections / sizes);
   }
   Request result = infer::scale(as_infer(base), mesh, scaling);
   result.options = base.options;

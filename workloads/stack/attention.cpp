@@ -2,67 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/sequence_parallel.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {
-
-using program::BufferId;
-using program::Builder;
-using program::Gemm;
-using program::Matrix;
-using program::Role;
-using program::Transpose;
-
-/// Returns the operands of attention as views of buffers. A batch covers all pairs of sample and
-/// key-value head, with one stride. The `j`-th query heads of all key-value heads form one batched
-/// GEMM.
-class AttentionViews {
- public:
-  AttentionViews(const Builder& builder, const Geometry& g) : builder_(builder), g_(g) {}
-
-  [[nodiscard]] Matrix query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
-  [[nodiscard]] Matrix key(BufferId qkv) const { return column(qkv, g_.grouped); }
-  [[nodiscard]] Matrix value(BufferId qkv) const { return column(qkv, g_.grouped + 1); }
-
-  /// Returns the scores of the `j`-th query heads from a buffer [batch][j][s][s].
-  [[nodiscard]] Matrix scores(BufferId buffer, std::uint64_t j) const {
-    const std::uint64_t square = g_.sequence * g_.sequence;
-    return matrix(builder_.whole(buffer), {.rows = g_.sequence,
-                                           .columns = g_.sequence,
-                                           .row_stride = g_.sequence,
-                                           .offset = j * square,
-                                           .batch = batch(),
-                                           .batch_stride = g_.grouped * square});
-  }
-  /// Returns the context of the `j`-th query heads from a buffer [s][batch][j][d].
-  [[nodiscard]] Matrix context(BufferId buffer, std::uint64_t j) const {
-    return matrix(builder_.whole(buffer), {.rows = g_.sequence,
-                                           .columns = g_.head_size,
-                                           .row_stride = g_.microbatch * g_.context,
-                                           .offset = j * g_.head_size,
-                                           .batch = batch(),
-                                           .batch_stride = g_.grouped * g_.head_size});
-  }
-  [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
-
- private:
-  /// Returns block `index` of the columns of each key-value head, which are [q.., k, v], from a
-  /// buffer [s][batch][..][d].
-  [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const {
-    return matrix(builder_.whole(qkv), {.rows = g_.sequence,
-                                        .columns = g_.head_size,
-                                        .row_stride = g_.microbatch * g_.qkv,
-                                        .offset = index * g_.head_size,
-                                        .batch = batch(),
-                                        .batch_stride = (g_.grouped + 2) * g_.head_size});
-  }
-
-  const Builder& builder_;
-  const Geometry& g_;
-};
 
 /// Returns the factor that scales the context. With a softmax it is 1, since rows add up to 1.
 /// Without a softmax, a sum of s products of scores and values has variance s, plus s^2 / hidden
@@ -72,7 +15,240 @@ double context_scale(const Geometry& g) {
   return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
 }
 
+double score_scale(const Geometry& g) { return 1 / std::sqrt(static_cast<double>(g.head_size)); }
+
 }  // namespace
+
+BufferId Attention::pack(BufferId qkv, Part part) {
+  const BufferId block = new_block();
+  // In QKV the rows of all (position, sample, head) have one stride; each row has d columns.
+  const std::uint64_t rows = g_.sequence * batch();
+  const std::uint64_t index = g_.grouped + (part == Part::key ? 0 : 1);
+  copy(builder_, builder_.stream("cp"), rows, g_.head_size,
+       matrix(builder_.whole(qkv), {.rows = rows,
+                                    .columns = g_.head_size,
+                                    .row_stride = (g_.grouped + 2) * g_.head_size,
+                                    .offset = index * g_.head_size}),
+       dense(block, rows, g_.head_size));
+  return block;
+}
+
+BufferId Attention::pass_on(BufferId block) {
+  const BufferId arriving = new_block();
+  stack::pass_on(builder_, builder_.stream("cp"), mesh::Axis::cp, builder_.whole(block),
+                 builder_.whole(arriving));
+  return arriving;
+}
+
+template <class Visit>
+void Attention::for_each_block(BufferId qkv, Part part, const Visit& visit) {
+  BufferId block = g_.cp > 1 ? pack(qkv, part) : no_buffer;
+  for (int i = 0; i < g_.cp; ++i) {
+    const BufferId following = i + 1 < g_.cp ? pass_on(block) : no_buffer;
+    visit(i, i == 0 ? own(qkv, part) : block_of(block));
+    release_if(block != no_buffer, block);
+    block = following;
+  }
+}
+
+Matrix Attention::block_of(BufferId packed) const {
+  return matrix(builder_.whole(packed), {.rows = g_.sequence,
+                                         .columns = g_.head_size,
+                                         .row_stride = batch() * g_.head_size,
+                                         .batch = batch(),
+                                         .batch_stride = g_.head_size});
+}
+
+Matrix Attention::column(BufferId qkv, std::uint64_t index) const {
+  return matrix(builder_.whole(qkv), {.rows = g_.sequence,
+                                      .columns = g_.head_size,
+                                      .row_stride = g_.microbatch * g_.qkv,
+                                      .offset = index * g_.head_size,
+                                      .batch = batch(),
+                                      .batch_stride = (g_.grouped + 2) * g_.head_size});
+}
+
+Matrix Attention::own(BufferId qkv, Part part) const {
+  return column(qkv, g_.grouped + (part == Part::key ? 0 : 1));
+}
+
+Matrix Attention::scores_of(BufferId scores, int block, std::uint64_t j) const {
+  const std::uint64_t head = g_.sequence * g_.whole_sequence;
+  return matrix(builder_.whole(scores),
+                {.rows = g_.sequence,
+                 .columns = g_.sequence,
+                 .row_stride = g_.whole_sequence,
+                 .offset = j * head + static_cast<std::uint64_t>(block) * g_.sequence,
+                 .batch = batch(),
+                 .batch_stride = g_.grouped * head});
+}
+
+Matrix Attention::context_of(BufferId context, std::uint64_t j) const {
+  return matrix(builder_.whole(context), {.rows = g_.sequence,
+                                          .columns = g_.head_size,
+                                          .row_stride = g_.microbatch * g_.context,
+                                          .offset = j * g_.head_size,
+                                          .batch = batch(),
+                                          .batch_stride = g_.grouped * g_.head_size});
+}
+
+void Attention::emit(Gemm gemm) {
+  gemm.batch = extent(batch());
+  gemm.mode = types_.mode;
+  builder_.emit(0, gemm);
+}
+
+void Attention::multiply(const Matrix& rows, const Matrix& others, double scale,
+                         const Matrix& scores) {
+  const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
+  emit({.m = s,
+        .n = s,
+        .k = d,
+        .transpose_b = Transpose::yes,
+        .alpha = scale,
+        .a = rows,
+        .b = others,
+        .d = scores});
+}
+
+void Attention::weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
+                      const Matrix& result) {
+  const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
+  const Matrix sum = g_.cp > 1 ? result : Matrix{};  // one block alone is no sum
+  emit({.m = s,
+        .n = d,
+        .k = s,
+        .alpha = scale,
+        .beta = block == 0 ? 0.0 : 1.0,
+        .a = scores,
+        .b = rows,
+        .c = sum,
+        .d = result});
+}
+
+void Attention::add_gradient(const Matrix& scores, const Matrix& rows, double scale,
+                             std::uint64_t j, BufferId arrived, const Matrix& gradient) {
+  // The query heads of a group share their key and value, so their contributions are added up.
+  const bool starts = j == 0 && arrived == no_buffer;
+  const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
+  emit({.m = s,
+        .n = d,
+        .k = s,
+        .transpose_a = Transpose::yes,
+        .alpha = scale,
+        .beta = starts ? 0.0 : 1.0,
+        .a = scores,
+        .b = rows,
+        .c = j == 0 && !starts ? block_of(arrived) : gradient,
+        .d = gradient});
+}
+
+void Attention::block_gradient(BufferId scores, int block, const Rows& rows, double scale,
+                               BufferId arrived, const Matrix& gradient) {
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+    add_gradient(scores_of(scores, block, j), rows(j), scale, j, arrived, gradient);
+  }
+}
+
+BufferId Attention::pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
+                                  BufferId arrived) {
+  const BufferId sum = new_block();
+  block_gradient(scores, block, rows, scale, arrived, block_of(sum));
+  release_if(arrived != no_buffer, arrived);
+  const BufferId next = pass_on(sum);
+  builder_.release(sum);
+  return next;
+}
+
+void Attention::scores(BufferId qkv, BufferId scores) {
+  for_each_block(qkv, Part::key, [&](int i, const Matrix& keys) {
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      multiply(query(qkv, j), keys, score_scale(g_), scores_of(scores, i, j));
+    }
+  });
+  if (g_.elementwise) softmax(scores);
+}
+
+void Attention::context(BufferId qkv, BufferId scores, BufferId context) {
+  for_each_block(qkv, Part::value, [&](int i, const Matrix& values) {
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      weigh(scores_of(scores, i, j), values, context_scale(g_), i, context_of(context, j));
+    }
+  });
+}
+
+void Attention::backward(const Backward& of) {
+  if (g_.cp > 1) return backward_on_ring(of);
+  const auto through_context = [&](std::uint64_t j) {
+    const Matrix d_context = context_of(of.d_context, j);
+    multiply(d_context, own(of.qkv, Part::value), context_scale(g_), scores_of(of.d_scores, 0, j));
+    add_gradient(scores_of(of.scores, 0, j), d_context, context_scale(g_), j, no_buffer,
+                 own(of.d_qkv, Part::value));
+  };
+  const auto through_scores = [&](std::uint64_t j) {
+    const Matrix d_scores = scores_of(of.d_scores, 0, j);
+    weigh(d_scores, own(of.qkv, Part::key), score_scale(g_), 0, query(of.d_qkv, j));
+    add_gradient(d_scores, query(of.qkv, j), score_scale(g_), j, no_buffer,
+                 own(of.d_qkv, Part::key));
+  };
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+    through_context(j);
+    if (!g_.elementwise) through_scores(j);
+  }
+  if (!g_.elementwise) return;
+  softmax_gradient(of.scores, of.d_scores);
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
+}
+
+/// Writes backward on the ring of cp. The gradient of each block goes around the ring, and each
+/// rank adds its contribution. The rank's own block comes last, since its sum ends here.
+void Attention::backward_on_ring(const Backward& of) {
+  const Rows contexts = [&](std::uint64_t j) { return context_of(of.d_context, j); };
+  const Rows queries = [&](std::uint64_t j) { return query(of.qkv, j); };
+  BufferId arrived_values = no_buffer, arrived_keys = no_buffer;
+  for_each_block(of.qkv, Part::value, [&](int i, const Matrix& values) {
+    if (i > 0) {
+      arrived_values = pass_gradient(of.scores, i, contexts, context_scale(g_), arrived_values);
+    }
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // hides sending the sum
+      multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
+    }
+  });
+  if (g_.elementwise) softmax_gradient(of.scores, of.d_scores);
+  for_each_block(of.qkv, Part::key, [&](int i, const Matrix& keys) {
+    if (i > 0) {
+      arrived_keys = pass_gradient(of.d_scores, i, queries, score_scale(g_), arrived_keys);
+    }
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      weigh(scores_of(of.d_scores, i, j), keys, score_scale(g_), i, query(of.d_qkv, j));
+    }
+    if (i > 0) return;
+    // The sum for values has arrived during the products above.
+    block_gradient(of.scores, 0, contexts, context_scale(g_), arrived_values,
+                   own(of.d_qkv, Part::value));
+    builder_.release(arrived_values);
+  });
+  block_gradient(of.d_scores, 0, queries, score_scale(g_), arrived_keys, own(of.d_qkv, Part::key));
+  builder_.release(arrived_keys);
+}
+
+void Attention::softmax(BufferId scores) {
+  const std::uint64_t rows = builder_.buffer(scores).count / g_.whole_sequence;
+  const Matrix all = dense(scores, rows, g_.whole_sequence);
+  builder_.emit(
+      0, program::Softmax{
+             .rows = extent(rows), .columns = extent(g_.whole_sequence), .x = all, .y = all});
+}
+
+void Attention::softmax_gradient(BufferId probabilities, BufferId gradient) {
+  const std::uint64_t rows = builder_.buffer(gradient).count / g_.whole_sequence;
+  const Matrix d_scores = dense(gradient, rows, g_.whole_sequence);
+  builder_.emit(0, program::SoftmaxGradient{.rows = extent(rows),
+                                            .columns = extent(g_.whole_sequence),
+                                            .y = dense(probabilities, rows, g_.whole_sequence),
+                                            .dy = d_scores,
+                                            .dx = d_scores});
+}
 
 void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch,
                                     const Saved& saved) {
@@ -84,156 +260,31 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
   state.context =
       new_buffer(g_.tokens * g_.context,
                  g_.gathers() ? Role::workspace : role_of(saved.linear_inputs), microbatch);
-  if (g_.cp > 1) {
-    ContextRing ring{builder_, g_, types_};
-    ring.context(state.qkv, state.scores, state.context, context_scale(g_));
-  } else {
-    local_context(state);
-  }
+  attention_.context(state.qkv, state.scores, state.context);
   release_if(!saved.scores, state.scores);
   release_if(!saved.states, state.qkv);
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
   // The scores of this rank's queries with the keys of the whole sequence.
-  const AttentionViews view{builder_, g_};
-  const BufferId scores =
-      new_buffer(view.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);
-  if (g_.cp > 1) {
-    ContextRing ring{builder_, g_, types_};
-    ring.scores(qkv, scores, 1 / std::sqrt(static_cast<double>(g_.head_size)));
-  } else {
-    local_scores(qkv, scores);
-  }
-  if (g_.elementwise) softmax(scores);
+  const BufferId scores = new_buffer(
+      attention_.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);
+  attention_.scores(qkv, scores);
   return scores;
 }
 
-void LayerWriter::local_scores(BufferId qkv, BufferId scores) {
-  const AttentionViews view{builder_, g_};
-  const auto s = static_cast<std::uint32_t>(g_.sequence);
-  const auto d = static_cast<std::uint32_t>(g_.head_size);
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
-    builder_.emit(0, Gemm{.m = s,
-                          .n = s,
-                          .k = d,
-                          .batch = static_cast<std::uint32_t>(view.batch()),
-                          .transpose_b = Transpose::yes,
-                          .mode = types_.mode,
-                          .alpha = 1 / std::sqrt(static_cast<double>(d)),
-                          .a = view.query(qkv, j),
-                          .b = view.key(qkv),
-                          .d = view.scores(scores, j)});
-  }
-}
-
-void LayerWriter::local_context(const LayerState& state) {
-  const AttentionViews view{builder_, g_};
-  const auto s = static_cast<std::uint32_t>(g_.sequence);
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
-    builder_.emit(0, Gemm{.m = s,
-                          .n = static_cast<std::uint32_t>(g_.head_size),
-                          .k = s,
-                          .batch = static_cast<std::uint32_t>(view.batch()),
-                          .mode = types_.mode,
-                          .alpha = context_scale(g_),
-                          .a = view.scores(state.scores, j),
-                          .b = view.value(state.qkv),
-                          .d = view.context(state.context, j)});
-  }
-}
-
-void LayerWriter::ring_attention_backward(const LayerState& state, BufferId d_context,
-                                          BufferId d_scores, BufferId d_qkv) {
-  ContextRing ring{builder_, g_, types_};
-  const BufferId arrived_values =
-      ring.score_gradients(state.qkv, state.scores, d_context, d_scores, context_scale(g_));
-  if (g_.elementwise) softmax_gradient(state.scores, d_scores);
-  ring.gradients({.qkv = state.qkv,
-                  .scores = state.scores,
-                  .d_context = d_context,
-                  .d_scores = d_scores,
-                  .d_qkv = d_qkv,
-                  .arrived_values = arrived_values,
-                  .score_scale = 1 / std::sqrt(static_cast<double>(g_.head_size)),
-                  .context_scale = context_scale(g_)});
-}
-
 BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_context) {
-  const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count, Role::workspace, -1);
-  const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv, Role::workspace, -1);
-  if (g_.cp > 1) {
-    ring_attention_backward(state, d_context, d_scores, d_qkv);
-  } else {
-    local_attention_backward(state, d_context, d_scores, d_qkv);
+  const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count);
+  const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv);
+  attention_.backward({.qkv = state.qkv,
+                       .scores = state.scores,
+                       .d_context = d_context,
+                       .d_scores = d_scores,
+                       .d_qkv = d_qkv});
+  for (const BufferId buffer : {d_context, d_scores, state.scores, state.qkv}) {
+    builder_.release(buffer);
   }
-  builder_.release(d_context);
-  builder_.release(d_scores);
-  builder_.release(state.scores);
-  builder_.release(state.qkv);
   return d_qkv;
-}
-
-void LayerWriter::local_attention_backward(const LayerState& state, BufferId d_context,
-                                           BufferId d_scores, BufferId d_qkv) {
-  const AttentionViews view{builder_, g_};
-  const auto batch = static_cast<std::uint32_t>(view.batch());
-  const auto s = static_cast<std::uint32_t>(g_.sequence);
-  const auto d = static_cast<std::uint32_t>(g_.head_size);
-  const double score_scale = 1 / std::sqrt(static_cast<double>(d));
-  const auto emit = [&](Gemm gemm) {
-    gemm.batch = batch;
-    gemm.mode = types_.mode;
-    builder_.emit(0, gemm);
-  };
-  // The query heads of a group share their key and value, so their contributions are added up.
-  const auto accumulate = [](std::uint64_t j) { return j == 0 ? 0.0 : 1.0; };
-  const auto through_context = [&](std::uint64_t j) {
-    emit({.m = s,
-          .n = s,
-          .k = d,
-          .transpose_b = Transpose::yes,
-          .alpha = context_scale(g_),
-          .a = view.context(d_context, j),
-          .b = view.value(state.qkv),
-          .d = view.scores(d_scores, j)});
-    emit({.m = s,
-          .n = d,
-          .k = s,
-          .transpose_a = Transpose::yes,
-          .alpha = context_scale(g_),
-          .beta = accumulate(j),
-          .a = view.scores(state.scores, j),
-          .b = view.context(d_context, j),
-          .c = view.value(d_qkv),
-          .d = view.value(d_qkv)});
-  };
-  const auto through_scores = [&](std::uint64_t j) {
-    emit({.m = s,
-          .n = d,
-          .k = s,
-          .alpha = score_scale,
-          .a = view.scores(d_scores, j),
-          .b = view.key(state.qkv),
-          .d = view.query(d_qkv, j)});
-    emit({.m = s,
-          .n = d,
-          .k = s,
-          .transpose_a = Transpose::yes,
-          .alpha = score_scale,
-          .beta = accumulate(j),
-          .a = view.scores(d_scores, j),
-          .b = view.query(state.qkv, j),
-          .c = view.key(d_qkv),
-          .d = view.key(d_qkv)});
-  };
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
-    through_context(j);
-    if (!g_.elementwise) through_scores(j);
-  }
-  if (!g_.elementwise) return;
-  softmax_gradient(state.scores, d_scores);
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
 }
 
 }  // namespace isoscale::workloads::stack

@@ -9,6 +9,7 @@
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
+#include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -24,7 +25,7 @@ struct Layout {
   std::uint64_t tp_step = 0;  ///< added to the offset for each step along tp
 };
 
-[[nodiscard]] inline program::Matrix matrix(const program::Slice& in, const Layout& layout) {
+[[nodiscard]] inline Matrix matrix(const Slice& in, const Layout& layout) {
   const std::uint64_t extent = (layout.batch - 1) * layout.batch_stride +
                                (layout.rows - 1) * layout.row_stride + layout.columns;
   return {.slice = {.buffer = in.buffer,
@@ -37,15 +38,14 @@ struct Layout {
 }
 
 /// Returns a contiguous slice as a matrix of `rows` x `columns`.
-[[nodiscard]] inline program::Matrix dense(const program::Slice& in, std::uint64_t rows,
-                                           std::uint64_t columns) {
+[[nodiscard]] inline Matrix dense(const Slice& in, std::uint64_t rows, std::uint64_t columns) {
   return matrix(in, {.rows = rows, .columns = columns, .row_stride = columns});
 }
 
 /// Returns the rows `first` ... first + rows - 1 of a matrix with `columns` columns.
-[[nodiscard]] inline program::Matrix rows_of(const program::Matrix& whole, std::uint64_t first,
-                                             std::uint64_t rows, std::uint64_t columns) {
-  program::Matrix part = whole;
+[[nodiscard]] inline Matrix rows_of(const Matrix& whole, std::uint64_t first, std::uint64_t rows,
+                                    std::uint64_t columns) {
+  Matrix part = whole;
   part.slice.offset += first * whole.row_stride;
   part.slice.count = (rows - 1) * whole.row_stride + columns;
   return part;
@@ -54,16 +54,15 @@ struct Layout {
 // The functions below treat slices as consecutive elements.
 
 /// Returns the elements `offset` ... offset + count - 1 of a buffer; an empty slice for no_buffer.
-[[nodiscard]] inline program::Slice flat(program::BufferId buffer, std::uint64_t offset,
-                                         std::uint64_t count) {
-  if (buffer == program::no_buffer) return {};
+[[nodiscard]] inline Slice flat(BufferId buffer, std::uint64_t offset, std::uint64_t count) {
+  if (buffer == no_buffer) return {};
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
 /// Returns this rank's part of `whole`, which is cut into `parts` equal parts, one for each
 /// coordinate along dp.
-[[nodiscard]] inline program::Slice own_part(program::Slice whole, std::uint64_t parts) {
-  if (parts == 1 || whole.buffer == program::no_buffer) return whole;
+[[nodiscard]] inline Slice own_part(Slice whole, std::uint64_t parts) {
+  if (parts == 1 || whole.buffer == no_buffer) return whole;
   whole.axis = mesh::Axis::dp;
   whole.count /= parts;
   whole.step = whole.count;
@@ -78,45 +77,122 @@ void for_each_piece(std::uint64_t count, const Visit& visit) {
   constexpr std::uint64_t most = std::uint64_t{1} << 31U;
   for (std::uint64_t done = 0; done < count; done += most) {
     const std::uint64_t columns = std::min(most, count - done);
-    visit(static_cast<std::uint32_t>(columns), [&](program::Slice slice) {
+    visit(static_cast<std::uint32_t>(columns), [&](Slice slice) {
       slice.offset += done;
       slice.count = columns;
-      return program::Matrix{.slice = slice, .row_stride = columns};
+      return Matrix{.slice = slice, .row_stride = columns};
     });
   }
 }
 
+/// Writes dst = src, over batch x rows x columns.
+inline void copy(Builder& builder, StreamId stream, std::uint64_t rows, std::uint64_t columns,
+                 const Matrix& src, const Matrix& dst, std::uint64_t batch = 1) {
+  builder.emit(stream, Copy{.rows = extent(rows),
+                            .columns = extent(columns),
+                            .batch = extent(batch),
+                            .src = src,
+                            .dst = dst});
+}
+
 /// Writes dst = src for slices with the same number of elements. The place of either may depend on
 /// a mesh coordinate.
-inline void copy_flat(program::Builder& builder, program::StreamId stream,
-                      const program::Slice& src, const program::Slice& dst) {
+inline void copy_flat(Builder& builder, StreamId stream, const Slice& src, const Slice& dst) {
   for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
-    builder.emit(
-        stream,
-        program::Copy{
-            .rows = 1, .columns = columns, .batch = 1, .src = piece(src), .dst = piece(dst)});
+    copy(builder, stream, 1, columns, piece(src), piece(dst));
   });
 }
 
 /// Writes sum = sum + addend for slices with the same number of elements.
-inline void add_flat(program::Builder& builder, program::StreamId stream,
-                     const program::Slice& addend, const program::Slice& sum) {
+inline void add_flat(Builder& builder, StreamId stream, const Slice& addend, const Slice& sum) {
   for_each_piece(sum.count, [&](std::uint32_t columns, const auto& piece) {
     builder.emit(
         stream,
-        program::Add{
-            .rows = 1, .columns = columns, .a = piece(sum), .b = piece(addend), .dst = piece(sum)});
+        Add{.rows = 1, .columns = columns, .a = piece(sum), .b = piece(addend), .dst = piece(sum)});
   });
 }
 
 /// Fills every element with `value`.
-inline void fill_flat(program::Builder& builder, const program::Slice& dst, double value) {
+inline void fill_flat(Builder& builder, const Slice& dst, double value) {
   if (dst.count == 0) return;
-  builder.emit(0, program::Fill{.dst = dst,
-                                .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}},
-                                .source = program::FillSource::constant,
-                                .value = value});
+  builder.emit(0, Fill{.dst = dst,
+                       .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}},
+                       .source = program::FillSource::constant,
+                       .value = value});
 }
+
+/// Writes a collective over the groups along `axes`. `send` and `receive` are the same slice if it
+/// works in place.
+inline void communicate(Builder& builder, StreamId stream, CollectiveKind kind, mesh::AxisSet axes,
+                        const Slice& send, const Slice& receive) {
+  builder.emit(stream, Collective{.kind = kind, .axes = axes, .send = send, .receive = receive});
+}
+
+/// Writes one exchange around the ring of an axis: `outgoing` goes to the next rank, and `incoming`
+/// comes from the previous one.
+inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Slice& outgoing,
+                    const Slice& incoming) {
+  const auto transfer = [axis](Direction direction, std::int32_t offset, const Slice& slice) {
+    return Transfer{.direction = direction, .axis = axis, .offset = offset, .slice = slice};
+  };
+  builder.emit(stream, Exchange{.transfers = {transfer(Direction::send, +1, outgoing),
+                                              transfer(Direction::receive, -1, incoming)}});
+}
+
+/// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and
+/// the element types.
+class OpWriter {
+ public:
+  OpWriter(Builder& builder, const Geometry& geometry, const Types& types)
+      : builder_(builder), g_(geometry), types_(types) {}
+
+  /// Allocates `count` elements of the compute type. Only activations belong to a microbatch.
+  [[nodiscard]] BufferId new_buffer(std::uint64_t count, Role role = Role::workspace,
+                                    int microbatch = -1) {
+    return builder_.allocate({.dtype = types_.compute,
+                              .role = role,
+                              .microbatch = role == Role::activation ? microbatch : -1,
+                              .count = count});
+  }
+
+ protected:
+  /// Returns a whole buffer as a matrix.
+  [[nodiscard]] Matrix dense(BufferId buffer, std::uint64_t rows, std::uint64_t columns) const {
+    return stack::dense(builder_.whole(buffer), rows, columns);
+  }
+  [[nodiscard]] static Matrix dense(const Slice& in, std::uint64_t rows, std::uint64_t columns) {
+    return stack::dense(in, rows, columns);
+  }
+  /// Returns part number `part` of a gated MLP's inner activation, [rows, parts * ffn].
+  [[nodiscard]] Matrix gate_part(BufferId up, std::uint64_t rows, std::uint64_t part) const {
+    return matrix(builder_.whole(up), {.rows = rows,
+                                       .columns = g_.ffn,
+                                       .row_stride = g_.up_parts * g_.ffn,
+                                       .offset = part * g_.ffn});
+  }
+  /// Writes inner = gate + up, which replaces the gated product, since it moves the same bytes.
+  void add_gate(std::uint64_t rows, BufferId up, BufferId inner) {
+    builder_.emit(0, Add{.rows = extent(rows),
+                         .columns = extent(g_.ffn),
+                         .a = gate_part(up, rows, 0),
+                         .b = gate_part(up, rows, 1),
+                         .dst = dense(inner, rows, g_.ffn)});
+  }
+  /// Writes the gradient of add_gate(): both parts of d_up are d_inner.
+  void copy_to_gate(std::uint64_t rows, BufferId d_inner, BufferId d_up) {
+    Matrix parts = gate_part(d_up, rows, 0);
+    parts.slice.count = rows * g_.up_parts * g_.ffn;
+    parts.batch_stride = g_.ffn;
+    copy(builder_, 0, rows, g_.ffn, dense(d_inner, rows, g_.ffn), parts, g_.up_parts);
+  }
+  void release_if(bool condition, BufferId buffer) {
+    if (condition) builder_.release(buffer);
+  }
+
+  Builder& builder_;
+  const Geometry& g_;
+  const Types& types_;
+};
 
 /// Buffers of one kind that are used in turn, by streams that wait for each other when they use the
 /// same buffer. Buffers that are allocated and released each time would not share storage, since
@@ -124,33 +200,33 @@ inline void fill_flat(program::Builder& builder, const program::Slice& dst, doub
 class Slots {
  public:
   /// At least `least` buffers are allocated before one is used again.
-  Slots(program::Builder& builder, const program::Buffer& kind, std::size_t least)
+  Slots(Builder& builder, const program::Buffer& kind, std::size_t least)
       : builder_(&builder), kind_(kind), least_(least) {}
 
   /// Returns the buffer that has been free for the longest time, or a new one if fewer than `least`
   /// were allocated or none is free.
-  [[nodiscard]] program::BufferId take() {
+  [[nodiscard]] BufferId take() {
     if (made_ < least_ || free_.empty()) {
       ++made_;
       return builder_->allocate(kind_);
     }
-    const program::BufferId slot = free_.front();
+    const BufferId slot = free_.front();
     free_.pop_front();
     return slot;
   }
   /// Marks a buffer as free: ops that are written later may overwrite it.
-  void give_back(program::BufferId slot) { free_.push_back(slot); }
+  void give_back(BufferId slot) { free_.push_back(slot); }
   /// Releases all buffers. All must have been given back, and none may be used again.
   void release() {
-    for (const program::BufferId slot : free_) builder_->release(slot);
+    for (const BufferId slot : free_) builder_->release(slot);
     free_.clear();
   }
 
  private:
-  program::Builder* builder_;
+  Builder* builder_;
   program::Buffer kind_;
   std::size_t least_, made_ = 0;
-  std::deque<program::BufferId> free_;
+  std::deque<BufferId> free_;
 };
 
 }  // namespace isoscale::workloads::stack

@@ -11,6 +11,7 @@
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 
@@ -55,10 +56,6 @@ struct RouteStats {
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
-/// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
-/// that it has. padded: one batched GEMM, with as many rows for each expert as the capacity allows.
-enum class ExpertBatch : std::uint8_t { exact, padded };
-
 /// The paths of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
 /// tokens in the order of Geometry. A row is sent once for each of its experts, unless that is
 /// full.
@@ -93,78 +90,68 @@ struct Dispatch {
 ///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y.
 /// Rows are sent to the ranks of their experts along ep and back. Each expert's width is split over
 /// tp as the MLP's is: whole activations are summed over tp, after rows have come back.
-class ExpertWriter {
+class ExpertWriter : public OpWriter {
  public:
-  using GradientDone = std::function<void(const program::Slice&)>;
+  using GradientDone = std::function<void(const Slice&)>;
   /// Accepts a function that writes ops, which may run after the layer's input gradients; see
   /// LayerWriter.
   using Later = std::function<void(std::function<void()>)>;
 
-  ExpertWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
+  ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
   /// Computes Z from Y [tokens, h], in a new buffer of role `output_role`. Y is not needed
   /// afterwards.
-  [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
-                                          program::Role output_role);
+  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
   /// Computes dY from dZ [tokens, h], in a new buffer. dZ is not needed afterwards, not even for
   /// weight gradients.
-  [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
-                                           const Later& later);
+  [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:
   /// The data that forward keeps for backward. Buffers are no_buffer if no row was received.
   struct State {
     Dispatch dispatch;
-    program::BufferId input = program::no_buffer;  ///< [rows of the experts, h]
-    program::BufferId inner = program::no_buffer;  ///< [rows of the experts, ffn]
+    BufferId input = no_buffer;  ///< [rows of the experts, h]
+    BufferId inner = no_buffer;  ///< [rows of the experts, ffn]
   };
   /// A matrix of `rows` x `columns` for each expert: its weights or their gradients.
   struct Weights {
-    std::vector<program::Slice> of_expert;
+    std::vector<Slice> of_expert;
     std::uint64_t rows = 0, columns = 0;
   };
 
-  [[nodiscard]] program::BufferId allocate(std::uint64_t count, program::Role role, int microbatch);
-  [[nodiscard]] Weights weights(int layer, Tensor tensor) const;
-  [[nodiscard]] Weights gradients(int layer, Tensor tensor) const;
+  enum class Of : std::uint8_t { weights, gradients };
+  [[nodiscard]] Weights weights(int layer, Tensor tensor, Of which = Of::weights) const;
   [[nodiscard]] std::uint64_t up_columns() const { return g_.up_parts * g_.ffn; }
 
   /// Multiplies the tokens' rows by `scale`, and sends them to this rank's experts, sorted by
   /// expert. Releases nothing.
-  [[nodiscard]] program::BufferId bring(const Dispatch& way, program::BufferId tokens, double scale,
-                                        program::Role role, int microbatch);
+  [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
+                               Role role = Role::workspace, int microbatch = -1);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,
   /// multiplied by `scale`. Releases `rows`.
-  [[nodiscard]] program::BufferId take_back(const Dispatch& way, program::BufferId rows,
-                                            double scale, program::Role role, int microbatch);
-  [[nodiscard]] program::BufferId moved(const std::vector<std::uint32_t>& from, std::uint32_t each,
-                                        double scale, program::BufferId src, program::Role role,
-                                        int microbatch);
-  [[nodiscard]] program::BufferId exchanged(const std::vector<std::uint64_t>& sent,
-                                            const std::vector<std::uint64_t>& received,
-                                            program::BufferId src, program::Role role,
-                                            int microbatch);
-  [[nodiscard]] program::BufferId zeros(std::uint64_t rows, program::Role role, int microbatch);
+  [[nodiscard]] BufferId take_back(const Dispatch& way, BufferId rows, double scale,
+                                   Role role = Role::workspace, int microbatch = -1);
+  [[nodiscard]] BufferId moved(const std::vector<std::uint32_t>& from, std::uint32_t each,
+                               double scale, BufferId src, Role role = Role::workspace,
+                               int microbatch = -1);
+  [[nodiscard]] BufferId exchanged(const std::vector<std::uint64_t>& sent,
+                                   const std::vector<std::uint64_t>& received, BufferId src,
+                                   Role role = Role::workspace, int microbatch = -1);
+  [[nodiscard]] BufferId zeros(std::uint64_t rows, Role role = Role::workspace,
+                               int microbatch = -1);
   /// Writes dst += residual / tp, and then sums dst over tp.
-  void add_residual(program::BufferId dst, program::BufferId residual);
+  void add_residual(BufferId dst, BufferId residual);
 
   /// Writes y = alpha * x * W (or W^T) for every expert.
-  void multiply(const Dispatch& way, const Weights& weights, program::Transpose transpose,
-                double alpha, program::BufferId x, program::BufferId y);
+  void multiply(const Dispatch& way, const Weights& weights, Transpose transpose, double alpha,
+                BufferId x, BufferId y);
   /// Writes W += alpha * x^T * dy for every expert, or W = alpha * x^T * dy if no row has
   /// contributed to W before.
   void accumulate(const Dispatch& way, int layer, Tensor tensor, int microbatch, double alpha,
-                  program::BufferId x, program::BufferId dy);
-  void clear(const program::Slice& gradient);
-  [[nodiscard]] program::BufferId inner_forward(const Dispatch& way, program::BufferId up,
-                                                int microbatch);
-  [[nodiscard]] program::BufferId inner_backward(const Dispatch& way, program::BufferId d_inner);
+                  BufferId x, BufferId dy);
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
   const Parameters& parameters_;
   GradientDone gradient_done_;
   Routing routing_;

@@ -1,34 +1,22 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <optional>
-
-#include "workloads/stack/buffers.hpp"
-#include "workloads/stack/layer.hpp"
-
 // The pair of GEMMs that tensor parallelism splits. The first GEMM is column-parallel. The second
 // one is row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or
 // column-parallel with all-gathers of its input and output.
+
+#include <optional>
+
+#include "workloads/stack/layer.hpp"
+#include "workloads/stack/linear.hpp"
+
 namespace isoscale::workloads::stack {
-
-namespace {
-
-using program::BufferId;
-using program::Collective;
-using program::CollectiveKind;
-using program::Copy;
-using program::Matrix;
-using program::Role;
-
-}  // namespace
 
 void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                                 InputCopy input_copy) {
-  const Matrix y = dense(builder_.whole(out), g_.tokens, linear.outputs);
+  const Matrix y = dense(out, g_.tokens, linear.outputs);
   if (!g_.sequence_parallel) {
-    linear_.forward(linear, microbatch, dense(builder_.whole(in), g_.tokens, g_.hidden), y, {},
-                    input_copy);
-    return;
+    return linear_.forward(linear, microbatch, dense(in, g_.tokens, g_.hidden), y, {}, input_copy);
   }
   const GatheredRows x = rows_.gather(in);
   if (linear.operands == Operands::cast) {
@@ -36,8 +24,9 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
                     input_copy);
   } else {
     for (const RowBlock& block : x.blocks) {
-      linear_.forward_rows(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
-                           rows_of(y, block.first, block.rows, linear.outputs), {});
+      builder_.emit(
+          0, linear_.forward_product(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
+                                     rows_of(y, block.first, block.rows, linear.outputs), {}));
     }
   }
   rows_.release(x);
@@ -45,14 +34,15 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
                                      Role role, int microbatch, InputCopy input_copy) {
-  const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
+  const Matrix x = dense(in, g_.tokens, linear.inputs);
   if (!g_.gathers()) {
     const auto product = [&](std::uint64_t first, std::uint64_t rows, const Matrix& d,
                              const Addend& addend) {
       if (linear.operands == Operands::cast) {
         linear_.forward(linear, microbatch, x, d, addend, input_copy);
       } else {
-        linear_.forward_rows(linear, rows, rows_of(x, first, rows, linear.inputs), d, addend);
+        const Matrix part = rows_of(x, first, rows, linear.inputs);
+        builder_.emit(0, linear_.forward_product(linear, rows, part, d, addend));
       }
     };
     const RowSum sum =
@@ -63,14 +53,12 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
   const std::uint64_t mine = linear.outputs;
   const BufferId part = new_buffer(g_.tokens * mine, Role::workspace, microbatch);
   linear_.forward(
-      linear, microbatch, x, dense(builder_.whole(part), g_.tokens, mine),
+      linear, microbatch, x, dense(part, g_.tokens, mine),
       {.beta = 1,
        .c = matrix(builder_.whole(residual),
                    {.rows = g_.tokens, .columns = mine, .row_stride = g_.hidden, .tp_step = mine})},
       input_copy);
-  const BufferId out = gather_columns(part, mine, role, microbatch);
-  builder_.release(part);
-  return out;
+  return gather_columns(part, mine, role, microbatch);
 }
 
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
@@ -90,22 +78,19 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
 BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, BufferId in,
                                               BufferId d_out, int microbatch) {
   const GatheredRows gradient = rows_.gather(d_out);
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
-  const Matrix dx = dense(builder_.whole(d_in), g_.tokens, linear.inputs);
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
+  const Matrix dx = dense(d_in, g_.tokens, linear.inputs);
   for (const RowBlock& block : gradient.blocks) {
-    linear_.input_gradient_rows(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
-                                rows_of(dx, block.first, block.rows, linear.inputs), {});
+    builder_.emit(
+        0, linear_.input_product(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
+                                 rows_of(dx, block.first, block.rows, linear.inputs), {}));
   }
   after_weight_gradients(layer, microbatch, [=, this] {
-    const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
-    const Linear into = with_gradient(linear, microbatch);
-    double beta = into.gradient_beta;
-    for (const RowBlock& piece : gradient.pieces) {
-      linear_.weight_gradient_rows(into, piece.rows, beta,
-                                   rows_of(x, piece.first, piece.rows, linear.inputs),
-                                   dense(piece.slice, piece.rows, linear.outputs));
-      beta = 1;
-    }
+    const Matrix x = dense(in, g_.tokens, linear.inputs);
+    weight_gradient_by_rows(
+        linear, microbatch, gradient,
+        [&](const RowBlock& b) { return rows_of(x, b.first, b.rows, linear.inputs); },
+        [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.outputs); });
     note_weight_gradient(linear, microbatch);
     rows_.release(gradient);
   });
@@ -129,12 +114,10 @@ LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferI
 
 BufferId LayerWriter::second_input_gradient(const Linear& linear,
                                             const LinearWriter::Operand& d_out) {
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
-  linear_.input_gradient(linear, d_out, dense(builder_.whole(d_in), g_.tokens, linear.inputs), {});
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
+  linear_.input_gradient(linear, d_out, dense(d_in, g_.tokens, linear.inputs), {});
   if (!g_.gathers()) return d_in;
-  const BufferId mine = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
-  builder_.release(d_in);
-  return mine;
+  return scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
 }
 
 BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Operand& d_out,
@@ -156,7 +139,7 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
     if (residual.ownership == Ownership::released) builder_.release(residual.buffer);
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
-  const BufferId d_in = new_buffer(g_.activation(), Role::workspace, -1);
+  const BufferId d_in = new_buffer(g_.activation());
   const RowSum sum = rows_.reduce(input_product(linear, d_out), d_in, residual.buffer);
   if (puts_off_) rows_.close(sum);
   const bool closes_later = sum.is_open() && !puts_off_;
@@ -176,78 +159,205 @@ TensorRows::Product LayerWriter::input_product(const Linear& linear,
     if (linear.operands == Operands::cast) {
       linear_.input_gradient(linear, d_out, d, addend);
     } else {
-      linear_.input_gradient_rows(linear, rows, rows_of(d_out.plain, first, rows, linear.outputs),
-                                  d, addend);
+      const Matrix part = rows_of(d_out.plain, first, rows, linear.outputs);
+      builder_.emit(0, linear_.input_product(linear, rows, part, d, addend));
     }
   };
+}
+
+void LayerWriter::weight_gradient_by_rows(const Linear& linear, int microbatch,
+                                          const GatheredRows& rows, const RowsOf& x,
+                                          const RowsOf& dy) {
+  const Linear into = with_gradient(linear, microbatch);
+  double beta = into.gradient_beta;
+  for (const RowBlock& piece : rows.pieces) {
+    builder_.emit(0, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
+    beta = 1;
+  }
 }
 
 void LayerWriter::first_weight_gradient(const First& first, const GatheredRows& in,
                                         const LinearWriter::Operand& d_out) {
   const auto& [layer, microbatch, linear, shard] = first;
-  const Linear into = with_gradient(linear, microbatch);
-  double beta = into.gradient_beta;
-  for (const RowBlock& piece : in.pieces) {
-    linear_.weight_gradient_rows(into, piece.rows, beta,
-                                 dense(piece.slice, piece.rows, linear.inputs),
-                                 rows_of(d_out.plain, piece.first, piece.rows, linear.outputs));
-    beta = 1;
-  }
+  weight_gradient_by_rows(
+      linear, microbatch, in,
+      [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.inputs); },
+      [&](const RowBlock& b) { return rows_of(d_out.plain, b.first, b.rows, linear.outputs); });
   rows_.release(in);
   note_weight_gradient(linear, microbatch);
+}
+
+Matrix LayerWriter::columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const {
+  const auto tp = static_cast<std::uint64_t>(g_.tp);
+  const bool by_rank = order == Order::by_rank;
+  return matrix(builder_.whole(buffer), {.rows = g_.tokens,
+                                         .columns = columns,
+                                         .row_stride = by_rank ? columns : columns * tp,
+                                         .batch = tp,
+                                         .batch_stride = by_rank ? g_.tokens * columns : columns});
 }
 
 BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, Role role,
                                      int microbatch) {
   const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const std::uint64_t block = g_.tokens * columns;
-  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
-  builder_.emit(0, Collective{.kind = CollectiveKind::all_gather,
-                              .axes = mesh::Axis::tp,
-                              .send = builder_.whole(part),
-                              .receive = builder_.whole(blocks)});
-  const BufferId out = new_buffer(block * tp, role, microbatch);
-  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
-                        .columns = static_cast<std::uint32_t>(columns),
-                        .batch = static_cast<std::uint32_t>(tp),
-                        .src = matrix(builder_.whole(blocks), {.rows = g_.tokens,
-                                                               .columns = columns,
-                                                               .row_stride = columns,
-                                                               .batch = tp,
-                                                               .batch_stride = block}),
-                        .dst = matrix(builder_.whole(out), {.rows = g_.tokens,
-                                                            .columns = columns,
-                                                            .row_stride = columns * tp,
-                                                            .batch = tp,
-                                                            .batch_stride = columns})});
+  const BufferId blocks = new_buffer(g_.tokens * columns * tp);
+  communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
+              builder_.whole(blocks));
+  const BufferId out = new_buffer(g_.tokens * columns * tp, role, microbatch);
+  copy(builder_, 0, g_.tokens, columns, columns_of_ranks(blocks, columns, Order::by_rank),
+       columns_of_ranks(out, columns, Order::side_by_side), tp);
   builder_.release(blocks);
+  builder_.release(part);
   return out;
 }
 
 BufferId LayerWriter::scatter_columns(BufferId partial, std::uint64_t columns) {
   const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const std::uint64_t block = g_.tokens * columns;
-  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
-  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
-                        .columns = static_cast<std::uint32_t>(columns),
-                        .batch = static_cast<std::uint32_t>(tp),
-                        .src = matrix(builder_.whole(partial), {.rows = g_.tokens,
-                                                                .columns = columns,
-                                                                .row_stride = columns * tp,
-                                                                .batch = tp,
-                                                                .batch_stride = columns}),
-                        .dst = matrix(builder_.whole(blocks), {.rows = g_.tokens,
-                                                               .columns = columns,
-                                                               .row_stride = columns,
-                                                               .batch = tp,
-                                                               .batch_stride = block})});
-  const BufferId mine = new_buffer(block, Role::workspace, -1);
-  builder_.emit(0, Collective{.kind = CollectiveKind::reduce_scatter,
-                              .axes = mesh::Axis::tp,
-                              .send = builder_.whole(blocks),
-                              .receive = builder_.whole(mine)});
+  const BufferId blocks = new_buffer(g_.tokens * columns * tp);
+  copy(builder_, 0, g_.tokens, columns, columns_of_ranks(partial, columns, Order::side_by_side),
+       columns_of_ranks(blocks, columns, Order::by_rank), tp);
+  const BufferId mine = new_buffer(g_.tokens * columns);
+  communicate(builder_, 0, CollectiveKind::reduce_scatter, mesh::Axis::tp, builder_.whole(blocks),
+              builder_.whole(mine));
   builder_.release(blocks);
+  builder_.release(partial);
   return mine;
+}
+
+std::vector<Positions> inner_positions(const Geometry& g) {
+  if (!g.sequence_parallel) return {{.first = 0, .count = g.sequence}};
+  const auto tp = static_cast<std::uint64_t>(g.tp);
+  const std::uint64_t part = g.sequence / tp;  // of the sequence of one rank
+  std::vector<Positions> result;
+  if (g.ring) {
+    const auto mine = static_cast<std::uint64_t>(g.at.tp);
+    for (std::uint64_t i = 0; i < tp; ++i) {
+      result.push_back({.first = (mine + tp - i) % tp * part, .count = part});
+    }
+    return result;
+  }
+  const std::uint64_t each = part / g.chunks;
+  for (std::uint64_t chunk = 0; chunk < g.chunks; ++chunk) {
+    for (std::uint64_t rank = 0; rank < tp; ++rank) {
+      result.push_back({.first = rank * part + chunk * each, .count = each});
+    }
+  }
+  return result;
+}
+
+Slice TensorRows::rows_in(BufferId buffer, std::uint64_t first, std::uint64_t rows) const {
+  return {.buffer = buffer, .offset = first * g_.hidden, .count = rows * g_.hidden};
+}
+
+Matrix TensorRows::matrix_of(BufferId buffer) const {
+  return dense(buffer, builder_.buffer(buffer).count / g_.hidden, g_.hidden);
+}
+
+GatheredRows TensorRows::gather(BufferId shard) {
+  if (g_.ring) return gather_ring(shard);
+  const std::uint64_t sent = g_.shard_tokens / g_.chunks, rows = g_.tokens / g_.chunks;
+  GatheredRows result;
+  result.received = new_rows(g_.tokens);
+  for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
+    const RowBlock block{
+        .slice = rows_in(result.received, chunk * rows, rows), .first = chunk * rows, .rows = rows};
+    communicate(builder_, builder_.stream("tp"), CollectiveKind::all_gather, mesh::Axis::tp,
+                rows_in(shard, chunk * sent, sent), block.slice);
+    result.blocks.push_back(block);
+  }
+  result.pieces = {{.slice = builder_.whole(result.received), .first = 0, .rows = g_.tokens}};
+  return result;
+}
+
+GatheredRows TensorRows::gather_ring(BufferId shard) {
+  const std::uint64_t rows = g_.shard_tokens;
+  GatheredRows result;
+  result.received = new_rows(g_.tokens - rows);
+  result.blocks = {{.slice = builder_.whole(shard), .first = 0, .rows = rows}};
+  for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
+    const RowBlock block{
+        .slice = rows_in(result.received, first - rows, rows), .first = first, .rows = rows};
+    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, result.blocks.back().slice,
+            block.slice);
+    result.blocks.push_back(block);
+  }
+  result.pieces = {
+      result.blocks.front(),
+      {.slice = builder_.whole(result.received), .first = rows, .rows = g_.tokens - rows}};
+  return result;
+}
+
+void TensorRows::release(const GatheredRows& rows) { builder_.release(rows.received); }
+
+RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residual) {
+  if (!g_.sequence_parallel) return all_reduce(product, out, residual);
+  return g_.ring ? reduce_ring(product, out, residual) : reduce_scatter(product, out, residual);
+}
+
+RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
+  const std::uint64_t rows = g_.tokens / g_.chunks;
+  const StreamId stream = g_.streams_tp() ? builder_.stream("tp") : StreamId{0};
+  for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
+    Addend addend;
+    if (residual != no_buffer) {  // each rank adds the rows that it keeps
+      addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
+    }
+    product(first, rows, rows_of(matrix_of(out), first, rows, g_.hidden), addend);
+    if (g_.tp == 1) continue;
+    communicate(builder_, stream, CollectiveKind::all_reduce, mesh::Axis::tp,
+                rows_in(out, first, rows), rows_in(out, first, rows));
+  }
+  return {.out = out};
+}
+
+RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId residual) {
+  const std::uint64_t rows = g_.tokens / g_.chunks, kept = g_.shard_tokens / g_.chunks;
+  const BufferId partial = new_rows(g_.tokens);
+  for (std::uint64_t chunk = 0; chunk < g_.chunks; ++chunk) {
+    product(chunk * rows, rows, rows_of(matrix_of(partial), chunk * rows, rows, g_.hidden), {});
+    communicate(builder_, builder_.stream("tp"), CollectiveKind::reduce_scatter, mesh::Axis::tp,
+                rows_in(partial, chunk * rows, rows), rows_in(out, chunk * kept, kept));
+  }
+  builder_.release(partial);
+  return {.out = out, .addend = residual};
+}
+
+RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId residual) {
+  // The sum of a rank's rows begins on the next rank, goes around the ring, and ends on the rank
+  // itself. So blocks are multiplied in the order in which gather_ring() received them, except that
+  // the rank's own block, which was first there, comes last.
+  const std::uint64_t rows = g_.shard_tokens;
+  BufferId arrived = no_buffer;
+  for (std::uint64_t first = rows; first < g_.tokens; first += rows) {
+    const BufferId mine = new_rows(rows);
+    product(first, rows, matrix_of(mine), {});
+    if (arrived != no_buffer) {
+      add(mine, arrived);
+      builder_.release(arrived);
+    }
+    arrived = new_rows(rows);
+    pass_on(builder_, builder_.stream("tp"), mesh::Axis::tp, builder_.whole(mine),
+            builder_.whole(arrived));
+    builder_.release(mine);
+  }
+  Addend addend;
+  if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
+  product(0, rows, matrix_of(out), addend);
+  return {.out = out, .addend = arrived, .ownership = RowSum::Addend::owned};
+}
+
+void TensorRows::close(const RowSum& sum) {
+  if (!sum.is_open()) return;
+  add(sum.out, sum.addend);
+  if (sum.ownership == RowSum::Addend::owned) builder_.release(sum.addend);
+}
+
+void TensorRows::add(BufferId into, BufferId addend) {
+  builder_.emit(0, Add{.rows = extent(g_.shard_tokens),
+                       .columns = extent(g_.hidden),
+                       .a = matrix_of(into),
+                       .b = matrix_of(addend),
+                       .dst = matrix_of(into)});
 }
 
 }  // namespace isoscale::workloads::stack

@@ -52,12 +52,12 @@ struct Turns {
 };
 
 Turns turns_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   if (request.mesh.pp == 1) return {};
-  if (options.is("schedule", "interleaved")) {
+  if (options.schedule == Schedule::interleaved) {
     return {.unit = request.mesh.pp, .least = request.mesh.pp};
   }
-  return {.unit = 1, .least = options.is("schedule", "zb-h1") ? 2 : 1};
+  return {.unit = 1, .least = options.schedule == Schedule::zb_h1 ? 2 : 1};
 }
 
 /// Returns the speed of each replica, that of its slowest rank.
@@ -82,18 +82,18 @@ std::vector<double> weights_of(const Partition& partition, const Request& reques
 }
 
 Partition partition_of(const Request& request) {
-  const std::string text = OptionReader{option_table(), request.options}.text("partition");
+  const std::string text = options_of(request).partition;
   if (const auto partition = parse_partition(text)) return *partition;
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from "
       "{} to {}",
-      text, least_skew, most_skew));
+      text, least_skew, most_skew);
 }
 
 }  // namespace
 
 Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates) : at(coordinates) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   const Model& model = request.model;
   const auto share = [&](int whole) { return static_cast<std::uint64_t>(whole / request.mesh.tp); };
   tp = request.mesh.tp;
@@ -104,12 +104,12 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   replicas = cp * ep * request.mesh.dp;
   whole_sequence = static_cast<std::uint64_t>(model.sequence);
   sequence = whole_sequence / static_cast<std::uint64_t>(cp);
-  microbatch = static_cast<std::uint64_t>(options.integer("microbatch"));
+  microbatch = static_cast<std::uint64_t>(options.microbatch);
   set_microbatches(distribution_of(request));
   tokens = sequence * microbatch;
-  sequence_parallel = tp > 1 && options.is("sequence_parallel", "on");
-  ring = sequence_parallel && options.is("ring", "on");
-  chunks = tp > 1 ? static_cast<std::uint64_t>(options.integer("chunks")) : 1;
+  sequence_parallel = tp > 1 && options.sequence_parallel;
+  ring = sequence_parallel && options.ring;
+  chunks = tp > 1 ? static_cast<std::uint64_t>(options.chunks) : 1;
   shard_tokens = sequence_parallel ? tokens / static_cast<std::uint64_t>(tp) : tokens;
   hidden = static_cast<std::uint64_t>(model.hidden);
   head_size = static_cast<std::uint64_t>(model.head_size);
@@ -125,15 +125,13 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
     layers += pipeline.layers[static_cast<std::size_t>(pipeline.virtual_stage(stage, chunk))];
   }
-  vocabulary = stage == stages - 1 && options.is("vocabulary", "on") ? share(model.vocabulary) : 0;
-  local_experts = static_cast<int>(options.integer("experts")) / ep;
+  vocabulary = stage == stages - 1 && options.vocabulary ? share(model.vocabulary) : 0;
+  local_experts = static_cast<int>(options.experts) / ep;
   residual_gain = 0.5 / model.layers;
-  tp_output = options.is("tp_output", "gather") ? TpOutput::gather : TpOutput::reduce;
-  elementwise = options.is("elementwise", "on");
-  recompute = options.is("recompute", "full")        ? Recompute::full
-              : options.is("recompute", "selective") ? Recompute::selective
-                                                     : Recompute::none;
-  hand_over_scattered = options.is("handover", "scattered");
+  tp_output = options.tp_output;
+  elementwise = options.elementwise;
+  recompute = options.recompute;
+  hand_over_scattered = options.handover == HandOverForm::scattered;
 }
 
 LayerRange Geometry::layers_of(int chunk) const {
@@ -164,7 +162,6 @@ void Geometry::set_microbatches(const Distribution& distribution) {
 
 Types types_of(Precision precision) {
   using program::ComputeMode;
-  using program::DType;
   const auto as_stored = [](DType compute, DType accumulate, ComputeMode mode) {
     return Types{compute, accumulate, mode, compute, compute};
   };
@@ -188,22 +185,13 @@ Types types_of(Precision precision) {
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 
-Types types_of(Precision precision, const OptionReader& options) {
+Types types_of(Precision precision, Fp8Accumulate accumulate) {
   using program::Accumulation;
   Types types = types_of(precision);
   if (!types.casts_operands()) return types;
-  if (!options.is("fp8_accumulate", "split")) types.forward = Accumulation::fast;
-  if (options.is("fp8_accumulate", "fast")) types.backward = Accumulation::fast;
+  if (accumulate != Fp8Accumulate::split) types.forward = Accumulation::fast;
+  if (accumulate == Fp8Accumulate::fast) types.backward = Accumulation::fast;
   return types;
-}
-
-OptionSpec fp8_accumulate_option() {
-  return {.key = "fp8_accumulate",
-          .default_value = "by-pass",
-          .choices = {"by-pass", "fast", "split"},
-          .help =
-              "how GPUs add fp8 products: split, with partial sums in f32; fast, within tensor "
-              "cores; by-pass, fast forward and split in gradients, as Transformer Engine does"};
 }
 
 int Distribution::total() const {
@@ -246,8 +234,8 @@ std::vector<int> distribute_by_weight(int total, const std::vector<double>& weig
 }
 
 Distribution distribution_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  const auto each = static_cast<int>(options.integer("microbatches"));
+  const TrainingOptions options = options_of(request);
+  const auto each = static_cast<int>(options.microbatches);
   const Partition partition = partition_of(request);
   const Turns turns = turns_of(request);
   Distribution distribution{.microbatches =
@@ -274,20 +262,19 @@ void require_partition(const Request& scaled) {
   const Partition partition = partition_of(scaled);
   const int dp = scaled.mesh.dp;
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
-  const OptionReader options{option_table(), scaled.options};
+  const TrainingOptions options = options_of(scaled);
   const Turns turns = turns_of(scaled);
-  const auto each = static_cast<int>(options.integer("microbatches"));
+  const auto each = static_cast<int>(options.microbatches);
   // The smallest exact share must be at least the minimum of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;
   const int nearest = static_cast<int>(std::ceil(needed / turns.unit - 1e-9)) * turns.unit;
   if (each >= nearest) return;
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "partition={} deals {} microbatches to dp={} replicas, {} or more to each: too few; use "
       "microbatches={} a replica or more (batch={}), or partition=equal",
-      options.text("partition"), each * dp, dp, turns.least, nearest,
-      options.integer("microbatch") * nearest * dp));
+      options.partition, each * dp, dp, turns.least, nearest, options.microbatch * nearest * dp);
 }
 
 }  // namespace isoscale::workloads::stack

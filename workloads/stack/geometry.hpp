@@ -6,27 +6,42 @@
 #include <vector>
 
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
+
+// The stack is written in these terms of programs throughout.
+using program::Add;
+using program::Advice;
+using program::Advise;
+using program::BufferId;
+using program::Builder;
+using program::Collective;
+using program::CollectiveKind;
+using program::Copy;
+using program::Direction;
+using program::DType;
+using program::Exchange;
+using program::Fill;
+using program::Gemm;
+using program::Matrix;
+using program::no_buffer;
+using program::Phase;
+using program::Place;
+using program::Role;
+using program::Shard;
+using program::Slice;
+using program::Space;
+using program::StreamId;
+using program::Transfer;
+using program::Transpose;
+using program::Update;
 
 // The sizes of training workloads, which all consist of a stack of GEMMs like that of a
 // transformer.
 
 struct Distribution;
-
-enum class TpOutput : std::uint8_t {
-  reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
-  gather,  ///< it is column-parallel; its input and output are all-gathered
-};
-
-/// The activations that backward computes again instead of keeping them (Korthikanti et al., arXiv
-/// 2205.05198).
-enum class Recompute : std::uint8_t {
-  none,
-  selective,  ///< large and cheap ones: scores, softmax, output of the activation
-  full,       ///< all but the inputs of layers
-};
 
 /// Consecutive layers.
 struct LayerRange {
@@ -100,9 +115,9 @@ struct Geometry {
 /// moments; `operand` and `gradient_operand` of what the GEMMs of linear layers read, in forward
 /// and of gradients. `forward` and `backward` say how products are added up.
 struct Types {
-  program::DType compute, accumulate;
+  DType compute, accumulate;
   program::ComputeMode mode;
-  program::DType operand, gradient_operand;
+  DType operand, gradient_operand;
   program::Accumulation forward = program::Accumulation::split;
   program::Accumulation backward = program::Accumulation::split;
   [[nodiscard]] bool has_master() const { return compute != accumulate; }
@@ -110,9 +125,7 @@ struct Types {
 };
 [[nodiscard]] Types types_of(Precision precision);
 /// Like types_of() above, with the accumulation of fp8 products from the option fp8_accumulate.
-[[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
-/// Returns the option fp8_accumulate, for an option table.
-[[nodiscard]] OptionSpec fp8_accumulate_option();
+[[nodiscard]] Types types_of(Precision precision, Fp8Accumulate accumulate);
 
 // The functions below distribute the microbatches of a step over the replicas along dp.
 

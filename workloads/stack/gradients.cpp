@@ -5,43 +5,26 @@
 
 #include <cmath>
 
-#include "workloads/stack/buffers.hpp"
-#include "workloads/stack/options.hpp"
 #include "workloads/stack/stage_io.hpp"
 
 namespace isoscale::workloads::stack {
 
 namespace {
 
-using program::BufferId;
-using program::Collective;
-using program::CollectiveKind;
-using program::DType;
-using program::Slice;
-
-TopK top_k_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  const long long block = options.integer("compression_block");
-  const long long percent = options.integer("compression_ratio");
-  return {.block = static_cast<std::uint32_t>(block),
-          .keep = static_cast<std::uint32_t>((block * percent + 99) / 100)};
-}
-
-program::Buffer workspace(program::DType type, std::uint64_t count) {
-  return {.dtype = type, .role = program::Role::workspace, .count = count};
+program::Buffer workspace(DType type, std::uint64_t count) {
+  return {.dtype = type, .role = Role::workspace, .count = count};
 }
 
 }  // namespace
 
 DType travel_type(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  if (options.is("grad_dtype", "bf16")) return DType::bf16;
-  if (options.is("grad_dtype", "f16")) return DType::f16;
-  return types_of(request.precision).accumulate;
+  const GradientType type = options_of(request).grad_dtype;
+  if (type == GradientType::same) return types_of(request.precision).accumulate;
+  return type == GradientType::bf16 ? DType::bf16 : DType::f16;
 }
 
-BucketReduction::BucketReduction(program::Builder& builder, const Geometry& geometry,
-                                 const Request& request, BufferId gradients)
+BucketReduction::BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
+                                 BufferId gradients)
     : builder_(builder),
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
@@ -52,40 +35,27 @@ BucketReduction::BucketReduction(program::Builder& builder, const Geometry& geom
   const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
                         (geometry.replicas / request.mesh.dp);
   scale_ = std::exp2(-std::round(std::log2(tokens)));
-  const OptionReader options{option_table(), request.options};
-  if (!options.is("compression", "topk") || geometry.replicas == 1) return;
-  top_k_ = top_k_of(request);
+  const TrainingOptions options = options_of(request);
+  if (options.compression != Compression::topk || geometry.replicas == 1) return;
+  const long long block = options.compression_block;
+  top_k_ = {.block = static_cast<std::uint32_t>(block),
+            .keep = static_cast<std::uint32_t>((block * options.compression_ratio + 99) / 100)};
   const std::uint64_t count = builder_.buffer(gradients).count;
-  unsent_ = builder_.allocate({.dtype = type_, .role = program::Role::gradient, .count = count});
-  builder_.at({.phase = program::Phase::setup});
-  builder_.emit(0, program::Fill{.dst = builder_.whole(unsent_),
-                                 .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}},
-                                 .source = program::FillSource::constant,
-                                 .value = 0});
+  unsent_ = builder_.allocate({.dtype = type_, .role = Role::gradient, .count = count});
+  builder_.at({.phase = Phase::setup});
+  fill_flat(builder_, builder_.whole(unsent_), 0);
 }
 
-void BucketReduction::write(program::StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
-  if (unsent_ != program::no_buffer) return exchange_largest(stream, bucket, axes);
+void BucketReduction::write(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
+  if (unsent_ != no_buffer) return exchange_largest(stream, bucket, axes);
   if (travel_type_ != type_) return all_reduce_narrow(stream, bucket, axes);
-  all_reduce(stream, bucket, axes);
+  communicate(builder_, stream, CollectiveKind::all_reduce, axes, bucket, bucket);
 }
 
-void BucketReduction::all_reduce(program::StreamId stream, const Slice& slice, mesh::AxisSet axes) {
-  builder_.emit(stream, program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                            .axes = axes,
-                                            .send = slice,
-                                            .receive = slice});
-}
-
-BufferId BucketReduction::workspace(DType type, std::uint64_t count) {
-  return builder_.allocate({.dtype = type, .role = program::Role::workspace, .count = count});
-}
-
-void BucketReduction::all_reduce_narrow(program::StreamId stream, const Slice& bucket,
-                                        mesh::AxisSet axes) {
-  const BufferId narrow = workspace(travel_type_, bucket.count);
+void BucketReduction::all_reduce_narrow(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
+  const BufferId narrow = builder_.allocate(workspace(travel_type_, bucket.count));
   const Slice travels = builder_.whole(narrow);
-  const auto cast = [&](program::StreamId on, const Slice& from, const Slice& to, double scale) {
+  const auto cast = [&](StreamId on, const Slice& from, const Slice& to, double scale) {
     builder_.emit(on, program::Cast{.rows = 1,
                                     .columns = static_cast<std::uint32_t>(bucket.count),
                                     .src = dense(from, 1, bucket.count),
@@ -95,34 +65,32 @@ void BucketReduction::all_reduce_narrow(program::StreamId stream, const Slice& b
   // The first cast is on backward's stream, which has just written the bucket. The second cast
   // waits for the reduction, so it is on another stream, and backward need not wait.
   cast(0, bucket, travels, scale_);
-  all_reduce(stream, travels, axes);
+  communicate(builder_, stream, CollectiveKind::all_reduce, axes, travels, travels);
   cast(stream, travels, bucket, 1 / scale_);
   builder_.release(narrow);
 }
 
-void BucketReduction::exchange_largest(program::StreamId stream, const Slice& bucket,
-                                       mesh::AxisSet axes) {
+void BucketReduction::exchange_largest(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
   const auto parts = static_cast<std::uint32_t>(mesh::group_size(mesh_, axes));
   const std::uint64_t kept = top_k_.kept(bucket.count);
   const Slice unsent{.buffer = unsent_, .offset = bucket.offset, .count = bucket.count};
-  const BufferId values = workspace(type_, kept), places = workspace(DType::i32, kept);
-  const BufferId all_values = workspace(type_, kept * parts);
-  const BufferId all_places = workspace(DType::i32, kept * parts);
-  builder_.emit(0, program::Add{.rows = 1,
-                                .columns = static_cast<std::uint32_t>(bucket.count),
-                                .a = dense(unsent, 1, bucket.count),
-                                .b = dense(bucket, 1, bucket.count),
-                                .dst = dense(unsent, 1, bucket.count)});
+  const BufferId values = builder_.allocate(workspace(type_, kept));
+  const BufferId places = builder_.allocate(workspace(DType::i32, kept));
+  const BufferId all_values = builder_.allocate(workspace(type_, kept * parts));
+  const BufferId all_places = builder_.allocate(workspace(DType::i32, kept * parts));
+  builder_.emit(0, Add{.rows = 1,
+                       .columns = static_cast<std::uint32_t>(bucket.count),
+                       .a = dense(unsent, 1, bucket.count),
+                       .b = dense(bucket, 1, bucket.count),
+                       .dst = dense(unsent, 1, bucket.count)});
   builder_.emit(0, program::Select{.block = top_k_.block,
                                    .keep = top_k_.keep,
                                    .src = unsent,
                                    .values = builder_.whole(values),
                                    .places = builder_.whole(places)});
   const auto gather = [&](BufferId from, BufferId to) {
-    builder_.emit(stream, program::Collective{.kind = program::CollectiveKind::all_gather,
-                                              .axes = axes,
-                                              .send = builder_.whole(from),
-                                              .receive = builder_.whole(to)});
+    communicate(builder_, stream, CollectiveKind::all_gather, axes, builder_.whole(from),
+                builder_.whole(to));
     builder_.release(from);
   };
   gather(values, all_values);
@@ -137,8 +105,8 @@ void BucketReduction::exchange_largest(program::StreamId stream, const Slice& bu
   builder_.release(all_places);
 }
 
-Gradients::Gradients(program::Builder& builder, const Geometry& geometry,
-                     const Parameters& parameters, const Request& request)
+Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
+                     const Request& request)
     : builder_(builder),
       g_(geometry),
       parameters_(parameters),
@@ -151,8 +119,7 @@ Gradients::Gradients(program::Builder& builder, const Geometry& geometry,
              workspace(types_of(request.precision).accumulate,
                        parameters.largest_bucket() / parameters.plan().shards),
              2) {
-  const OptionReader options{option_table(), request.options};
-  overlaps_ = options.is("overlap", "on");
+  overlaps_ = options_of(request).overlap;
   if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
 }
 
@@ -165,7 +132,7 @@ GradientTarget Gradients::target(const Slice& gradient, int microbatch) {
     return {.slice = gradient, .beta = microbatch == 0 ? 0.0 : 1.0};
   }
   const Bucket& bucket = parameters_.bucket_of(gradient);
-  const auto [entry, is_new] = open_.try_emplace({number(bucket), microbatch}, program::no_buffer);
+  const auto [entry, is_new] = open_.try_emplace({number(bucket), microbatch}, no_buffer);
   if (is_new) {
     entry->second = whole_.take();
     fill_flat(builder_, flat(entry->second, bucket.count - bucket.padding, bucket.padding), 0);
@@ -193,9 +160,8 @@ void Gradients::finish() {
 
 void Gradients::reduce(const Bucket& bucket) {
   if (bucket.of_expert && !reduces_experts_) return;
-  const program::Place place = builder_.place();
-  builder_.at(
-      {.phase = program::Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
+  const Place place = builder_.place();
+  builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
   const Slice slice = parameters_.gradient(bucket);
   if (parameters_.plan().zero > 0) {
     const Slice mine = own_part(slice, parameters_.plan().shards);
@@ -210,25 +176,18 @@ void Gradients::reduce(const Bucket& bucket) {
 }
 
 void Gradients::reduce_scatter(const Slice& whole, const Slice& part) {
-  builder_.emit(stream_, Collective{.kind = CollectiveKind::reduce_scatter,
-                                    .axes = mesh::Axis::dp,
-                                    .send = whole,
-                                    .receive = part});
+  communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, whole, part);
 }
 
 void Gradients::reduce_part(const Slice& part) {
   if (g_.replicas == static_cast<int>(parameters_.plan().shards)) return;
-  builder_.emit(stream_, Collective{.kind = CollectiveKind::all_reduce,
-                                    .axes = {mesh::Axis::cp, mesh::Axis::ep},
-                                    .send = part,
-                                    .receive = part});
+  communicate(builder_, stream_, CollectiveKind::all_reduce, {mesh::Axis::cp, mesh::Axis::ep}, part,
+              part);
 }
 
 void Gradients::accumulate(const Bucket& bucket, BufferId whole, int microbatch) {
-  const program::Place place = builder_.place();
-  builder_.at({.phase = program::Phase::gradient_reduction,
-               .layer = place.layer,
-               .microbatch = microbatch});
+  const Place place = builder_.place();
+  builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = microbatch});
   const Slice sum = parameters_.part(parameters_.states().gradients, bucket);
   const Slice sent = flat(whole, 0, bucket.count);
   if (microbatch == 0) {

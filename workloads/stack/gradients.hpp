@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
@@ -16,7 +17,7 @@
 namespace isoscale::workloads::stack {
 
 /// Returns the type in which gradients are sent between replicas (option grad_dtype).
-[[nodiscard]] program::DType travel_type(const Request& request);
+[[nodiscard]] DType travel_type(const Request& request);
 
 /// The parameters of compression=topk: of each `block` elements of a gradient, `keep` are sent.
 struct TopK {
@@ -36,31 +37,28 @@ class BucketReduction {
   /// `gradients` is the flat buffer of which all buckets are slices. With compression a buffer of
   /// the same size is allocated for gradients that have not been sent yet, and cleared in the setup
   /// section.
-  BucketReduction(program::Builder& builder, const Geometry& geometry, const Request& request,
-                  program::BufferId gradients);
+  BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
+                  BufferId gradients);
 
   /// Emits the reduction of `bucket` over the groups along `axes`. Communication is on `stream`.
-  void write(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
+  void write(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
 
  private:
-  void all_reduce(program::StreamId stream, const program::Slice& slice, mesh::AxisSet axes);
-  void all_reduce_narrow(program::StreamId stream, const program::Slice& bucket,
-                         mesh::AxisSet axes);
-  void exchange_largest(program::StreamId stream, const program::Slice& bucket, mesh::AxisSet axes);
-  [[nodiscard]] program::BufferId workspace(program::DType type, std::uint64_t count);
+  void all_reduce_narrow(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
+  void exchange_largest(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
 
-  program::Builder& builder_;
-  program::DType type_, travel_type_;
+  Builder& builder_;
+  DType type_, travel_type_;
   mesh::Shape mesh_;
   double scale_ = 1;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
-  program::BufferId unsent_ = program::no_buffer;  ///< only with compression
+  BufferId unsent_ = no_buffer;  ///< only with compression
 };
 
 /// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
 /// slice.
 struct GradientTarget {
-  program::Slice slice{};
+  Slice slice{};
   double beta = 0;
 };
 
@@ -70,36 +68,124 @@ struct GradientTarget {
 /// part of the sum to that of earlier microbatches. With strategy=funnel nothing is done here.
 class Gradients {
  public:
-  Gradients(program::Builder& builder, const Geometry& geometry, const Parameters& parameters,
+  Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
   /// Returns where a microbatch's gradient of a weight is written. `gradient` is the slice from
   /// Parameters::gradient().
-  [[nodiscard]] GradientTarget target(const program::Slice& gradient, int microbatch);
+  [[nodiscard]] GradientTarget target(const Slice& gradient, int microbatch);
   /// Notes that the gradient of this weight has been written for a microbatch, and reduces its
   /// bucket if that is complete.
-  void done(const program::Slice& gradient, int microbatch);
+  void done(const Slice& gradient, int microbatch);
   /// Reduces the remaining buckets. Called after all backward passes have been written.
   void finish();
 
  private:
   void reduce(const Bucket& bucket);
-  void reduce_scatter(const program::Slice& whole, const program::Slice& part);
+  void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part over the replicas that differ in axes other than dp.
-  void reduce_part(const program::Slice& part);
+  void reduce_part(const Slice& part);
   /// Adds this rank's part of a microbatch's bucket, summed over dp, to that of earlier
   /// microbatches.
-  void accumulate(const Bucket& bucket, program::BufferId whole, int microbatch);
+  void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
   [[nodiscard]] std::size_t number(const Bucket& bucket) const;
 
-  program::Builder& builder_;
+  Builder& builder_;
   const Geometry& g_;
   const Parameters& parameters_;
   BucketReduction reduction_;
   bool reduces_, reduces_experts_, overlaps_;
-  program::StreamId stream_ = 0;
+  StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
-  std::map<std::pair<std::size_t, int>, program::BufferId> open_;  ///< by bucket and microbatch
+  std::map<std::pair<std::size_t, int>, BufferId> open_;  ///< by bucket and microbatch
+};
+
+/// One pass of a microbatch that reads the weights of a layer.
+struct WeightUse {
+  int layer = 0;  ///< within the stage; Weights::vocabulary = output projection
+  Place place{};
+  std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
+};
+
+/// Makes the weights of a layer available before each pass that reads them, and releases them
+/// afterwards. Weights that stay on the device are always available. Sharded ones (zero=3) are
+/// gathered over dp, bucket by bucket. Those in host memory (offload=weights) are copied to the
+/// device, layer by layer, or advised to move there if the memory is managed. This is done
+/// `prefetch` buckets or layers ahead, on a stream of its own.
+class Weights {
+ public:
+  static constexpr int vocabulary = Parameters::vocabulary;
+
+  Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
+
+  /// Fetches the weights that the next use needs and that are not on the device yet, and those of
+  /// the following uses. Must be called before each use, with its layer.
+  void before(int layer);
+  /// Must be called after the ops of each use have been written.
+  void after();
+  /// Must be called after all uses.
+  void finish() { slots_.release(); }
+  /// Returns the slice of a tensor's weights; `layer` must be in use. The output projection has one
+  /// tensor.
+  [[nodiscard]] Slice of(int layer, Tensor tensor) const;
+
+ private:
+  /// A time during which a unit is on the device. It covers consecutive uses in one action.
+  struct Stay {
+    std::size_t unit = 0, first_use = 0, last_use = 0;
+    BufferId slot = no_buffer;
+  };
+  void cut_units(const Geometry& geometry);
+  void plan_stays();
+  [[nodiscard]] std::vector<std::size_t> units_of(int layer) const;
+  void fetch(Stay& stay);
+  [[nodiscard]] Slice held(const Slice& weight) const;
+
+  Builder& builder_;
+  const Parameters& parameters_;
+  bool resident_;
+  std::vector<WeightUse> uses_;
+  std::vector<Range> units_;       ///< each is fetched as a whole
+  std::vector<Stay> stays_;        ///< in the order of their begin
+  std::vector<std::size_t> here_;  ///< stays that have begun but not ended
+  Slots slots_;
+  StreamId stream_ = 0;
+  std::size_t use_ = 0;                   ///< index of the current use, or of the next one
+  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and those that have
+};
+
+/// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
+/// all ranks then gather the whole bucket. Offloaded states are copied to the device before the
+/// update and back after it, while another bucket is updated.
+class Updates {
+ public:
+  Updates(Builder& builder, const Parameters& parameters);
+
+  /// Writes all updates. Gradients are sums over `tokens` tokens.
+  void write(double tokens);
+
+ private:
+  /// The slices that an update reads and writes. They are in slots if the states are kept
+  /// elsewhere.
+  struct Bundle {
+    Slice master{}, moment1{}, moment2{};
+    Slice weight{};        ///< this rank's part
+    Slice whole_weight{};  ///< the whole bucket; the same if nothing is sharded
+    std::vector<BufferId> states{}, weights{};  ///< slots that are in use
+  };
+  [[nodiscard]] Bundle fetch(const Bucket& bucket);
+  void fetch_state(const Bucket& bucket, BufferId home, Slice& here, Bundle& bundle);
+  void fetch_weight(const Bucket& bucket, Bundle& bundle);
+  void give_back(const Bucket& bucket, Bundle& bundle);
+  void return_state(const Bucket& bucket, BufferId home, const Slice& here);
+  void gather(const Bundle& bundle);
+  [[nodiscard]] bool copies(Offload what) const;
+  [[nodiscard]] bool advises(Offload what) const;
+
+  Builder& builder_;
+  const Parameters& parameters_;
+  Slots states_, weights_;
+  StreamId dp_ = 0, fetch_ = 0, return_ = 0;
 };
 
 }  // namespace isoscale::workloads::stack

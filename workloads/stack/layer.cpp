@@ -5,40 +5,20 @@
 
 #include <utility>
 
-#include "workloads/stack/buffers.hpp"
-
 namespace isoscale::workloads::stack {
 
-namespace {
-
-using program::BufferId;
-using program::Phase;
-using program::Role;
-
-}  // namespace
-
-LayerWriter::LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
+LayerWriter::LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,
                          const Parameters& parameters, const Weights& weights, Gradients& gradients,
                          const Request& request)
-    : builder_(builder),
-      g_(geometry),
-      types_(types),
+    : OpWriter(builder, geometry, types),
       parameters_(parameters),
       weights_(weights),
       gradients_(gradients),
       linear_(builder, geometry, types),
       rows_(builder, geometry, types),
+      attention_(builder, geometry, types),
       experts_(builder, geometry, types, parameters, request,
-               [this](const program::Slice& gradient) {
-                 gradients_.done(gradient, g_.microbatches - 1);
-               }) {}
-
-BufferId LayerWriter::new_buffer(std::uint64_t count, Role role, int microbatch) {
-  return builder_.allocate({.dtype = types_.compute,
-                            .role = role,
-                            .microbatch = role == Role::activation ? microbatch : -1,
-                            .count = count});
-}
+               [this](const Slice& gradient) { gradients_.done(gradient, g_.microbatches - 1); }) {}
 
 Linear LayerWriter::linear(int layer, Tensor tensor) const {
   const bool is_second = tensor == Tensor::projection || tensor == Tensor::down;
@@ -59,8 +39,8 @@ Linear LayerWriter::linear(int layer, Tensor tensor) const {
 }
 
 Linear LayerWriter::vocabulary() const {
-  return {.weight = weights_.of_vocabulary(),
-          .gradient = parameters_.vocabulary_gradient(),
+  return {.weight = weights_.of(vocabulary_layer, {}),
+          .gradient = parameters_.gradient(vocabulary_layer, {}),
           .inputs = g_.hidden,
           .outputs = g_.vocabulary};
 }
@@ -81,9 +61,7 @@ BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch
   state.attention_input = norm(state.input, state.attention_inverse, microbatch, saved);
   attention_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
-    const BufferId part = state.context;
-    state.context = gather_columns(part, g_.context, input_role, microbatch);
-    builder_.release(part);
+    state.context = gather_columns(state.context, g_.context, input_role, microbatch);
   }
   state.middle = second_forward(linear(layer, Tensor::projection), state.context, state.input,
                                 role_of(keeps_middle && !experts_.has_experts()), microbatch,
@@ -97,9 +75,7 @@ BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch
   state.mlp_input = norm(state.middle, state.mlp_inverse, microbatch, saved);
   inner_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
-    const BufferId part = state.inner;
-    state.inner = gather_columns(part, g_.ffn, role_of(saved.inner), microbatch);
-    builder_.release(part);
+    state.inner = gather_columns(state.inner, g_.ffn, role_of(saved.inner), microbatch);
   }
   const BufferId output = second_forward(linear(layer, Tensor::down), state.inner, state.middle,
                                          output_role, microbatch, copy_of(saved.inner_copy));
@@ -138,7 +114,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   after_weight_gradients(layer, microbatch, [=, this] { release_if(saved.inner, inner); });
   const BufferId d_up = inner_gradient(state, d_inner);
   const LinearWriter::Operand d_up_operand =
-      linear_.gradient(up, dense(builder_.whole(d_up), g_.tokens, up.outputs));
+      linear_.gradient(up, dense(d_up, g_.tokens, up.outputs));
   const BufferId d_middle = normed_backward(
       {.layer = layer, .microbatch = microbatch, .linear = up, .in = mlp_input}, d_up_operand,
       gradient, InputGradient::first, {.x = state.middle, .inverse = state.mlp_inverse});
@@ -163,7 +139,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   recompute_scores(state, microbatch);
   const BufferId d_qkv = attention_backward(state, d_context);
   const LinearWriter::Operand d_qkv_operand =
-      linear_.gradient(qkv, dense(builder_.whole(d_qkv), g_.tokens, qkv.outputs));
+      linear_.gradient(qkv, dense(d_qkv, g_.tokens, qkv.outputs));
   const BufferId d_input = normed_backward(
       {.layer = layer, .microbatch = microbatch, .linear = qkv, .in = attention_input},
       d_qkv_operand, {.buffer = d_middle, .ownership = Ownership::released}, order,
@@ -207,13 +183,6 @@ BufferId LayerWriter::input_of(int layer, int microbatch) const {
 
 void LayerWriter::forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
-program::Matrix LayerWriter::up_part(BufferId up, std::uint64_t part) const {
-  return matrix(builder_.whole(up), {.rows = g_.tokens,
-                                     .columns = g_.ffn,
-                                     .row_stride = g_.up_parts * g_.ffn,
-                                     .offset = part * g_.ffn});
-}
-
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
   // If `inner` is gathered over tp, the gathered copy is kept instead.
@@ -234,30 +203,16 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
     state.inner = state.up;
     return;
   }
-  // inner = gate + up: the sum replaces the gated product, since it moves the same bytes.
   state.inner = new_buffer(g_.tokens * g_.ffn, role_of(saved.inner), microbatch);
-  builder_.emit(0, program::Add{.rows = static_cast<std::uint32_t>(g_.tokens),
-                                .columns = static_cast<std::uint32_t>(g_.ffn),
-                                .a = up_part(state.up, 0),
-                                .b = up_part(state.up, 1),
-                                .dst = dense(builder_.whole(state.inner), g_.tokens, g_.ffn)});
+  add_gate(g_.tokens, state.up, state.inner);
   builder_.release(state.up);
 }
 
 BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) {
   if (g_.elementwise) return activation_gradient(state.up, d_inner);
   if (g_.up_parts == 1) return d_inner;
-  const std::uint64_t columns = g_.up_parts * g_.ffn;
-  const BufferId d_up = new_buffer(g_.tokens * columns, Role::workspace, -1);
-  builder_.emit(0, program::Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
-                                 .columns = static_cast<std::uint32_t>(g_.ffn),
-                                 .batch = static_cast<std::uint32_t>(g_.up_parts),
-                                 .src = dense(builder_.whole(d_inner), g_.tokens, g_.ffn),
-                                 .dst = matrix(builder_.whole(d_up), {.rows = g_.tokens,
-                                                                      .columns = g_.ffn,
-                                                                      .row_stride = columns,
-                                                                      .batch = g_.up_parts,
-                                                                      .batch_stride = g_.ffn})});
+  const BufferId d_up = new_buffer(g_.tokens * g_.up_parts * g_.ffn);
+  copy_to_gate(g_.tokens, d_inner, d_up);
   builder_.release(d_inner);
   return d_up;
 }
@@ -273,7 +228,7 @@ BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, Buffer
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
   const Linear projection = vocabulary();
   const LinearWriter::Operand d_logits =
-      linear_.gradient(projection, dense(builder_.whole(logits), g_.tokens, g_.vocabulary));
+      linear_.gradient(projection, dense(logits, g_.tokens, g_.vocabulary));
   return first_backward(
       {.layer = vocabulary_layer, .microbatch = microbatch, .linear = projection, .in = input},
       d_logits, {}, InputGradient::first);
@@ -282,7 +237,7 @@ BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, Buffer
 void LayerWriter::weight_gradient(const Linear& linear, BufferId in,
                                   const LinearWriter::Operand& d_out, int microbatch) {
   linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
-                          dense(builder_.whole(in), g_.tokens, linear.inputs), d_out);
+                          dense(in, g_.tokens, linear.inputs), d_out);
   note_weight_gradient(linear, microbatch);
 }
 
@@ -336,13 +291,80 @@ void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) 
   const Saved saved = saved_for_backward();
   state.inner = activation(state.up, role_of(saved.inner), microbatch);
   linear_.keep_input(linear(layer, Tensor::down), microbatch,
-                     dense(builder_.whole(state.inner), g_.tokens, g_.ffn));
+                     dense(state.inner, g_.tokens, g_.ffn));
   release_if(!saved.inner, state.inner);
 }
 
 void LayerWriter::recompute_scores(LayerState& state, int microbatch) {
   if (g_.recompute != Recompute::selective) return;
   state.scores = scores_of(state.qkv, Role::activation, microbatch);
+}
+
+// Norms and activations. They are bound by memory: each op reads and writes its operands
+// once, in place where possible. The residual is added by the GEMM before a norm, and its gradient
+// by the norm's gradient.
+
+namespace {
+
+program::ActivationKind kind_of(const Geometry& g) {
+  return g.up_parts > 1 ? program::ActivationKind::swiglu : program::ActivationKind::gelu;
+}
+
+}  // namespace
+
+BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved) {
+  if (!g_.elementwise) return x;
+  const BufferId y = new_buffer(g_.activation(), role_of(saved.linear_inputs), microbatch);
+  inverse = builder_.allocate({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
+                               .role = role_of(saved.states),
+                               .microbatch = saved.states ? microbatch : -1,
+                               .count = g_.shard_tokens});
+  builder_.emit(0, program::Norm{.rows = extent(g_.shard_tokens),
+                                 .columns = extent(g_.hidden),
+                                 .x = dense(x, g_.shard_tokens, g_.hidden),
+                                 .y = dense(y, g_.shard_tokens, g_.hidden),
+                                 .inverse = builder_.whole(inverse)});
+  if (!saved.states) builder_.release(inverse);
+  return y;
+}
+
+void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass) {
+  if (!g_.elementwise) return;
+  const auto rows = [&](BufferId buffer) { return dense(buffer, g_.shard_tokens, g_.hidden); };
+  builder_.emit(0, program::NormGradient{.rows = extent(g_.shard_tokens),
+                                         .columns = extent(g_.hidden),
+                                         .dy = rows(gradient),
+                                         .s = rows(x),
+                                         .addend = rows(bypass),
+                                         .dx = rows(gradient),
+                                         .inverse = builder_.whole(inverse)});
+  builder_.release(inverse);
+}
+
+BufferId LayerWriter::activation(BufferId up, Role role, int microbatch) {
+  const BufferId inner = new_buffer(g_.tokens * g_.ffn, role, microbatch);
+  program::Activation op{.kind = kind_of(g_),
+                         .rows = extent(g_.tokens),
+                         .columns = extent(g_.ffn),
+                         .x = gate_part(up, g_.tokens, 0),
+                         .y = dense(inner, g_.tokens, g_.ffn)};
+  if (g_.up_parts > 1) op.up = gate_part(up, g_.tokens, 1);
+  builder_.emit(0, op);
+  return inner;
+}
+
+BufferId LayerWriter::activation_gradient(BufferId up, BufferId gradient) {
+  const bool gated = g_.up_parts > 1;
+  program::ActivationGradient op{.kind = kind_of(g_),
+                                 .rows = extent(g_.tokens),
+                                 .columns = extent(g_.ffn),
+                                 .dy = dense(gradient, g_.tokens, g_.ffn),
+                                 .x = gate_part(up, g_.tokens, 0)};
+  op.dx = gated ? op.x : op.dy;
+  if (gated) op.up = op.dup = gate_part(up, g_.tokens, 1);
+  builder_.emit(0, op);
+  builder_.release(gated ? gradient : up);
+  return gated ? up : gradient;
 }
 
 }  // namespace isoscale::workloads::stack

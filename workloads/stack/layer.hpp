@@ -13,19 +13,17 @@
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/sequence_parallel.hpp"
-#include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 
 /// The buffers that a layer keeps from forward to backward, for one microbatch.
 struct LayerState {
-  program::BufferId input, qkv, scores, context, middle, inner;
+  BufferId input, qkv, scores, context, middle, inner;
   /// The inputs of the QKV GEMM and of the up GEMM. With norms they are the results of the norms,
   /// else the same as `input` and `middle`.
-  program::BufferId attention_input, mlp_input;
-  program::BufferId attention_inverse, mlp_inverse;  ///< what the gradients of the norms need
-  program::BufferId up;                              ///< the input of the activation
+  BufferId attention_input, mlp_input;
+  BufferId attention_inverse, mlp_inverse;  ///< what the gradients of the norms need
+  BufferId up;                              ///< the input of the activation
 };
 
 /// The data that a forward pass keeps for backward. Everything else is released after its last use.
@@ -49,15 +47,14 @@ enum class InputGradient : std::uint8_t { first, last };
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention takes the softmax of its scores and inner is gelu, or swiglu of gated MLPs.
 /// Under tp with partial sums the residual enters as 1/tp on each rank.
-class LayerWriter {
+class LayerWriter : public OpWriter {
  public:
-  LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
+  LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
   /// Computes Z from X [shard_tokens, h], in a new buffer of role `output_role`.
-  [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
-                                          program::Role output_role);
+  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
   /// If `later` is true, backward() computes no weight gradients, and keeps what weight_gradients()
   /// needs for them.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
@@ -70,69 +67,45 @@ class LayerWriter {
   /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
   /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases what forward kept, except X.
-  [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
-                                           Ownership gradient_ownership, InputGradient order);
-  [[nodiscard]] program::BufferId input_of(int layer, int microbatch) const;
+  [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
+                                  Ownership gradient_ownership, InputGradient order);
+  [[nodiscard]] BufferId input_of(int layer, int microbatch) const;
   void forget(int layer, int microbatch);
 
   /// Computes logits = X * Wv. The logits are also their own gradient, since loss = 1/2 |logits|^2.
-  [[nodiscard]] program::BufferId vocabulary_forward(int microbatch, program::BufferId input);
+  [[nodiscard]] BufferId vocabulary_forward(int microbatch, BufferId input);
   /// Computes dX = dlogits * Wv^T, and sums it over tp.
-  [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
-                                                      program::BufferId logits);
+  [[nodiscard]] BufferId vocabulary_backward(int microbatch, BufferId input, BufferId logits);
 
   /// True if backward() reads the inputs of forward(), so that they must be kept.
   [[nodiscard]] bool keeps_inputs() const {
     return !types_.casts_operands() || g_.elementwise || g_.recompute == Recompute::full;
   }
 
-  [[nodiscard]] program::BufferId new_buffer(std::uint64_t count, program::Role role,
-                                             int microbatch);
-
  private:
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
   /// Computes Z, and the rest of `state`, from X; releases what `saved` does not name.
-  [[nodiscard]] program::BufferId layer_forward(LayerState& state, int layer, int microbatch,
-                                                program::Role output_role, const Saved& saved);
+  [[nodiscard]] BufferId layer_forward(LayerState& state, int layer, int microbatch,
+                                       Role output_role, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   /// Computes the scores from queries and keys; with elementwise work also their softmax.
-  [[nodiscard]] program::BufferId scores_of(program::BufferId qkv, program::Role role,
-                                            int microbatch);
-  void local_scores(program::BufferId qkv, program::BufferId scores);
-  void local_context(const LayerState& state);
-  [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
-                                                     program::BufferId d_context);
-  /// Write the backward pass of attention. local: all keys and values are on this rank. ring: they
-  /// are sent around the ring of cp.
-  void local_attention_backward(const LayerState& state, program::BufferId d_context,
-                                program::BufferId d_scores, program::BufferId d_qkv);
-  void ring_attention_backward(const LayerState& state, program::BufferId d_context,
-                               program::BufferId d_scores, program::BufferId d_qkv);
+  [[nodiscard]] BufferId scores_of(BufferId qkv, Role role, int microbatch);
+  [[nodiscard]] BufferId attention_backward(const LayerState& state, BufferId d_context);
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
-  [[nodiscard]] program::BufferId inner_gradient(const LayerState& state,
-                                                 program::BufferId d_inner);
-  /// Returns part number `part` of `up`, which is [tokens, parts * ffn].
-  [[nodiscard]] program::Matrix up_part(program::BufferId up, std::uint64_t part) const;
+  [[nodiscard]] BufferId inner_gradient(const LayerState& state, BufferId d_inner);
 
   // Elementwise work. Returns the norm of x, and stores in `inverse` what its gradient needs
   // besides x. Without norms it returns x itself.
-  [[nodiscard]] program::BufferId norm(program::BufferId x, program::BufferId& inverse,
-                                       int microbatch, const Saved& saved);
+  [[nodiscard]] BufferId norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved);
   /// Turns the gradient of a norm's result into the gradient of x, in place, and adds `bypass`, the
   /// gradient that did not pass the norm.
-  void norm_gradient(program::BufferId gradient, program::BufferId x, program::BufferId inverse,
-                     program::BufferId bypass);
-  /// These functions work in place on their last argument.
-  void softmax(program::BufferId scores);
-  void softmax_gradient(program::BufferId probabilities, program::BufferId gradient);
+  void norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass);
   /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
-  [[nodiscard]] program::BufferId activation(program::BufferId up, program::Role role,
-                                             int microbatch);
+  [[nodiscard]] BufferId activation(BufferId up, Role role, int microbatch);
   /// Writes the result in place of one argument, and releases the other.
-  [[nodiscard]] program::BufferId activation_gradient(program::BufferId up,
-                                                      program::BufferId gradient);
+  [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
   // The functions below handle what backward computes again.
   [[nodiscard]] Saved saved_by_forward() const;
@@ -146,95 +119,92 @@ class LayerWriter {
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
   /// sequence parallelism `in` has only this rank's rows, and the others are gathered first.
-  void first_forward(const Linear& linear, program::BufferId in, program::BufferId out,
-                     int microbatch, InputCopy input_copy = InputCopy::kept);
+  void first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
+                     InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
-  [[nodiscard]] program::BufferId second_forward(const Linear& linear, program::BufferId in,
-                                                 program::BufferId residual, program::Role role,
-                                                 int microbatch, InputCopy input_copy);
+  [[nodiscard]] BufferId second_forward(const Linear& linear, BufferId in, BufferId residual,
+                                        Role role, int microbatch, InputCopy input_copy);
   /// Computes the gradient of the input (this rank's columns), and the weight gradient, of the
   /// second GEMM of a pair.
-  [[nodiscard]] program::BufferId second_backward(int layer, const Linear& linear,
-                                                  program::BufferId in, program::BufferId d_out,
-                                                  int microbatch);
+  [[nodiscard]] BufferId second_backward(int layer, const Linear& linear, BufferId in,
+                                         BufferId d_out, int microbatch);
   /// Does the same block by block, as rows arrive from other ranks.
-  [[nodiscard]] program::BufferId second_backward_by_rows(int layer, const Linear& linear,
-                                                          program::BufferId in,
-                                                          program::BufferId d_out, int microbatch);
+  [[nodiscard]] BufferId second_backward_by_rows(int layer, const Linear& linear, BufferId in,
+                                                 BufferId d_out, int microbatch);
   /// Returns the gradient of the second GEMM's output, in the form in which its two products read
   /// it.
-  [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear,
-                                                      program::BufferId d_out);
+  [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear, BufferId d_out);
   /// Computes the gradient of the second GEMM's input (this rank's columns).
-  [[nodiscard]] program::BufferId second_input_gradient(const Linear& linear,
-                                                        const LinearWriter::Operand& d_out);
+  [[nodiscard]] BufferId second_input_gradient(const Linear& linear,
+                                               const LinearWriter::Operand& d_out);
   /// The first GEMM of a pair and its input.
   struct First {
     int layer = 0, microbatch = 0;
     Linear linear{};
-    program::BufferId in = program::no_buffer;
+    BufferId in = no_buffer;
   };
   struct Residual {
-    program::BufferId buffer = program::no_buffer;
+    BufferId buffer = no_buffer;
     Ownership ownership = Ownership::kept;
   };
   /// Computes d_in = d_out * W^T + residual, summed over tp, and the weight gradient, for the first
   /// GEMM of a pair.
-  [[nodiscard]] program::BufferId first_backward(const First& first,
-                                                 const LinearWriter::Operand& d_out,
-                                                 const Residual& residual, InputGradient order);
+  [[nodiscard]] BufferId first_backward(const First& first, const LinearWriter::Operand& d_out,
+                                        const Residual& residual, InputGradient order);
   /// The input x of the norm before a pair, and what the norm stored for its gradient.
   struct Normed {
-    program::BufferId x, inverse;
+    BufferId x, inverse;
   };
   /// Calls first_backward(), and computes the gradient of the norm before the pair, if there is
   /// one. The second of these, or the only one, adds `bypass`.
-  [[nodiscard]] program::BufferId normed_backward(const First& first,
-                                                  const LinearWriter::Operand& d_out,
-                                                  const Residual& bypass, InputGradient order,
-                                                  const Normed& normed);
-  [[nodiscard]] program::BufferId mlp_backward(LayerState& state, int layer, int microbatch,
-                                               const Residual& gradient);
-  [[nodiscard]] program::BufferId attention_part_backward(LayerState& state, int layer,
-                                                          int microbatch,
-                                                          program::BufferId d_middle,
-                                                          InputGradient order);
+  [[nodiscard]] BufferId normed_backward(const First& first, const LinearWriter::Operand& d_out,
+                                         const Residual& bypass, InputGradient order,
+                                         const Normed& normed);
+  [[nodiscard]] BufferId mlp_backward(LayerState& state, int layer, int microbatch,
+                                      const Residual& gradient);
+  [[nodiscard]] BufferId attention_part_backward(LayerState& state, int layer, int microbatch,
+                                                 BufferId d_middle, InputGradient order);
   /// Returns a function that computes d_out * W^T for some rows, for TensorRows. It reads its
   /// arguments only when it is called, so they must still exist.
   [[nodiscard]] TensorRows::Product input_product(const Linear& linear,
                                                   const LinearWriter::Operand& d_out);
+  /// Writes a weight gradient piece by piece; x and dy return the rows of their operand.
+  using RowsOf = std::function<Matrix(const RowBlock& piece)>;
+  void weight_gradient_by_rows(const Linear& linear, int microbatch, const GatheredRows& rows,
+                               const RowsOf& x, const RowsOf& dy);
   void first_weight_gradient(const First& first, const GatheredRows& in,
                              const LinearWriter::Operand& d_out);
-  void weight_gradient(const Linear& linear, program::BufferId in,
-                       const LinearWriter::Operand& d_out, int microbatch);
+  void weight_gradient(const Linear& linear, BufferId in, const LinearWriter::Operand& d_out,
+                       int microbatch);
   /// Returns `linear` with the slice in which a microbatch's weight gradient is written.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
   /// Notes that a weight gradient has been written for a microbatch.
   void note_weight_gradient(const Linear& linear, int microbatch);
-  [[nodiscard]] static program::Role role_of(bool saved) {
-    return saved ? program::Role::activation : program::Role::workspace;
+  [[nodiscard]] static Role role_of(bool saved) {
+    return saved ? Role::activation : Role::workspace;
   }
   [[nodiscard]] static InputCopy copy_of(bool saved) {
     return saved ? InputCopy::kept : InputCopy::dropped;
   }
-  void release_if(bool condition, program::BufferId buffer) {
-    if (condition) builder_.release(buffer);
-  }
 
+  /// The order of the columns of all ranks of tp: one rank's after another's, or side by side.
+  enum class Order : std::uint8_t { by_rank, side_by_side };
+  /// Returns [tokens, columns] of each rank of tp from a buffer with those of all.
+  [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
   /// Gathers [tokens, columns] from each rank of tp into [tokens, tp * columns] on all of them.
-  [[nodiscard]] program::BufferId gather_columns(program::BufferId part, std::uint64_t columns,
-                                                 program::Role role, int microbatch);
+  /// Releases `part`.
+  [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, Role role,
+                                        int microbatch);
   /// Sums [tokens, tp * columns] over tp, and gives each rank its [tokens, columns] of the sum.
-  [[nodiscard]] program::BufferId scatter_columns(program::BufferId partial, std::uint64_t columns);
+  /// Releases `partial`.
+  [[nodiscard]] BufferId scatter_columns(BufferId partial, std::uint64_t columns);
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
   const Parameters& parameters_;
   const Weights& weights_;
   Gradients& gradients_;
   LinearWriter linear_;
   TensorRows rows_;
+  Attention attention_;
   ExpertWriter experts_;
   bool puts_off_ = false;
   std::map<std::pair<int, int>, std::vector<std::function<void()>>> put_off_;

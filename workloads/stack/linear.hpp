@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "program/builder.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::stack {
@@ -24,8 +27,8 @@ void require_fp8_extents(const Geometry& geometry);
 
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
-  program::Slice weight, gradient;  ///< inputs x outputs
-  double gradient_beta = 0;         ///< 1 if the new gradient is added to the present one
+  Slice weight, gradient;    ///< inputs x outputs
+  double gradient_beta = 0;  ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
@@ -37,7 +40,7 @@ enum class InputCopy : std::uint8_t { kept, dropped };
 /// The addend of a product: beta * c.
 struct Addend {
   double beta = 0;
-  program::Matrix c{};
+  Matrix c{};
 };
 
 /// Writes the three GEMMs of linear layers on the compute stream.
@@ -48,61 +51,195 @@ struct Addend {
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored so and the outer transpose is the GEMM's. A weight is
 /// cast once a step. Of X, only the transposed copy is kept for backward.
-class LinearWriter {
+class LinearWriter : public OpWriter {
  public:
-  LinearWriter(program::Builder& builder, const Geometry& geometry, const Types& types)
-      : builder_(builder), g_(geometry), types_(types) {}
+  using OpWriter::OpWriter;
 
   /// A matrix as GEMMs read it. Without a transposed copy, GEMMs transpose the plain one while they
   /// read it.
   struct Operand {
-    program::Matrix plain{}, transposed{};
-    program::BufferId descale = program::no_buffer;
+    Matrix plain{}, transposed{};
+    BufferId descale = no_buffer;
   };
 
-  void forward(const Linear& linear, int microbatch, const program::Matrix& x,
-               const program::Matrix& y, const Addend& addend,
-               InputCopy input_copy = InputCopy::kept);
+  void forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
+               const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
   /// operands are read as they are stored, since backward then reads x itself.
-  void keep_input(const Linear& linear, int microbatch, const program::Matrix& x);
+  void keep_input(const Linear& linear, int microbatch, const Matrix& x);
   /// Returns dY in the form in which both products below read it. It must be released after them.
-  [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
+  [[nodiscard]] Operand gradient(const Linear& linear, const Matrix& dy);
   void release(const Operand& gradient);
   /// Writes dX = gain * dY * W^T + addend.
-  void input_gradient(const Linear& linear, const Operand& dy, const program::Matrix& dx,
+  void input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
                       const Addend& addend);
   /// Writes dW += gain * X^T * dY. If forward has cast X, `x` is not read and may have been
   /// released.
-  void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
-                       const Operand& dy);
+  void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
 
-  // These functions write the products above for only some rows. They are for layers whose operands
-  // are read as they are stored.
-  void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
-                    const program::Matrix& y, const Addend& addend);
-  void input_gradient_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& dy,
-                           const program::Matrix& dx, const Addend& addend);
-  /// Writes dW = gain * X^T * dY + beta * dW.
-  void weight_gradient_rows(const Linear& linear, std::uint64_t rows, double beta,
-                            const program::Matrix& x, const program::Matrix& dy);
+  // These functions return the products above for only some rows, of operands as they are stored:
+  // Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta * dW.
+  [[nodiscard]] Gemm forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
+                                     const Matrix& y, const Addend& addend) const;
+  [[nodiscard]] Gemm input_product(const Linear& linear, std::uint64_t rows, const Matrix& dy,
+                                   const Matrix& dx, const Addend& addend) const;
+  [[nodiscard]] Gemm weight_product(const Linear& linear, std::uint64_t rows, double beta,
+                                    const Matrix& x, const Matrix& dy) const;
 
  private:
   struct Destination {
-    program::DType type;
-    std::optional<program::Role> plain, transposed;  ///< role of each copy; absent: no such copy
+    DType type;
+    std::optional<Role> plain, transposed;  ///< role of each copy; absent: no such copy
     int microbatch = -1;
   };
-  [[nodiscard]] Operand cast(const program::Matrix& src, std::uint64_t rows, std::uint64_t columns,
+  [[nodiscard]] Operand cast(const Matrix& src, std::uint64_t rows, std::uint64_t columns,
                              const Destination& to);
   [[nodiscard]] Operand weight(const Linear& linear);
-  void release(const program::Matrix& copy);
+  void release(const Matrix& copy);
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  const Types& types_;
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
   std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< and by microbatch
+};
+
+/// Consecutive rows of the activation that the GEMMs of a pair read and write: `slice` has the rows
+/// `first` ... first + rows - 1.
+struct RowBlock {
+  Slice slice{};
+  std::uint64_t first = 0, rows = 0;
+};
+
+/// An activation [tokens, hidden] whose rows have been gathered from all ranks of the tp group.
+struct GatheredRows {
+  std::vector<RowBlock> blocks;  ///< in the order in which they arrive
+  std::vector<RowBlock> pieces;  ///< the same rows, in as few contiguous pieces as possible
+  BufferId received = no_buffer;
+};
+
+/// A sum over the tp group. If it has an addend, TensorRows::close() must still add it.
+struct RowSum {
+  BufferId out = no_buffer;
+  BufferId addend = no_buffer;
+  enum class Addend : std::uint8_t { borrowed, owned } ownership = Addend::borrowed;
+  [[nodiscard]] bool is_open() const { return addend != no_buffer; }
+};
+
+/// Consecutive positions of a sequence, or of a rank's part of a sequence.
+struct Positions {
+  std::uint64_t first = 0, count = 0;
+};
+
+/// Returns the positions of a rank's part of the sequence, in the order that they have between the
+/// two GEMMs of a pair. With sequence_parallel they are ordered as they arrive. In chunks that is
+/// [chunk][rank]; on a ring, the rank's own positions come first, then those of the ranks before
+/// it. They are not put in order, since no product of the stack depends on their order.
+[[nodiscard]] std::vector<Positions> inner_positions(const Geometry& geometry);
+
+/// Gathers the rows of sequence parallelism before a pair of GEMMs, and sums and scatters them
+/// after it (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Rows are sent in parts, so that
+/// one part is sent while another is multiplied. A part is one of `chunks` collectives, or one step
+/// of a ring (Wang et al., ASPLOS 2023, "Overlap communication with dependent computation via
+/// decomposition").
+class TensorRows : public OpWriter {
+ public:
+  using OpWriter::OpWriter;
+
+  /// Gathers all rows from the [shard_tokens, hidden] of each rank. The result refers to `shard`,
+  /// which must not be released before it.
+  [[nodiscard]] GatheredRows gather(BufferId shard);
+  void release(const GatheredRows& rows);
+
+  /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
+  using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
+                                     const Addend& addend)>;
+  /// Computes the sum over tp of product + residual for the rows that this rank keeps, in `out`, a
+  /// new buffer for these rows. `residual` may be no_buffer. Ops on the compute stream that are
+  /// written before close() hide the communication.
+  [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual);
+  void close(const RowSum& sum);
+
+ private:
+  [[nodiscard]] GatheredRows gather_ring(BufferId shard);
+  [[nodiscard]] RowSum all_reduce(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] RowSum reduce_scatter(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] RowSum reduce_ring(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] BufferId new_rows(std::uint64_t rows) { return new_buffer(rows * g_.hidden); }
+  /// Returns `rows` rows, from row `first` on, of a buffer [.., hidden].
+  [[nodiscard]] Slice rows_in(BufferId buffer, std::uint64_t first, std::uint64_t rows) const;
+  [[nodiscard]] Matrix matrix_of(BufferId buffer) const;
+  void add(BufferId into, BufferId addend);
+};
+
+/// Attention of a rank's queries to the keys and values of the whole sequence, of which every rank
+/// of the cp axis has a part. Blocks of keys, and then of values, go around the ring of ranks under
+/// the GEMMs of the blocks that have arrived (Liu et al., arXiv 2310.01889). A block is the keys,
+/// or the values, of one rank, [s][sample][head][d]. The i-th block on a rank is that of the rank i
+/// before it, so that one program serves the ring. A row of scores has all blocks side by side,
+/// [block] [s], so that ops on whole rows find them contiguous; no sum depends on their order.
+/// Without cp there is one block, which is read where it lies in QKV.
+///
+/// A batch of products covers all pairs of sample and key-value head, with one stride. The `j`-th
+/// query heads of all key-value heads form one batch.
+class Attention : public OpWriter {
+ public:
+  using OpWriter::OpWriter;
+
+  /// Writes the scores Q * K^T / sqrt(d) and, with elementwise work, their softmax in their place.
+  void scores(BufferId qkv, BufferId scores);
+  /// Writes context = scale * scores * V.
+  void context(BufferId qkv, BufferId scores, BufferId context);
+  /// The buffers that backward reads, and d_scores and d_qkv, which it writes.
+  struct Backward {
+    BufferId qkv, scores, d_context, d_scores, d_qkv;
+  };
+  void backward(const Backward& of);
+
+  /// Returns the number of products in a batch.
+  [[nodiscard]] std::uint64_t batch() const { return g_.microbatch * g_.kv_heads; }
+
+ private:
+  enum class Part : std::uint8_t { key, value };
+  /// Returns the rows of query head j, as many as there are queries.
+  using Rows = std::function<Matrix(std::uint64_t j)>;
+
+  void backward_on_ring(const Backward& of);
+  void softmax(BufferId scores);
+  void softmax_gradient(BufferId probabilities, BufferId gradient);
+
+  [[nodiscard]] BufferId new_block() { return new_buffer(g_.sequence * batch() * g_.head_size); }
+  /// Returns a new block with this rank's keys or values.
+  [[nodiscard]] BufferId pack(BufferId qkv, Part part);
+  /// Sends a block to the next rank, and returns the block that comes from the previous rank.
+  [[nodiscard]] BufferId pass_on(BufferId block);
+  /// Calls visit(i, matrix) with each block. The next block is on its way while one is used.
+  template <class Visit>
+  void for_each_block(BufferId qkv, Part part, const Visit& visit);
+
+  // Views of buffers, one matrix for each product of a batch.
+  [[nodiscard]] Matrix block_of(BufferId packed) const;
+  /// Returns column block `index` of each key-value head, which are [q.., k, v].
+  [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const;
+  [[nodiscard]] Matrix query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
+  [[nodiscard]] Matrix own(BufferId qkv, Part part) const;
+  [[nodiscard]] Matrix scores_of(BufferId scores, int block, std::uint64_t j) const;
+  [[nodiscard]] Matrix context_of(BufferId context, std::uint64_t j) const;
+
+  void emit(Gemm gemm);
+  /// Writes scores = scale * rows * others^T for one block and query head.
+  void multiply(const Matrix& rows, const Matrix& others, double scale, const Matrix& scores);
+  /// Writes result = scale * scores * rows, summed over the blocks.
+  void weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
+             const Matrix& result);
+  /// Writes gradient += scale * scores^T * rows for query head j. If there is a gradient in
+  /// `arrived`, the sum over query heads begins with it.
+  void add_gradient(const Matrix& scores, const Matrix& rows, double scale, std::uint64_t j,
+                    BufferId arrived, const Matrix& gradient);
+  /// Writes the sum of add_gradient() over all query heads.
+  void block_gradient(BufferId scores, int block, const Rows& rows, double scale, BufferId arrived,
+                      const Matrix& gradient);
+  /// Adds this rank's contribution to the gradient of a block, which is in `arrived`, and sends the
+  /// sum on. Returns the sum that arrives in turn.
+  [[nodiscard]] BufferId pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
+                                       BufferId arrived);
 };
 
 }  // namespace isoscale::workloads::stack

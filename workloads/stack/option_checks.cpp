@@ -34,8 +34,8 @@ void refuse_beside(const Request& request, std::string_view what, std::string_vi
                    const Setting& setting) {
   const std::string given = departure(request, setting.key, setting.neutral);
   if (given.empty()) return;
-  throw base::UsageError(fmt::format("{} cannot be combined with {}={}: {}; use {}={}", what,
-                                     setting.key, given, why, setting.key, setting.neutral));
+  throw usage_error("{} cannot be combined with {}={}: {}; use {}={}", what, setting.key, given,
+                    why, setting.key, setting.neutral);
 }
 
 void require_funnel(const Request& request) {
@@ -49,11 +49,11 @@ void require_funnel(const Request& request) {
   }
   for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
     if (request.mesh[axis] == 1) continue;
-    throw base::UsageError(
-        fmt::format("strategy=funnel cannot be combined with {}={}: it has one row of replicas, "
-                    "along dp; use {}=1",
-                    mesh::to_string(mesh::AxisSet{axis}), request.mesh[axis],
-                    mesh::to_string(mesh::AxisSet{axis})));
+    throw usage_error(
+        "strategy=funnel cannot be combined with {}={}: it has one row of replicas, "
+        "along dp; use {}=1",
+        mesh::to_string(mesh::AxisSet{axis}), request.mesh[axis],
+        mesh::to_string(mesh::AxisSet{axis}));
   }
 }
 
@@ -66,20 +66,20 @@ std::string divisors_near(long long number, long long wanted) {
   return fmt::format("{} and {}", below, above);
 }
 
-void require_consistent(const Request& scaled, const OptionReader& options) {
-  const bool splits = options.is("sequence_parallel", "on"), ring = options.is("ring", "on");
-  const bool gathers = options.is("tp_output", "gather");
-  const long long chunks = options.integer("chunks");
+void require_consistent(const Request& scaled, const TrainingOptions& options) {
+  const bool splits = options.sequence_parallel, ring = options.ring;
+  const bool gathers = options.tp_output == TpOutput::gather;
+  const long long chunks = options.chunks;
   if (splits && gathers) {
     throw base::UsageError(
         "sequence_parallel=on excludes tp_output=gather, whose outputs are whole on every rank; "
         "use tp_output=reduce, or sequence_parallel=off");
   }
   if (chunks > 1 && gathers) {
-    throw base::UsageError(
-        fmt::format("chunks={} excludes tp_output=gather, which has no sum over tp to cut; use "
-                    "tp_output=reduce, or chunks=1",
-                    chunks));
+    throw usage_error(
+        "chunks={} excludes tp_output=gather, which has no sum over tp to cut; use "
+        "tp_output=reduce, or chunks=1",
+        chunks);
   }
   if (ring && !splits) {
     throw base::UsageError(
@@ -87,16 +87,16 @@ void require_consistent(const Request& scaled, const OptionReader& options) {
         "rows; use both, or ring=off");
   }
   if (ring && chunks > 1) {
-    throw base::UsageError(
-        fmt::format("chunks={} excludes ring=on, which cuts the rows into tp parts itself; use "
-                    "chunks=1, or ring=off",
-                    chunks));
+    throw usage_error(
+        "chunks={} excludes ring=on, which cuts the rows into tp parts itself; use "
+        "chunks=1, or ring=off",
+        chunks);
   }
   if (types_of(scaled.precision).casts_operands() && (chunks > 1 || ring)) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "{} excludes --dtype fp8, which casts a whole tensor with one scale before its GEMM; use "
         "{}, or --dtype bf16",
-        ring ? "ring=on" : fmt::format("chunks={}", chunks), ring ? "ring=off" : "chunks=1"));
+        ring ? "ring=on" : fmt::format("chunks={}", chunks), ring ? "ring=off" : "chunks=1");
   }
 }
 
@@ -104,8 +104,8 @@ void require_other_strategies(const Request& scaled, const StatePlan& plan) {
   const auto exclude = [&](std::string_view key, std::string_view neutral, std::string_view why) {
     const std::string given = departure(scaled, key, neutral);
     if (given.empty()) return;
-    throw base::UsageError(fmt::format("zero={} excludes {}={}: {}; use {}={}, or zero=0",
-                                       plan.zero, key, given, why, key, neutral));
+    throw usage_error("zero={} excludes {}={}: {}; use {}={}, or zero=0", plan.zero, key, given,
+                      why, key, neutral);
   };
   exclude("strategy", "ddp", "one rank alone has all states there");
   exclude("grad_dtype", "same", "parts of gradients are summed in the type they accumulate in");
@@ -120,25 +120,25 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
   require_other_strategies(scaled, plan);
   const bool offloads_weights = plan.offload == Offload::weights;
   if (plan.shards_weights() && offloads_weights) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "zero=3 excludes offload=weights: with dp={} a rank keeps 1/{} of the weights already; use "
         "zero=2, or offload=none",
-        scaled.mesh.dp, scaled.mesh.dp));
+        scaled.mesh.dp, scaled.mesh.dp);
   }
   if (offloads_weights && plan.is_managed()) {
-    throw base::UsageError(
-        fmt::format("zero={} excludes offload=weights with offload_memory=managed: replicas gather "
-                    "weights in device memory; use offload_memory=pinned, or zero=0",
-                    plan.zero));
+    throw usage_error(
+        "zero={} excludes offload=weights with offload_memory=managed: replicas gather "
+        "weights in device memory; use offload_memory=pinned, or zero=0",
+        plan.zero);
   }
   if (plan.shards_weights()) {
     const std::string reduce = departure(scaled, "reduce_bucket", "");
     if (!reduce.empty()) {
-      throw base::UsageError(fmt::format(
+      throw usage_error(
           "zero=3 has no reduce_bucket={}: a rank updates the part of a bucket that it keeps, so "
           "gradients are reduced in the buckets in which weights are gathered; use "
           "gather_bucket={}",
-          reduce, reduce));
+          reduce, reduce);
     }
   }
 }
@@ -146,96 +146,89 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
 /// The most row indices in the programs of all ranks together; they take about 4 GiB.
 constexpr double most_indices = 1e9;
 
-void require_numbers(const Request& scaled, const OptionReader& options, const Routing& routing) {
+void require_numbers(const Request& scaled, const TrainingOptions& options,
+                     const Routing& routing) {
   const int ep = scaled.mesh.ep;
   const int experts = static_cast<int>(routing.experts);
   if (experts % ep != 0) {
     const int below = std::max(1, experts / ep) * ep, above = (experts / ep + 1) * ep;
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "ep={} does not divide experts={}; the nearest that it does are {}", ep, experts,
-        below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above)));
+        below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above));
   }
   if (routing.topk > routing.experts) {
-    throw base::UsageError(
-        fmt::format("topk={} of experts={}: a token goes to different ones; use "
-                    "topk={} or fewer",
-                    routing.topk, experts, experts));
+    throw usage_error(
+        "topk={} of experts={}: a token goes to different ones; use "
+        "topk={} or fewer",
+        routing.topk, experts, experts);
   }
-  if (options.is("expert_batch", "padded") && routing.capacity == 0) {
+  if (options.expert_batch == ExpertBatch::padded && routing.capacity == 0) {
     throw base::UsageError(
         "expert_batch=padded pads to the capacity, and there is none: use capacity=1.25, or "
         "expert_batch=exact");
   }
 }
 
-void require_alone(const Request& scaled, const OptionReader& options) {
+void require_alone(const Request& scaled, const TrainingOptions& options) {
   if (types_of(scaled.precision).casts_operands()) {
     throw base::UsageError(
         "experts exclude --dtype fp8, whose GEMMs want rows in multiples of 16; use --dtype bf16");
   }
-  if (options.is("elementwise", "on")) {
+  if (options.elementwise) {
     throw base::UsageError("experts exclude elementwise=on: their MLPs are GEMMs alone; use off");
-  }
-  if (!options.is("recompute", "none")) {
-    throw base::UsageError(
-        fmt::format("experts exclude recompute={}: rows would travel again; use recompute=none",
-                    options.text("recompute")));
   }
   struct Alone {
     const char *key, *value, *why;
   };
   for (const Alone& alone :
-       {Alone{"zero", "0", "their parameters are resident"},
+       {Alone{"recompute", "none", "rows would travel again"},
+        Alone{"zero", "0", "their parameters are resident"},
         Alone{"offload", "none", "their parameters are resident"},
         Alone{"strategy", "ddp", "rank 0 would have to hold them all"},
         Alone{"compression", "none", "their gradients have other replicas"},
         Alone{"partition", "equal", "ranks along ep meet in every microbatch"}}) {
-    if (options.is(alone.key, alone.value)) continue;
-    throw base::UsageError(fmt::format("experts exclude {}={}: {}; use {}={}", alone.key,
-                                       options.text(alone.key), alone.why, alone.key, alone.value));
+    const std::string given = departure(scaled, alone.key, alone.value);
+    if (given.empty()) continue;
+    throw usage_error("experts exclude {}={}: {}; use {}={}", alone.key, given, alone.why,
+                      alone.key, alone.value);
   }
   if (scaled.mesh.tp == 1) return;
   const auto refuse = [](std::string_view option, std::string_view instead) {
-    throw base::UsageError(
-        fmt::format("experts exclude {}: rows are routed whole; use {}", option, instead));
+    throw usage_error("experts exclude {}: rows are routed whole; use {}", option, instead);
   };
-  if (options.is("tp_output", "gather")) refuse("tp_output=gather", "tp_output=reduce");
-  if (options.is("sequence_parallel", "on"))
-    refuse("sequence_parallel=on", "sequence_parallel=off");
-  if (options.integer("chunks") > 1) {
-    refuse(fmt::format("chunks={}", options.integer("chunks")), "chunks=1");
-  }
+  if (options.tp_output == TpOutput::gather) refuse("tp_output=gather", "tp_output=reduce");
+  if (options.sequence_parallel) refuse("sequence_parallel=on", "sequence_parallel=off");
+  if (options.chunks > 1) refuse(fmt::format("chunks={}", options.chunks), "chunks=1");
 }
 
 /// Throws base::UsageError if the programs would be too large: each rank has a program of its own,
 /// with the indices of all rows that it sends, receives and moves.
-void require_size(const Request& scaled, const OptionReader& options, const Routing& routing) {
+void require_size(const Request& scaled, const TrainingOptions& options, const Routing& routing) {
   constexpr double moves = 6;
-  const double samples = static_cast<double>(options.integer("batch"));
+  const double samples = static_cast<double>(options.batch);
   const double indices =
       moves * samples * static_cast<double>(routing.sequence) * routing.topk * scaled.model.layers;
   if (indices <= most_indices) return;
   const double fits = samples * most_indices / indices;
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "routing batch={} x sequence={} x topk={} through {} layers makes a plan of {:.1e} row "
       "numbers, {:.0e} are allowed; use {}",
-      options.integer("batch"), routing.sequence, routing.topk, scaled.model.layers, indices,
-      most_indices,
+      options.batch, routing.sequence, routing.topk, scaled.model.layers, indices, most_indices,
       fits >= 1 ? fmt::format("batch={:.0f} or fewer", std::floor(fits))
-                : "a model with fewer layers or a shorter sequence"));
+                : "a model with fewer layers or a shorter sequence");
 }
 
 }  // namespace
 
 void complete_data_options(Request& scaled) {
-  const OptionReader options{option_table(), scaled.options};
-  if (options.is("strategy", "funnel")) scaled.options.try_emplace("overlap", "off");
+  const TrainingOptions options = options_of(scaled);
+  if (options.strategy == Strategy::funnel) scaled.options.try_emplace("overlap", "off");
 }
 
 void require_data(const Request& scaled) {
-  const OptionReader options{option_table(), scaled.options};
-  if (options.is("strategy", "funnel")) require_funnel(scaled);
-  if (options.is("compression", "topk")) {
+  const TrainingOptions options = options_of(scaled);
+  if (options.strategy == Strategy::funnel) require_funnel(scaled);
+  if (options.compression == Compression::topk) {
     const std::string_view why = "values are sent as they accumulate, whole buckets of them";
     refuse_beside(scaled, "compression=topk", why, {"grad_dtype", "same"});
     refuse_beside(scaled, "compression=topk", why, {"zero", "0"});
@@ -244,11 +237,11 @@ void require_data(const Request& scaled) {
 }
 
 void shrink_data_options(Request& twin) {
-  const OptionReader options{option_table(), twin.options};
-  if (!options.is("compression", "topk")) return;
+  const TrainingOptions options = options_of(twin);
+  if (options.compression != Compression::topk) return;
   constexpr long long small_block = 100;  // divides no tensor, so last blocks are shorter
   twin.options["compression_block"] =
-      std::to_string(std::min(options.integer("compression_block"), small_block));
+      std::to_string(std::min(options.compression_block, small_block));
   twin.options["compression_ratio"] = "100";
 }
 
@@ -262,38 +255,37 @@ void forget_data_options(Request& one) {
 }
 
 void require_tensor(const Request& scaled) {
-  const OptionReader options{option_table(), scaled.options};
+  const TrainingOptions options = options_of(scaled);
   require_consistent(scaled, options);
   const mesh::Shape& mesh = scaled.mesh;
   const long long sequence = scaled.model.sequence;
   if (sequence % mesh.cp != 0) {
-    throw base::UsageError(
-        fmt::format("cp={} does not divide the sequence of {}; the nearest cp that do are {}",
-                    mesh.cp, sequence, divisors_near(sequence, mesh.cp)));
+    throw usage_error("cp={} does not divide the sequence of {}; the nearest cp that do are {}",
+                      mesh.cp, sequence, divisors_near(sequence, mesh.cp));
   }
   if (mesh.tp == 1) return;
-  const long long local = sequence / mesh.cp, chunks = options.integer("chunks");
-  if (!options.is("sequence_parallel", "on")) {
-    const long long rows = local * options.integer("microbatch");
+  const long long local = sequence / mesh.cp, chunks = options.chunks;
+  if (!options.sequence_parallel) {
+    const long long rows = local * options.microbatch;
     if (rows % chunks == 0) return;
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "chunks={} does not divide the {} rows (sequence x microbatch) of a rank; the nearest "
         "chunks that do are {}",
-        chunks, rows, divisors_near(rows, chunks)));
+        chunks, rows, divisors_near(rows, chunks));
   }
   if (local % mesh.tp != 0) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "sequence_parallel=on: tp={} does not divide the {} positions that a rank has of the "
         "sequence of {} (cp={}); the nearest tp that do are {}",
-        mesh.tp, local, sequence, mesh.cp, divisors_near(local, mesh.tp)));
+        mesh.tp, local, sequence, mesh.cp, divisors_near(local, mesh.tp));
   }
   const long long part = local / mesh.tp;
   if (part % chunks == 0) return;
-  throw base::UsageError(
-      fmt::format("chunks={} does not divide the {} positions that sequence_parallel=on leaves a "
-                  "rank of tp={}; "
-                  "the nearest chunks that do are {}",
-                  chunks, part, mesh.tp, divisors_near(part, chunks)));
+  throw usage_error(
+      "chunks={} does not divide the {} positions that sequence_parallel=on leaves a "
+      "rank of tp={}; "
+      "the nearest chunks that do are {}",
+      chunks, part, mesh.tp, divisors_near(part, chunks));
 }
 
 void require_states(const Request& scaled) {
@@ -303,27 +295,28 @@ void require_states(const Request& scaled) {
   const bool weights_move = plan.shards_weights() || plan.offload == Offload::weights;
   if (weights_move && types.casts_operands()) {
     const std::string_view what = plan.shards_weights() ? "zero=3" : "offload=weights";
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "{} excludes --dtype fp8, which keeps two fp8 copies of every weight on the device for the "
         "whole step; use {}, or --dtype bf16",
-        what, plan.shards_weights() ? "zero=2" : "offload=none"));
+        what, plan.shards_weights() ? "zero=2" : "offload=none");
   }
-  const OptionReader options{option_table(), scaled.options};
-  if (plan.offload == Offload::optimizer && options.is("optimizer", "sgd") && !types.has_master()) {
-    throw base::UsageError(fmt::format(
+  const TrainingOptions options = options_of(scaled);
+  if (plan.offload == Offload::optimizer && options.optimizer == program::Optimizer::sgd &&
+      !types.has_master()) {
+    throw usage_error(
         "offload=optimizer has nothing to offload: optimizer=sgd has no moments, and --dtype {} no "
         "masters; use optimizer=adam, or offload=none",
-        name(scaled.precision)));
+        name(scaled.precision));
   }
 }
 
 void require_experts(const Request& scaled) {
-  const OptionReader options{option_table(), scaled.options};
+  const TrainingOptions options = options_of(scaled);
   const Routing routing = routing_of(scaled);
   if (!routing.has_experts()) {
     if (scaled.mesh.ep == 1) return;
-    throw base::UsageError(fmt::format("ep={} has no experts to share out; use experts={}, or ep=1",
-                                       scaled.mesh.ep, scaled.mesh.ep));
+    throw usage_error("ep={} has no experts to share out; use experts={}, or ep=1", scaled.mesh.ep,
+                      scaled.mesh.ep);
   }
   require_numbers(scaled, options, routing);
   require_alone(scaled, options);

@@ -2,15 +2,107 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
+#include "program/program.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads::stack {
 
+/// ddp: replicas all-reduce gradients. funnel: all data goes through the first replica.
+enum class Strategy : std::uint8_t { ddp, funnel };
+
+enum class GradientType : std::uint8_t { same, bf16, f16 };
+enum class Compression : std::uint8_t { none, topk };
+
+/// The states that are kept in host memory until they are needed, and the kind of that memory.
+enum class Offload : std::uint8_t { none, weights, optimizer };
+enum class OffloadMemory : std::uint8_t { pinned, managed };
+
+enum class TpOutput : std::uint8_t {
+  reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
+  gather,  ///< it is column-parallel; its input and output are all-gathered
+};
+
+enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
+
+/// Activations sent between stages: each rank of tp sends all of it, or only its own rows.
+enum class HandOverForm : std::uint8_t { whole, scattered };
+
+/// The activations that backward computes again instead of keeping them (Korthikanti et al., arXiv
+/// 2205.05198).
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  ///< large and cheap ones: scores, softmax, output of the activation
+  full,       ///< all but the inputs of layers
+};
+
+/// How GPUs add fp8 products; by_pass: fast forward and split in gradients.
+enum class Fp8Accumulate : std::uint8_t { by_pass, fast, split };
+
+/// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
+/// that it has. padded: one batched GEMM, with as many rows for each expert as the capacity allows.
+enum class ExpertBatch : std::uint8_t { exact, padded };
+
+enum class ExpertPlacement : std::uint8_t { packed, spread };
+
+/// The options of training workloads; their table says what each of them means.
+struct TrainingOptions {
+  long long batch = 0, microbatch = 0, microbatches = 0;  ///< 0 = not given
+  program::Space input{};
+  Strategy strategy{};
+  std::string partition{};
+  bool overlap = true;
+  std::uint64_t bucket = 0;
+  GradientType grad_dtype{};
+  Compression compression{};
+  long long compression_ratio = 0, compression_block = 0;
+  int zero = 0;
+  std::optional<std::uint64_t> reduce_bucket{}, gather_bucket{};
+  std::size_t prefetch = 0;
+  Offload offload{};
+  OffloadMemory offload_memory{};
+  program::Optimizer optimizer{};
+  TpOutput tp_output{};
+  bool sequence_parallel = false;
+  long long chunks = 1;
+  bool ring = false;
+  program::Transport transport{};
+  program::Registration registration{};
+  bool vocabulary = false;
+  Schedule schedule{};
+  int v = 1;
+  std::string stage_layers{};
+  HandOverForm handover{};
+  bool elementwise = false;
+  Recompute recompute{};
+  Fp8Accumulate fp8_accumulate{};
+  long long experts = 0;
+  std::uint32_t topk = 1;
+  std::string capacity{};
+  double skew = 0;
+  ExpertBatch expert_batch{};
+  ExpertPlacement expert_placement{};
+};
+
 /// Returns the options of all workloads that use the stack.
 [[nodiscard]] std::span<const OptionSpec> option_table();
+[[nodiscard]] TrainingOptions options_of(const Request& request);
+
+/// Returns the option fp8_accumulate, for an option table.
+template <auto member>
+[[nodiscard]] OptionSpec fp8_accumulate_option() {
+  return option::choice<member>(
+      "fp8_accumulate", "by-pass", {"by-pass", "fast", "split"},
+      "how GPUs add fp8 products: split, with partial sums in f32; fast, within tensor cores; "
+      "by-pass, fast forward and split in gradients, as Transformer Engine does");
+}
 
 // The functions below check combinations of options. Those called require_... throw
 // base::UsageError, with the numbers and the nearest values that work.
@@ -42,5 +134,15 @@ void require_experts(const Request& scaled);
 /// Returns the number of experts of a twin: few on each rank, but at least as many as each token
 /// needs.
 [[nodiscard]] int small_experts(const Request& request);
+
+/// Returns the axes along which ranks play different programs. Ranks that differ only along other
+/// axes share a program.
+[[nodiscard]] mesh::AxisSet program_axes(const Request& request);
+/// Returns, for each coordinate along dp, the first replica with the same program. Replicas may
+/// share a program even if program_axes() contains dp.
+[[nodiscard]] std::vector<int> replica_programs(const Request& request);
+/// Builds the setup and the step of the ranks whose coordinates along program_axes() are those of
+/// `at`.
+[[nodiscard]] program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at);
 
 }  // namespace isoscale::workloads::stack

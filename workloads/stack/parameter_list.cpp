@@ -11,8 +11,6 @@
 namespace isoscale::workloads::stack {
 namespace {
 
-using program::Shard;
-
 constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
 
 /// Returns this rank's rows x columns of a global matrix whose rows are `global_columns` elements

@@ -18,12 +18,6 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-using program::Builder;
-using program::DType;
-using program::Role;
-using program::Shard;
-using program::Slice;
-
 constexpr double default_epsilon = 1e-8;
 constexpr double verification_epsilon = 100;
 
@@ -42,22 +36,18 @@ double verification_rate(const Model& model) { return std::min(0.5, 0.005 * mode
 }  // namespace
 
 StatePlan state_plan_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   const Types types = types_of(request.precision);
   StatePlan plan;
-  if (request.mesh.dp > 1) plan.zero = static_cast<int>(options.integer("zero"));
+  if (request.mesh.dp > 1) plan.zero = options.zero;
   if (plan.zero > 0) plan.shards = static_cast<std::uint64_t>(request.mesh.dp);
-  plan.bucket_bytes = options.bytes("bucket");
   plan.element = program::element_size(plan.zero == 3 ? types.compute : travel_type(request));
-  const char* own = plan.zero == 3 ? "gather_bucket" : "reduce_bucket";
-  if (plan.zero > 0 && options.has(own)) plan.bucket_bytes = options.bytes(own);
-  plan.prefetch = static_cast<std::size_t>(options.integer("prefetch"));
-  plan.offload = options.is("offload", "weights")     ? Offload::weights
-                 : options.is("offload", "optimizer") ? Offload::optimizer
-                                                      : Offload::none;
-  plan.host =
-      options.is("offload_memory", "managed") ? program::Space::managed : program::Space::pinned;
-  plan.overlaps = options.is("overlap", "on");
+  const auto own = plan.zero == 3 ? options.gather_bucket : options.reduce_bucket;
+  plan.bucket_bytes = plan.zero > 0 ? own.value_or(options.bucket) : options.bucket;
+  plan.prefetch = options.prefetch;
+  plan.offload = options.offload;
+  plan.host = options.offload_memory == OffloadMemory::managed ? Space::managed : Space::pinned;
+  plan.overlaps = options.overlap;
   return plan;
 }
 
@@ -66,7 +56,7 @@ units::Bytes whole_states(const Request& request, int stage) {
   const std::vector<Parameter> parameters = parameters_of({request, {.pp = stage}});
   const std::uint64_t narrow = program::element_size(types.compute);
   const std::uint64_t wide = program::element_size(types.accumulate);
-  const bool adam = OptionReader{option_table(), request.options}.is("optimizer", "adam");
+  const bool adam = options_of(request).optimizer == program::Optimizer::adam;
   const std::uint64_t each =
       narrow + wide + (types.has_master() ? wide : 0) + (adam ? 2 * wide : 0);
   return units::Bytes{(parameters.back().offset + parameters.back().count()) * each};
@@ -79,8 +69,7 @@ std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
   return key;
 }
 
-program::Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key,
-                          double deviation) {
+Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key, double deviation) {
   // Integers that are uniform on -r ... r have the variance r (r + 1) / 3.
   constexpr double most = 127;
   const int exponent =
@@ -94,7 +83,7 @@ program::Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t ke
           .range = static_cast<std::int32_t>(std::min(range, most))};
 }
 
-program::Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t seed) {
+Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t seed) {
   return random_fill(dst, parameter.shard, fill_key(seed, parameter.name),
                      1 / std::sqrt(static_cast<double>(parameter.fan_in)));
 }
@@ -109,9 +98,10 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
       rate_(timed_rate(request.model)),
       parameters_(parameters_of(geometry)),
       plan_(state_plan_of(request)) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   const Types types = types_of(request.precision);
-  optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
+  optimizer_ = options.optimizer == program::Optimizer::adam ? program::Optimizer::adam
+                                                             : program::Optimizer::sgd;
   if (request.keep == Keep::observables) {
     // Adam's step is rate * m / (sqrt(v) + epsilon). With these values it differs from the step of
     // SGD by a few percent.
@@ -135,7 +125,6 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
 }
 
 void Parameters::allocate(Builder& builder, const Types& types) {
-  using program::Space;
   const auto flat = [&](DType type, Role role, std::uint64_t elements, Space space) {
     return builder.allocate({.dtype = type, .space = space, .role = role, .count = elements});
   };
@@ -159,20 +148,20 @@ std::uint64_t Parameters::largest_bucket() const {
 }
 
 void Parameters::fill(Builder& builder, std::uint64_t seed) const {
-  builder.at({.phase = program::Phase::setup});
+  builder.at({.phase = Phase::setup});
   const Range all{.offset = 0, .count = count()};
   if (plan_.zero == 0) {
     draw(builder, seed, states_.weights, 0, all);
-    if (states_.masters != program::no_buffer) draw(builder, seed, states_.masters, 0, all);
+    if (states_.masters != no_buffer) draw(builder, seed, states_.masters, 0, all);
   } else {
     if (plan_.shards_weights()) {
       draw_parts(builder, seed, states_.weights);
     } else {
       draw(builder, seed, states_.weights, 0, all);
     }
-    if (states_.masters != program::no_buffer && plan_.shards_gradients()) {
+    if (states_.masters != no_buffer && plan_.shards_gradients()) {
       draw_parts(builder, seed, states_.masters);
-    } else if (states_.masters != program::no_buffer) {
+    } else if (states_.masters != no_buffer) {
       draw_parts(builder, seed, states_.masters, states_.gradients);
     } else if (plan_.zero == 1) {
       for (const Bucket& bucket : buckets_) {  // nothing else writes the padding
@@ -182,19 +171,19 @@ void Parameters::fill(Builder& builder, std::uint64_t seed) const {
             0);
       }
     }
-    if (observed_weights_ != program::no_buffer) draw(builder, seed, observed_weights_, 0, all);
+    if (observed_weights_ != no_buffer) draw(builder, seed, observed_weights_, 0, all);
   }
-  if (states_.moment1 == program::no_buffer) return;
+  if (states_.moment1 == no_buffer) return;
   fill_flat(builder, builder.whole(states_.moment1), 0);
   fill_flat(builder, builder.whole(states_.moment2), 0);
   fill_flat(builder, builder.whole(states_.powers), 1);
 }
 
-void Parameters::draw(Builder& builder, std::uint64_t seed, program::BufferId into,
-                      std::uint64_t base, Range of) const {
+void Parameters::draw(Builder& builder, std::uint64_t seed, BufferId into, std::uint64_t base,
+                      Range of) const {
   for (const Parameter& entry : parameters_) {
     if (entry.offset < of.offset || entry.offset >= of.end()) continue;
-    builder.emit(0, weight_fill(slice(into, entry.offset - base, entry.count()), entry, seed));
+    builder.emit(0, weight_fill(flat(into, entry.offset - base, entry.count()), entry, seed));
   }
   for (const Bucket& bucket : buckets_) {
     if (bucket.offset < of.offset || bucket.offset >= of.end()) continue;
@@ -203,8 +192,8 @@ void Parameters::draw(Builder& builder, std::uint64_t seed, program::BufferId in
   }
 }
 
-void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::BufferId into,
-                            program::BufferId scratch) const {
+void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
+                            BufferId scratch) const {
   const bool holds_all = builder.buffer(scratch).count == count();
   for (const Bucket& bucket : buckets_) {
     const std::uint64_t base = holds_all ? 0 : bucket.offset;
@@ -214,22 +203,19 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::Buffe
   }
 }
 
-void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::BufferId into) const {
-  const program::BufferId scratch = builder.allocate(
+void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const {
+  const BufferId scratch = builder.allocate(
       {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
   draw_parts(builder, seed, into, scratch);
   builder.release(scratch);
 }
 
-Slice Parameters::slice(program::BufferId buffer, std::uint64_t offset, std::uint64_t count) const {
-  return {.buffer = buffer, .offset = offset, .count = count};
-}
-
-Slice Parameters::part(program::BufferId buffer, const Bucket& bucket) const {
+Slice Parameters::part(BufferId buffer, const Bucket& bucket) const {
   return flat(buffer, bucket.offset / plan_.shards, bucket.count / plan_.shards);
 }
 
 std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) const {
+  if (layer_of_stage == vocabulary) return 0;
   const std::size_t head = has_vocabulary_ ? 1 : 0;
   const auto from_last = static_cast<std::size_t>(layers_ - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
@@ -243,48 +229,24 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   return dense + (from_last * mlp + place) * experts + static_cast<std::size_t>(expert);
 }
 
-Slice Parameters::expert_weight(int layer_of_stage, Tensor tensor, int expert) const {
+Slice Parameters::weight(int layer_of_stage, Tensor tensor, int expert) const {
   const Parameter& entry = parameters_[index(layer_of_stage, tensor, expert)];
-  return slice(states_.weights, entry.offset, entry.count());
+  return {.buffer = plan_.shards_weights() ? no_buffer : states_.weights,
+          .offset = entry.offset,
+          .count = entry.count()};
 }
 
-Slice Parameters::expert_gradient(int layer_of_stage, Tensor tensor, int expert) const {
+Slice Parameters::gradient(int layer_of_stage, Tensor tensor, int expert) const {
   const Parameter& entry = parameters_[index(layer_of_stage, tensor, expert)];
-  return slice(states_.gradients, entry.offset, entry.count());
-}
-
-Slice Parameters::weight(int layer_of_stage, Tensor tensor) const {
-  const Parameter& entry = parameters_[index(layer_of_stage, tensor)];
-  return slice(plan_.shards_weights() ? program::no_buffer : states_.weights, entry.offset,
-               entry.count());
-}
-
-Slice Parameters::gradient(int layer_of_stage, Tensor tensor) const {
-  const Parameter& entry = parameters_[index(layer_of_stage, tensor)];
-  return slice(plan_.shards_gradients() ? program::no_buffer : states_.gradients, entry.offset,
-               entry.count());
-}
-
-Slice Parameters::vocabulary_weight() const {
-  const Parameter& entry = parameters_.front();
-  return slice(plan_.shards_weights() ? program::no_buffer : states_.weights, entry.offset,
-               entry.count());
-}
-
-Slice Parameters::vocabulary_gradient() const {
-  const Parameter& entry = parameters_.front();
-  return slice(plan_.shards_gradients() ? program::no_buffer : states_.gradients, entry.offset,
-               entry.count());
+  return {.buffer = plan_.shards_gradients() ? no_buffer : states_.gradients,
+          .offset = entry.offset,
+          .count = entry.count()};
 }
 
 Range Parameters::range(int layer_of_stage) const {
   const Parameter& first = parameters_[index(layer_of_stage, layer_tensors.front())];
   const Parameter& last = parameters_[index(layer_of_stage, layer_tensors.back())];
   return {.offset = first.offset, .count = last.offset + last.count() - first.offset};
-}
-
-Range Parameters::vocabulary_range() const {
-  return {.offset = parameters_.front().offset, .count = parameters_.front().count()};
 }
 
 const Bucket& Parameters::bucket_of(const Slice& gradient) const {
@@ -297,15 +259,7 @@ const Bucket* Parameters::completed_by(const Slice& gradient) const {
   return parameters_[bucket.last].offset == gradient.offset ? &bucket : nullptr;
 }
 
-Slice Parameters::gradient(const Bucket& bucket) const {
-  return slice(states_.gradients, bucket.offset, bucket.count);
-}
-
-Slice Parameters::weight(const Bucket& bucket) const {
-  return slice(states_.weights, bucket.offset, bucket.count);
-}
-
-program::Update Parameters::update(std::size_t bucket, double tokens) const {
+Update Parameters::update(std::size_t bucket, double tokens) const {
   return {.optimizer = optimizer_,
           .powers = flat(states_.powers, 2 * bucket, 2),
           .gradient_scale = 1.0 / tokens,
@@ -313,37 +267,33 @@ program::Update Parameters::update(std::size_t bucket, double tokens) const {
           .epsilon = epsilon_};
 }
 
-void Parameters::gather_observed(Builder& builder, program::BufferId from,
-                                 program::BufferId to) const {
+void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) const {
   const bool is_whole = builder.buffer(from).count == count();
   for (const Bucket& bucket : buckets_) {
     Slice mine = is_whole ? own_part(flat(from, bucket.offset, bucket.count), plan_.shards)
                           : part(from, bucket);
-    program::BufferId copy = program::no_buffer;
-    if (builder.buffer(from).space != program::Space::device) {  // only the device can send
+    BufferId copy = no_buffer;
+    if (builder.buffer(from).space != Space::device) {  // only the device can send
       copy = builder.allocate(
           {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
       copy_flat(builder, 0, mine, builder.whole(copy));
       mine = builder.whole(copy);
     }
-    builder.emit(0, program::Collective{.kind = program::CollectiveKind::all_gather,
-                                        .axes = mesh::Axis::dp,
-                                        .send = mine,
-                                        .receive = flat(to, bucket.offset, bucket.count)});
-    if (copy != program::no_buffer) builder.release(copy);
+    communicate(builder, 0, CollectiveKind::all_gather, mesh::Axis::dp, mine,
+                flat(to, bucket.offset, bucket.count));
+    if (copy != no_buffer) builder.release(copy);
   }
 }
 
 void Parameters::observe(Builder& builder) const {
-  builder.at({.phase = program::Phase::optimizer});
-  program::BufferId gradients = states_.gradients;
-  program::BufferId weights =
-      states_.masters == program::no_buffer ? states_.weights : states_.masters;
-  if (observed_gradients_ != program::no_buffer) {
+  builder.at({.phase = Phase::optimizer});
+  BufferId gradients = states_.gradients;
+  BufferId weights = states_.masters == no_buffer ? states_.weights : states_.masters;
+  if (observed_gradients_ != no_buffer) {
     gather_observed(builder, gradients, observed_gradients_);
     gradients = observed_gradients_;
   }
-  if (observed_weights_ != program::no_buffer) {
+  if (observed_weights_ != no_buffer) {
     gather_observed(builder, weights, observed_weights_);
     weights = observed_weights_;
   }
@@ -352,12 +302,12 @@ void Parameters::observe(Builder& builder) const {
     Shard shard = entry.shard;
     shard.base += entry.observed_base;
     if (!follows_) {
-      builder.observe(name + ".gradient", slice(gradients, entry.offset, entry.count()), shard);
+      builder.observe(name + ".gradient", flat(gradients, entry.offset, entry.count()), shard);
     }
     // A weight in a narrow type is too coarse to show the small change of a step. Its master shows
     // it, but this replica has none.
     if (follows_ && has_master_type_) continue;
-    builder.observe(name + ".weight", slice(weights, entry.offset, entry.count()), shard);
+    builder.observe(name + ".weight", flat(weights, entry.offset, entry.count()), shard);
   }
 }
 

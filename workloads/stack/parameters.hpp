@@ -12,12 +12,10 @@
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads::stack {
-
-/// The states that are kept in host memory until they are needed.
-enum class Offload : std::uint8_t { none, weights, optimizer };
 
 /// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
 /// gather_bucket, prefetch, offload and offload_memory.
@@ -32,18 +30,18 @@ struct StatePlan {
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
   std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
   Offload offload = Offload::none;
-  program::Space host = program::Space::pinned;  ///< memory in which offloaded states are kept
-  bool overlaps = true;  ///< transfers have streams of their own, so GEMMs hide them
+  Space host = Space::pinned;  ///< memory in which offloaded states are kept
+  bool overlaps = true;        ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
-  [[nodiscard]] bool is_managed() const { return host == program::Space::managed; }
+  [[nodiscard]] bool is_managed() const { return host == Space::managed; }
   /// These functions return the memory of the weights, and of the optimizer's states.
-  [[nodiscard]] program::Space weight_space() const {
-    return offload == Offload::weights ? host : program::Space::device;
+  [[nodiscard]] Space weight_space() const {
+    return offload == Offload::weights ? host : Space::device;
   }
-  [[nodiscard]] program::Space optimizer_space() const {
-    return offload == Offload::optimizer ? host : program::Space::device;
+  [[nodiscard]] Space optimizer_space() const {
+    return offload == Offload::optimizer ? host : Space::device;
   }
 };
 
@@ -62,7 +60,7 @@ inline constexpr std::array layer_tensors{Tensor::down, Tensor::up, Tensor::proj
 struct Parameter {
   std::string name;  ///< of the global tensor, "layer3.qkv"
   std::uint64_t rows = 0, columns = 0, offset = 0;
-  program::Shard shard;
+  Shard shard;
   std::uint64_t fan_in = 0;  ///< of the global tensor
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// The name of the tensor as a part of which this one is observed, and where it begins in that
@@ -103,11 +101,11 @@ struct Range {
 /// The flat buffers. A sharded buffer has only this rank's part of each bucket, which begins at
 /// 1/dp of the bucket's offset.
 struct States {
-  program::BufferId weights = program::no_buffer;
-  program::BufferId gradients = program::no_buffer;
-  program::BufferId masters = program::no_buffer;
-  program::BufferId moment1 = program::no_buffer, moment2 = program::no_buffer;
-  program::BufferId powers = program::no_buffer;
+  BufferId weights = no_buffer;
+  BufferId gradients = no_buffer;
+  BufferId masters = no_buffer;
+  BufferId moment1 = no_buffer, moment2 = no_buffer;
+  BufferId powers = no_buffer;
 };
 
 /// The weights, gradients, master weights and optimizer states of a stage, in flat buffers with the
@@ -115,63 +113,60 @@ struct States {
 class Parameters {
  public:
   /// Allocates the buffers; in the setup section, fills them from the seed.
-  Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
+  Parameters(Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage.
-  /// If there is no such buffer, the slice has no_buffer, and its offset identifies the parameter.
-  [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
-  [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// These functions return the slice of an expert of this rank; `tensor` is up or down.
-  [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
-  [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
-  [[nodiscard]] program::Slice vocabulary_weight() const;
-  [[nodiscard]] program::Slice vocabulary_gradient() const;
+  /// Stands for the output projection in the place of a layer.
+  static constexpr int vocabulary = -1;
+  /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage:
+  /// that of a layer's tensor, or of its expert number `expert` on this rank. If there is no such
+  /// buffer, the slice has no_buffer, and its offset identifies the parameter.
+  [[nodiscard]] Slice weight(int layer_of_stage, Tensor tensor, int expert = 0) const;
+  [[nodiscard]] Slice gradient(int layer_of_stage, Tensor tensor, int expert = 0) const;
 
   [[nodiscard]] const StatePlan& plan() const { return plan_; }
   [[nodiscard]] const States& states() const { return states_; }
   [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements
-  /// Return the range of a layer, or of the vocabulary projection, in the flat buffers.
+  /// Returns the range of a layer in the flat buffers.
   [[nodiscard]] Range range(int layer_of_stage) const;
-  [[nodiscard]] Range vocabulary_range() const;
   /// Returns the bucket to which this gradient belongs.
-  [[nodiscard]] const Bucket& bucket_of(const program::Slice& gradient) const;
+  [[nodiscard]] const Bucket& bucket_of(const Slice& gradient) const;
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   /// Returns the bucket that is complete when this gradient is complete; nullptr if none is.
-  [[nodiscard]] const Bucket* completed_by(const program::Slice& gradient) const;
-  [[nodiscard]] program::Slice gradient(const Bucket& bucket) const;
-  [[nodiscard]] program::Slice weight(const Bucket& bucket) const;
+  [[nodiscard]] const Bucket* completed_by(const Slice& gradient) const;
+  [[nodiscard]] Slice gradient(const Bucket& bucket) const {
+    return flat(states_.gradients, bucket.offset, bucket.count);
+  }
+  [[nodiscard]] Slice weight(const Bucket& bucket) const {
+    return flat(states_.weights, bucket.offset, bucket.count);
+  }
 
   /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If that is not
   /// sharded, the part is the whole bucket.
-  [[nodiscard]] program::Slice part(program::BufferId buffer, const Bucket& bucket) const;
+  [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
   /// Returns the update op of a bucket, still without its slices. Gradients are sums over `tokens`
   /// tokens.
-  [[nodiscard]] program::Update update(std::size_t bucket, double tokens) const;
+  [[nodiscard]] Update update(std::size_t bucket, double tokens) const;
   /// Makes gradients and weights observables. Sharded ones are gathered first.
-  void observe(program::Builder& builder) const;
+  void observe(Builder& builder) const;
 
  private:
   [[nodiscard]] std::size_t index(int layer_of_stage, Tensor tensor, int expert = 0) const;
-  [[nodiscard]] program::Slice slice(program::BufferId buffer, std::uint64_t offset,
-                                     std::uint64_t count) const;
   [[nodiscard]] std::uint64_t count() const {
     return buckets_.back().offset + buckets_.back().count;
   }
-  void allocate(program::Builder& builder, const Types& types);
-  void fill(program::Builder& builder, std::uint64_t seed) const;
+  void allocate(Builder& builder, const Types& types);
+  void fill(Builder& builder, std::uint64_t seed) const;
   /// Draws the parameters in the range `of`, and clears its padding, in the buffer `into`, whose
   /// first element is element `base` of the flat buffers.
-  void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
-            std::uint64_t base, Range of) const;
+  void draw(Builder& builder, std::uint64_t seed, BufferId into, std::uint64_t base,
+            Range of) const;
   /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`
   /// must have room for all buckets, or at least for the largest.
-  void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
-                  program::BufferId scratch) const;
+  void draw_parts(Builder& builder, std::uint64_t seed, BufferId into, BufferId scratch) const;
   /// Like the function above, with scratch memory that is allocated here.
-  void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
-  void gather_observed(program::Builder& builder, program::BufferId from,
-                       program::BufferId to) const;
+  void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
+  void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 
   bool has_vocabulary_;
   bool follows_;  ///< another replica has the optimizer's states and updates the weights
@@ -189,8 +184,8 @@ class Parameters {
   States states_;
   /// The whole gradients and weights on each rank; only allocated if states are sharded and the
   /// program is verified.
-  program::BufferId observed_gradients_ = program::no_buffer;
-  program::BufferId observed_weights_ = program::no_buffer;
+  BufferId observed_gradients_ = no_buffer;
+  BufferId observed_weights_ = no_buffer;
 };
 
 /// Returns the key from which a tensor's values are drawn. It depends on the run's seed and the
@@ -199,11 +194,10 @@ class Parameters {
 /// Returns a fill with random values on Fill's grid, which is exact in bf16. Their standard
 /// deviation is the given one or up to 2% less. It is never more, because attention without softmax
 /// multiplies three tensors, so that an excess would grow to its third power in each layer.
-[[nodiscard]] program::Fill random_fill(const program::Slice& dst, const program::Shard& shard,
-                                        std::uint64_t key, double deviation);
+[[nodiscard]] Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key,
+                               double deviation);
 /// Returns a fill with the initial values of a parameter, whose standard deviation is 1/sqrt(fan
 /// in).
-[[nodiscard]] program::Fill weight_fill(const program::Slice& dst, const Parameter& parameter,
-                                        std::uint64_t seed);
+[[nodiscard]] Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t seed);
 
 }  // namespace isoscale::workloads::stack

@@ -17,12 +17,6 @@ namespace {
 
 constexpr int most_stages_named = 4096;
 
-Schedule schedule_of(const OptionReader& options) {
-  const std::string name = options.text("schedule");
-  const auto table = schedule_table();
-  return std::ranges::find(table, std::string_view{name}, &ScheduleRow::name)->schedule;
-}
-
 /// Parses a list of layer counts, "7,8,8,7".
 std::vector<int> named_layers(const std::string& text) {
   std::vector<int> layers;
@@ -32,9 +26,9 @@ std::vector<int> named_layers(const std::string& text) {
     const bool is_number = !part.empty() && part.size() < 7 &&
                            part.find_first_not_of("0123456789") == std::string::npos;
     if (!is_number || std::stoi(part) < 1 || layers.size() == most_stages_named) {
-      throw base::UsageError(fmt::format(
+      throw usage_error(
           "stage_layers={}: equal, nearest, or the layers of each stage, at least 1, like 7,8,8,7",
-          base::quoted(text)));
+          base::quoted(text));
     }
     layers.push_back(std::stoi(part));
     begin = end + 1;
@@ -50,11 +44,12 @@ std::vector<int> nearest_layers(int layers, int stages) {
   return result;
 }
 
-bool names_layers(const OptionReader& options) {
-  return !options.is("stage_layers", "equal") && !options.is("stage_layers", "nearest");
+bool names_layers(const TrainingOptions& options) {
+  return options.stage_layers != "equal" && options.stage_layers != "nearest";
 }
 
-void require_layers(const Request& request, const Pipeline& pipeline, const OptionReader& options) {
+void require_layers(const Request& request, const Pipeline& pipeline,
+                    const TrainingOptions& options) {
   const int stages = pipeline.virtual_stages(), layers = request.model.layers;
   const std::string what = pipeline.chunks > 1
                                ? fmt::format("pp={} x v={}", pipeline.stages, pipeline.chunks)
@@ -62,32 +57,31 @@ void require_layers(const Request& request, const Pipeline& pipeline, const Opti
   const int sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), 0);
   if (names_layers(options) && pipeline.stages > 1) {
     if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) return;
-    throw base::UsageError(
-        fmt::format("stage_layers={} names {} stages with {} layers; {} has {} stages, the model "
-                    "{} layers; use "
-                    "stage_layers={}",
-                    options.text("stage_layers"), pipeline.layers.size(), sum, what, stages, layers,
-                    fmt::join(nearest_layers(layers, stages), ",")));
+    throw usage_error(
+        "stage_layers={} names {} stages with {} layers; {} has {} stages, the model "
+        "{} layers; use "
+        "stage_layers={}",
+        options.stage_layers, pipeline.layers.size(), sum, what, stages, layers,
+        fmt::join(nearest_layers(layers, stages), ","));
   }
   if (layers < stages) {
-    throw base::UsageError(
-        fmt::format("{} makes {} stages of {} layers; use {} or fewer", what, stages, layers,
-                    pipeline.chunks > 1 ? fmt::format("v={}", std::max(1, layers / pipeline.stages))
-                                        : fmt::format("pp={}", layers)));
+    throw usage_error("{} makes {} stages of {} layers; use {} or fewer", what, stages, layers,
+                      pipeline.chunks > 1
+                          ? fmt::format("v={}", std::max(1, layers / pipeline.stages))
+                          : fmt::format("pp={}", layers));
   }
-  if (layers % stages == 0 || options.is("stage_layers", "nearest")) return;
+  if (layers % stages == 0 || options.stage_layers == "nearest") return;
   if (layers % pipeline.stages != 0) {
     int fits = pipeline.stages;
     while (layers % fits != 0) --fits;
-    throw base::UsageError(
-        fmt::format("pp={} does not divide the {} layers; use pp={}, or stage_layers=nearest",
-                    pipeline.stages, layers, fits));
+    throw usage_error("pp={} does not divide the {} layers; use pp={}, or stage_layers=nearest",
+                      pipeline.stages, layers, fits);
   }
   int v = pipeline.chunks;
   while (layers % (pipeline.stages * v) != 0) --v;  // ends at v = 1, since pp divides the layers
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "v={} does not divide the {} layers of a stage; use v={}, or stage_layers=nearest",
-      pipeline.chunks, layers / pipeline.stages, v));
+      pipeline.chunks, layers / pipeline.stages, v);
 }
 
 std::vector<int> small_stages(const Request& request) {
@@ -100,60 +94,60 @@ std::vector<int> small_stages(const Request& request) {
 }  // namespace
 
 Pipeline pipeline_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Pipeline pipeline{.schedule = schedule_of(options),
+  const TrainingOptions options = options_of(request);
+  Pipeline pipeline{.schedule = options.schedule,
                     .stages = request.mesh.pp,
                     .chunks = 1,
-                    .microbatches = static_cast<int>(options.integer("microbatches"))};
+                    .microbatches = static_cast<int>(options.microbatches)};
   if (pipeline.schedule == Schedule::interleaved && pipeline.stages > 1) {
-    pipeline.chunks = static_cast<int>(options.integer("v"));
+    pipeline.chunks = options.v;
   }
   const bool is_named = names_layers(options) && pipeline.stages > 1;
-  pipeline.layers = is_named ? named_layers(options.text("stage_layers"))
+  pipeline.layers = is_named ? named_layers(options.stage_layers)
                              : nearest_layers(request.model.layers, pipeline.virtual_stages());
   return pipeline;
 }
 
 std::vector<mesh::Constraint> pipeline_limits(const Request& base) {
-  const OptionReader options{option_table(), base.options};
-  if (!options.is("stage_layers", "equal")) return {};
+  const TrainingOptions options = options_of(base);
+  if (options.stage_layers != "equal") return {};
   return {{mesh::Axis::pp, base.model.layers, "layers"}};
 }
 
 void require_pipeline(const Request& scaled) {
-  const OptionReader options{option_table(), scaled.options};
-  if (names_layers(options)) static_cast<void>(named_layers(options.text("stage_layers")));
+  const TrainingOptions options = options_of(scaled);
+  if (names_layers(options)) static_cast<void>(named_layers(options.stage_layers));
   if (scaled.mesh.pp == 1) return;
   const Pipeline pipeline = pipeline_of(scaled);
   const int p = pipeline.stages, m = pipeline.microbatches;
   if (pipeline.schedule == Schedule::interleaved && m % p != 0) {
-    throw base::UsageError(fmt::format(
+    throw usage_error(
         "schedule=interleaved takes microbatches in turns of pp={}; microbatches={} does not "
         "divide "
         "by it: use {}",
-        p, m, m < p ? fmt::format("{}", p) : fmt::format("{} or {}", m / p * p, (m / p + 1) * p)));
+        p, m, m < p ? fmt::format("{}", p) : fmt::format("{} or {}", m / p * p, (m / p + 1) * p));
   }
   if (pipeline.schedule == Schedule::zb_h1 && m == 1) {
-    throw base::UsageError(
-        fmt::format("schedule=zb-h1 with one microbatch has nothing to fill the bubble with; use "
-                    "microbatches={} or more, or schedule=1f1b",
-                    p));
+    throw usage_error(
+        "schedule=zb-h1 with one microbatch has nothing to fill the bubble with; use "
+        "microbatches={} or more, or schedule=1f1b",
+        p);
   }
   require_layers(scaled, pipeline, options);
-  if (options.is("handover", "scattered")) {
-    const long long rows = options.integer("microbatch") * (scaled.model.sequence / scaled.mesh.cp);
+  if (options.handover == HandOverForm::scattered) {
+    const long long rows = options.microbatch * (scaled.model.sequence / scaled.mesh.cp);
     if (rows % scaled.mesh.tp != 0) {
-      throw base::UsageError(fmt::format(
+      throw usage_error(
           "handover=scattered gives each of tp={} ranks a part of sequence x microbatch = {} rows, "
           "which it does not divide; use microbatch={}, or handover=whole",
-          scaled.mesh.tp, rows, scaled.mesh.tp));
+          scaled.mesh.tp, rows, scaled.mesh.tp);
     }
   }
 }
 
 std::string small_stage_layers(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  if (!names_layers(options) || request.mesh.pp == 1) return options.text("stage_layers");
+  const TrainingOptions options = options_of(request);
+  if (!names_layers(options) || request.mesh.pp == 1) return options.stage_layers;
   return fmt::format("{}", fmt::join(small_stages(request), ","));
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mesh/request.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -25,8 +25,6 @@ struct Action {
   int chunk = 0;
   bool operator==(const Action&) const = default;
 };
-
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
 
 /// A pipeline. Each of its `stages` stages has `chunks` groups of consecutive layers (virtual
 /// stages). Chunk c of stage s is virtual stage c * stages + s of the model.

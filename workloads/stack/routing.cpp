@@ -220,19 +220,19 @@ double capacity_factor(std::string_view text) {
   if (error == std::errc{} && (unit.empty() || unit == "%") && value > 0 && value <= most) {
     return value;
   }
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "capacity={}: none, or how many times the even share an expert takes, like 1.25 or 125%",
-      base::quoted(text)));
+      base::quoted(text));
 }
 
 Routing routing_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  Routing routing{.experts = static_cast<std::uint32_t>(options.integer("experts")),
-                  .topk = static_cast<std::uint32_t>(options.integer("topk")),
+  const TrainingOptions options = options_of(request);
+  Routing routing{.experts = static_cast<std::uint32_t>(options.experts),
+                  .topk = static_cast<std::uint32_t>(options.topk),
                   .sequence = static_cast<std::uint64_t>(request.model.sequence),
-                  .exponent = static_cast<double>(options.integer("skew")) / 100,
+                  .exponent = static_cast<double>(options.skew) / 100,
                   .seed = request.seed};
-  const double factor = capacity_factor(options.text("capacity"));
+  const double factor = capacity_factor(options.capacity);
   if (factor > 0 && routing.has_experts()) {
     const double share = static_cast<double>(routing.sequence) * routing.topk / routing.experts;
     routing.capacity = static_cast<std::uint64_t>(std::max(1.0, std::ceil(factor * share - 1e-9)));
@@ -264,12 +264,11 @@ RouteStats route_stats(const Request& request) {
   const Routing routing = routing_of(request);
   RouteStats stats;
   if (!routing.has_experts()) return stats;
-  const OptionReader options{option_table(), request.options};
-  const auto samples = static_cast<std::uint64_t>(options.integer("batch"));
+  const TrainingOptions options = options_of(request);
+  const auto samples = static_cast<std::uint64_t>(options.batch);
   const auto ep = static_cast<std::uint64_t>(request.mesh.ep);
-  const std::uint64_t microbatch = static_cast<std::uint64_t>(options.integer("microbatch"));
-  const std::uint64_t of_rank =
-      microbatch * static_cast<std::uint64_t>(options.integer("microbatches"));
+  const std::uint64_t microbatch = static_cast<std::uint64_t>(options.microbatch);
+  const std::uint64_t of_rank = microbatch * static_cast<std::uint64_t>(options.microbatches);
   const std::uint64_t local = routing.experts / ep;
   std::uint64_t multiplied = 0, most = 0;
   for (int layer = 0; layer < request.model.layers; ++layer) {
@@ -294,7 +293,7 @@ RouteStats route_stats(const Request& request) {
     stats.imbalance =
         static_cast<double>(most) * static_cast<double>(groups) / static_cast<double>(multiplied);
   }
-  if (options.is("expert_batch", "padded")) {
+  if (options.expert_batch == ExpertBatch::padded) {
     const std::uint64_t room = routing.capacity * routing.experts * samples *
                                static_cast<std::uint64_t>(request.model.layers * request.mesh.cp);
     stats.padded = room - multiplied;

@@ -25,17 +25,17 @@ void in_turn(int ahead, int total, const Forward& forward, const Backward& backw
   }
 }
 
-std::vector<Action> gpipe(const Pipeline& pipeline, int /*stage*/) {
+std::vector<Action> whole_passes(int ahead, int microbatches) {
   std::vector<Action> actions;
-  in_turn(
-      pipeline.microbatches, pipeline.microbatches,
-      [&](int i) {
-        actions.push_back({Pass::forward, i});
-      },
-      [&](int i) {
-        actions.push_back({Pass::backward, i});
-      });
+  const auto add = [&](Pass pass) {
+    return [&actions, pass](int i) { actions.push_back({pass, i}); };
+  };
+  in_turn(ahead, microbatches, add(Pass::forward), add(Pass::backward));
   return actions;
+}
+
+std::vector<Action> gpipe(const Pipeline& pipeline, int /*stage*/) {
+  return whole_passes(pipeline.microbatches, pipeline.microbatches);
 }
 
 int ahead_of(const Pipeline& pipeline, int stage) {
@@ -43,16 +43,7 @@ int ahead_of(const Pipeline& pipeline, int stage) {
 }
 
 std::vector<Action> one_f_one_b(const Pipeline& pipeline, int stage) {
-  std::vector<Action> actions;
-  in_turn(
-      ahead_of(pipeline, stage), pipeline.microbatches,
-      [&](int i) {
-        actions.push_back({Pass::forward, i});
-      },
-      [&](int i) {
-        actions.push_back({Pass::backward, i});
-      });
-  return actions;
+  return whole_passes(ahead_of(pipeline, stage), pipeline.microbatches);
 }
 
 /// Returns the number of forward passes before the first backward pass.

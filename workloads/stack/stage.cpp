@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/stage.hpp"
+#include "workloads/stack/options.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,27 +18,18 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/stage_io.hpp"
-#include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 
 namespace {
 
-using program::BufferId;
-using program::Collective;
-using program::CollectiveKind;
-using program::Exchange;
-using program::Role;
-using program::Slice;
 using program::Transport;
 
 /// Writes a program. The buffers in `symmetric` (sorted) are allocated in symmetric memory.
-using ProgramWriter =
-    std::function<program::RankProgram(const std::vector<program::BufferId>& symmetric)>;
+using ProgramWriter = std::function<program::RankProgram(const std::vector<BufferId>& symmetric)>;
 
 /// True for collectives that can use symmetric memory: sums and gathers over tp, for which there
 /// are symmetric kernels.
@@ -51,7 +42,7 @@ bool travels(const Collective& collective) {
 
 /// True for messages that can use symmetric memory: those between stages, or around the ring of tp.
 bool travels(const Exchange& exchange) {
-  return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
+  return std::ranges::all_of(exchange.transfers, [](const Transfer& transfer) {
     return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
   });
 }
@@ -87,8 +78,8 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
 /// Space::symmetric. The ops and the data that they send are the same as without it.
 program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
   program::RankProgram program = write({});
-  const OptionReader options{option_table(), request.options};
-  if (!options.is("transport", "symmetric")) return program;
+  const TrainingOptions options = options_of(request);
+  if (options.transport != program::Transport::symmetric) return program;
   // The memory of a buffer is chosen when it is allocated, but the ops that send it are known only
   // when the program is complete. So the program is written twice.
   const std::vector<BufferId> touched = set_symmetric(program);
@@ -122,8 +113,7 @@ class StageWriter {
   const Request& request_;
   Geometry g_;
   Types types_;
-  OptionReader options_;
-  program::Builder builder_;
+  Builder builder_;
   Parameters parameters_;
   Weights weights_;
   Gradients gradients_;
@@ -140,8 +130,7 @@ StageWriter::StageWriter(const Request& request, const mesh::Coordinates& at,
                          const std::vector<BufferId>& symmetric)
     : request_(request),
       g_(request, at),
-      types_(types_of(request.precision, OptionReader{option_table(), request.options})),
-      options_(option_table(), request.options),
+      types_(types_of(request.precision, options_of(request).fp8_accumulate)),
       builder_(request.mesh, symmetric),
       parameters_(builder_, g_, request),
       weights_(builder_, g_, parameters_),
@@ -226,7 +215,7 @@ void StageWriter::backward(const Action& action) {
   const int microbatch = action.microbatch;
   const LayerRange layers = g_.layers_of(action.chunk);
   layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
-  BufferId gradient = program::no_buffer;
+  BufferId gradient = no_buffer;
   LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
   if (is_last(action) && funnel_.is_on()) {
     outputs_[microbatch] = funnel_.loss_gradient(microbatch);
@@ -312,16 +301,15 @@ void StageWriter::release_unless_kept(BufferId buffer) {
 }  // namespace
 
 mesh::AxisSet program_axes(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   // On a ring every rank multiplies its own rows first, so the rows of the logits, which
   // verification reads, have a different order on each rank.
-  const bool reads_rotated = options.is("ring", "on") && options.is("vocabulary", "on") &&
-                             request.keep == Keep::observables;
-  if (options.integer("experts") > 0) {  // routing depends on the samples
+  const bool reads_rotated =
+      options.ring && options.vocabulary && request.keep == Keep::observables;
+  if (options.experts > 0) {  // routing depends on the samples
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
-  const bool replicas_differ =
-      options.is("strategy", "funnel") || !options.is("partition", "equal");
+  const bool replicas_differ = options.strategy == Strategy::funnel || options.partition != "equal";
   std::uint8_t axes = mesh::AxisSet{mesh::Axis::pp}.bits();
   if (reads_rotated) axes |= mesh::AxisSet{mesh::Axis::tp}.bits();
   if (replicas_differ) axes |= mesh::AxisSet{mesh::Axis::dp}.bits();
@@ -329,13 +317,13 @@ mesh::AxisSet program_axes(const Request& request) {
 }
 
 std::vector<int> replica_programs(const Request& request) {
-  const OptionReader options{option_table(), request.options};
+  const TrainingOptions options = options_of(request);
   std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
-  if (options.integer("experts") > 0) {
+  if (options.experts > 0) {
     std::iota(result.begin(), result.end(), 0);
     return result;
   }
-  if (!options.is("strategy", "funnel")) return alike_replicas(request);
+  if (options.strategy != Strategy::funnel) return alike_replicas(request);
   result.front() = 0;
   return result;
 }

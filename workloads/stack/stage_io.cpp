@@ -5,39 +5,23 @@
 
 #include <utility>
 
-#include "workloads/stack/buffers.hpp"
-#include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::stack {
 
-namespace {
-
-using program::BufferId;
-using program::CollectiveKind;
-using program::Direction;
-using program::Phase;
-using program::Role;
-using program::Slice;
-using program::Space;
-
-}  // namespace
-
-program::Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns,
-                            std::uint64_t whole) {
+Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole) {
   const std::uint64_t positions = g.shard_tokens / g.microbatch;
-  program::Shard shard =
-      position_shard(g, microbatch, columns, whole, {.first = 0, .count = positions});
+  Shard shard = position_shard(g, microbatch, columns, whole, {.first = 0, .count = positions});
   if (g.sequence_parallel) {
     shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = positions * whole;
   }
   return shard;
 }
 
-program::Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns,
-                              std::uint64_t whole, const Positions& positions) {
+Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole,
+                     const Positions& positions) {
   const std::uint64_t sample = g.whole_sequence * whole;
-  program::Shard shard{
+  Shard shard{
       .extents = {positions.count, g.microbatch, columns},
       .local = {g.microbatch * columns, columns, 1},
       .global = {whole, sample, 1},
@@ -54,20 +38,17 @@ program::Shard position_shard(const Geometry& g, int microbatch, std::uint64_t c
   return shard;
 }
 
-Inputs::Inputs(program::Builder& builder, const Geometry& geometry, const Types& types,
+Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
                const Request& request)
-    : builder_(builder), g_(geometry), type_(types.compute) {
-  const OptionReader options{option_table(), request.options};
-  space_ = options.is("input", "pinned")     ? Space::pinned
-           : options.is("input", "pageable") ? Space::pageable
-                                             : Space::device;
+    : OpWriter(builder, geometry, types) {
+  space_ = options_of(request).input;
   scatters_ = funnels(g_, request);
   if (scatters_) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
   if (!g_.first_stage() || parts_ == 0) return;
-  builder_.at({.phase = program::Phase::setup});
+  builder_.at({.phase = Phase::setup});
   for (int microbatch = 0; microbatch < g_.microbatches; ++microbatch) {
     const BufferId source = builder_.allocate(
-        {.dtype = type_, .space = space_, .role = Role::input, .count = source_count()});
+        {.dtype = types_.compute, .space = space_, .role = Role::input, .count = source_count()});
     fill(microbatch, source, fill_key(request.seed, "input"));
     sources_.push_back(source);
   }
@@ -78,7 +59,7 @@ std::uint64_t Inputs::source_count() const {
 }
 
 void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
-  program::Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
+  Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
   const std::uint64_t next = shard.steps[static_cast<std::size_t>(mesh::Axis::dp)];
   for (std::uint64_t part = 0; part < static_cast<std::uint64_t>(parts_); ++part) {
     builder_.emit(
@@ -92,17 +73,11 @@ BufferId Inputs::take(int microbatch) {
 }
 
 BufferId Inputs::scatter(int microbatch) {
-  const BufferId whole = parts_ > 0 ? source_of(microbatch) : program::no_buffer;
-  builder_.at({.phase = program::Phase::input, .layer = -1, .microbatch = microbatch});
-  const BufferId mine = builder_.allocate({.dtype = type_,
-                                           .role = Role::activation,
-                                           .microbatch = microbatch,
-                                           .count = g_.activation()});
-  builder_.emit(0,
-                program::Collective{.kind = program::CollectiveKind::scatter,
-                                    .axes = mesh::Axis::dp,
-                                    .send = parts_ > 0 ? builder_.whole(whole) : program::Slice{},
-                                    .receive = builder_.whole(mine)});
+  const BufferId whole = parts_ > 0 ? source_of(microbatch) : no_buffer;
+  builder_.at({.phase = Phase::input, .layer = -1, .microbatch = microbatch});
+  const BufferId mine = new_buffer(g_.activation(), Role::activation, microbatch);
+  communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
+              parts_ > 0 ? builder_.whole(whole) : Slice{}, builder_.whole(mine));
   if (parts_ > 0 && space_ != Space::device) builder_.release(whole);
   return mine;
 }
@@ -117,27 +92,18 @@ BufferId Inputs::source_of(int microbatch) {
 }
 
 void Inputs::copy(int microbatch) {
-  builder_.at({.phase = program::Phase::input, .layer = -1, .microbatch = microbatch});
-  const BufferId target = builder_.allocate({.dtype = type_,
-                                             .role = Role::activation,
-                                             .microbatch = microbatch,
-                                             .count = source_count()});
+  builder_.at({.phase = Phase::input, .layer = -1, .microbatch = microbatch});
+  const BufferId target = new_buffer(source_count(), Role::activation, microbatch);
   const std::uint64_t rows = static_cast<std::uint64_t>(parts_) * g_.shard_tokens;
   const BufferId source = sources_[static_cast<std::size_t>(microbatch)];
-  builder_.emit(builder_.stream("input"),
-                program::Copy{.rows = static_cast<std::uint32_t>(rows),
-                              .columns = static_cast<std::uint32_t>(g_.hidden),
-                              .src = dense(builder_.whole(source), rows, g_.hidden),
-                              .dst = dense(builder_.whole(target), rows, g_.hidden)});
+  stack::copy(builder_, builder_.stream("input"), rows, g_.hidden, dense(source, rows, g_.hidden),
+              dense(target, rows, g_.hidden));
   copied_[microbatch] = target;
 }
 
 void Inputs::give_back(BufferId input) {
   if (scatters_ || space_ != Space::device) builder_.release(input);
 }
-
-HandOvers::HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types)
-    : builder_(builder), g_(geometry), type_(types.compute) {}
 
 void HandOvers::leave(const Action& made, BufferId buffer) { made_[key(made)] = buffer; }
 
@@ -147,28 +113,20 @@ Role HandOvers::role_of(const Action& awaited) const {
   return awaited.pass == Pass::forward ? Role::activation : Role::workspace;
 }
 
-BufferId HandOvers::allocate(std::uint64_t count, Role role, int microbatch) {
-  return builder_.allocate({.dtype = type_,
-                            .role = role,
-                            .microbatch = role == Role::activation ? microbatch : -1,
-                            .count = count});
-}
-
 void HandOvers::write(const HandOver& message) {
   const Action& named = message.made ? *message.made : *message.awaited;
-  builder_.at(
-      {.phase = named.pass == Pass::forward ? program::Phase::forward : program::Phase::backward,
-       .layer = -1,
-       .microbatch = named.microbatch});
+  builder_.at({.phase = named.pass == Pass::forward ? Phase::forward : Phase::backward,
+               .layer = -1,
+               .microbatch = named.microbatch});
   const bool scatters = g_.scatters_hand_over();
   const std::uint64_t rows =
       g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // in elements
-  program::Exchange exchange;
+  Exchange exchange;
   const auto add = [&](Direction direction, const Slice& slice) {
     exchange.transfers.push_back(
         {.direction = direction, .axis = mesh::Axis::pp, .offset = message.offset, .slice = slice});
   };
-  BufferId outgoing = program::no_buffer, incoming = program::no_buffer;
+  BufferId outgoing = no_buffer, incoming = no_buffer;
   if (message.made) {
     outgoing = made_.extract(key(*message.made)).mapped();
     add(Direction::send,
@@ -176,7 +134,7 @@ void HandOvers::write(const HandOver& message) {
   }
   if (message.awaited) {
     const Role role = scatters ? Role::workspace : role_of(*message.awaited);
-    incoming = allocate(rows, role, message.awaited->microbatch);
+    incoming = new_buffer(rows, role, message.awaited->microbatch);
     add(Direction::receive, builder_.whole(incoming));
   }
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
@@ -186,46 +144,38 @@ void HandOvers::write(const HandOver& message) {
 }
 
 BufferId HandOvers::gather(BufferId part, const Action& awaited) {
-  const BufferId whole = allocate(g_.activation(), role_of(awaited), awaited.microbatch);
-  builder_.emit(0, program::Collective{.kind = program::CollectiveKind::all_gather,
-                                       .axes = mesh::Axis::tp,
-                                       .send = builder_.whole(part),
-                                       .receive = builder_.whole(whole)});
+  const BufferId whole = new_buffer(g_.activation(), role_of(awaited), awaited.microbatch);
+  communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
+              builder_.whole(whole));
   builder_.release(part);
   return whole;
 }
 
 bool funnels(const Geometry& geometry, const Request& request) {
-  return geometry.replicas > 1 &&
-         OptionReader{option_table(), request.options}.is("strategy", "funnel");
+  return geometry.replicas > 1 && options_of(request).strategy == Strategy::funnel;
 }
 
 bool follows(const Geometry& geometry, const Request& request) {
   return geometry.at.dp != 0 && funnels(geometry, request);
 }
 
-Funnel::Funnel(program::Builder& builder, const Geometry& geometry, const Types& types,
+Funnel::Funnel(Builder& builder, const Geometry& geometry, const Types& types,
                const Request& request)
-    : builder_(builder),
-      g_(geometry),
-      type_(types.compute),
+    : OpWriter(builder, geometry, types),
       is_on_(funnels(geometry, request)),
       is_root_(geometry.at.dp == 0) {}
 
 void Funnel::emit(CollectiveKind kind, const Slice& send, const Slice& receive) {
-  builder_.emit(0, program::Collective{
-                       .kind = kind, .axes = mesh::Axis::dp, .send = send, .receive = receive});
+  communicate(builder_, 0, kind, mesh::Axis::dp, send, receive);
 }
 
 void Funnel::gather_output(int microbatch, BufferId output) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
   const std::uint64_t count = builder_.buffer(output).count;
-  Output& gathered = outputs_[microbatch] = {.of_all = program::no_buffer, .count = count};
+  Output& gathered = outputs_[microbatch] = {.of_all = no_buffer, .count = count};
   if (is_root_) {
-    gathered.of_all = builder_.allocate({.dtype = type_,
-                                         .role = Role::activation,
-                                         .microbatch = microbatch,
-                                         .count = count * static_cast<std::uint64_t>(g_.replicas)});
+    gathered.of_all =
+        new_buffer(count * static_cast<std::uint64_t>(g_.replicas), Role::activation, microbatch);
   }
   emit(CollectiveKind::gather, builder_.whole(output),
        is_root_ ? builder_.whole(gathered.of_all) : Slice{});
@@ -235,10 +185,7 @@ BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
   const Output gathered = outputs_.at(microbatch);
   outputs_.erase(microbatch);
-  const BufferId mine = builder_.allocate({.dtype = type_,
-                                           .role = Role::activation,
-                                           .microbatch = microbatch,
-                                           .count = gathered.count});
+  const BufferId mine = new_buffer(gathered.count, Role::activation, microbatch);
   emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
        builder_.whole(mine));
   if (is_root_) builder_.release(gathered.of_all);

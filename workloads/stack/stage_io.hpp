@@ -10,9 +10,9 @@
 #include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/sequence_parallel.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -21,75 +21,66 @@ namespace isoscale::workloads::stack {
 /// batch has the same data however it is distributed. The sequence is split over cp and, between
 /// pairs of GEMMs with sequence parallelism, also over tp. Columns are split over tp if `whole` is
 /// larger than `columns`.
-[[nodiscard]] program::Shard sample_shard(const Geometry& geometry, int microbatch,
-                                          std::uint64_t columns, std::uint64_t whole);
+[[nodiscard]] Shard sample_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
+                                 std::uint64_t whole);
 /// Like sample_shard(), for some positions of this rank's part of the sequence, which all ranks of
 /// tp have.
-[[nodiscard]] program::Shard position_shard(const Geometry& geometry, int microbatch,
-                                            std::uint64_t columns, std::uint64_t whole,
-                                            const Positions& positions);
+[[nodiscard]] Shard position_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
+                                   std::uint64_t whole, const Positions& positions);
 
 /// The inputs of the first stage. They are on the device for the whole run, or each microbatch is
 /// copied there from host memory, one microbatch ahead of its use, on a stream of its own. With
 /// strategy=funnel the first replica has the inputs of all replicas, and scatters those of each
 /// microbatch just before its use.
-class Inputs {
+class Inputs : public OpWriter {
  public:
   /// Allocates the inputs, and fills them in the setup section. Does nothing on later stages.
-  Inputs(program::Builder& builder, const Geometry& geometry, const Types& types,
-         const Request& request);
+  Inputs(Builder& builder, const Geometry& geometry, const Types& types, const Request& request);
 
   /// Returns the input of a microbatch; ops that are written afterwards may read it. Called once
   /// for each microbatch, in order.
-  [[nodiscard]] program::BufferId take(int microbatch);
+  [[nodiscard]] BufferId take(int microbatch);
   /// Releases the input of a microbatch, unless it is kept on the device for the whole run. Call
   /// this after the microbatch's backward pass.
-  void give_back(program::BufferId input);
+  void give_back(BufferId input);
 
  private:
-  void fill(int microbatch, program::BufferId source, std::uint64_t key);
+  void fill(int microbatch, BufferId source, std::uint64_t key);
   void copy(int microbatch);
-  [[nodiscard]] program::BufferId source_of(int microbatch);
-  [[nodiscard]] program::BufferId scatter(int microbatch);
+  [[nodiscard]] BufferId source_of(int microbatch);
+  [[nodiscard]] BufferId scatter(int microbatch);
   [[nodiscard]] std::uint64_t source_count() const;  ///< of one microbatch
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  program::DType type_;
-  program::Space space_;
+  Space space_;
   int parts_ = 1;  ///< number of replicas whose inputs are on this rank
   bool scatters_ = false;
-  std::vector<program::BufferId> sources_;  ///< for each microbatch
-  std::map<int, program::BufferId> copied_;
+  std::vector<BufferId> sources_;  ///< for each microbatch
+  std::map<int, BufferId> copied_;
 };
 
 /// Sends activations [tokens, hidden] and their gradients from stage to stage. They are sent as a
 /// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
 /// (Narayanan et al., arXiv 2104.04473, section 4.1).
-class HandOvers {
+class HandOvers : public OpWriter {
  public:
-  HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types);
+  using OpWriter::OpWriter;
 
   /// Stores the result of an action until the message that contains it is written; the message then
   /// releases it.
-  void leave(const Action& made, program::BufferId buffer);
+  void leave(const Action& made, BufferId buffer);
   /// Writes the exchange of messages with a neighbour.
   void write(const HandOver& message);
   /// Returns the input that was received for an action. The caller must release it.
-  [[nodiscard]] program::BufferId take(const Action& awaited);
+  [[nodiscard]] BufferId take(const Action& awaited);
 
  private:
   using Key = std::tuple<Pass, int, int>;
   static Key key(const Action& action) { return {action.pass, action.microbatch, action.chunk}; }
-  [[nodiscard]] program::BufferId allocate(std::uint64_t count, program::Role role, int microbatch);
   /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
-  [[nodiscard]] program::BufferId gather(program::BufferId part, const Action& awaited);
-  [[nodiscard]] program::Role role_of(const Action& awaited) const;
+  [[nodiscard]] BufferId gather(BufferId part, const Action& awaited);
+  [[nodiscard]] Role role_of(const Action& awaited) const;
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  program::DType type_;
-  std::map<Key, program::BufferId> made_, received_;
+  std::map<Key, BufferId> made_, received_;
 };
 
 /// True if all data goes through the first replica: strategy=funnel with several replicas.
@@ -102,17 +93,16 @@ class HandOvers {
 /// backward it sums the weight gradients of all replicas, updates the weights, and broadcasts them.
 /// All ops are on the compute stream, so nothing overlaps. For each coordinate along tp and pp this
 /// is done separately. The inputs are scattered by the class Inputs.
-class Funnel {
+class Funnel : public OpWriter {
  public:
-  Funnel(program::Builder& builder, const Geometry& geometry, const Types& types,
-         const Request& request);
+  Funnel(Builder& builder, const Geometry& geometry, const Types& types, const Request& request);
   [[nodiscard]] bool is_on() const { return is_on_; }
 
   /// Gathers the outputs of all replicas for a microbatch on the first replica.
-  void gather_output(int microbatch, program::BufferId output);
+  void gather_output(int microbatch, BufferId output);
   /// Returns a new buffer with this replica's part of the gradient of the outputs, which the first
   /// replica scatters. It equals the outputs, since loss = 1/2 |Y|^2.
-  [[nodiscard]] program::BufferId loss_gradient(int microbatch);
+  [[nodiscard]] BufferId loss_gradient(int microbatch);
   /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing if the funnel is
   /// off.
   void reduce(const Parameters& parameters);
@@ -120,16 +110,12 @@ class Funnel {
   void broadcast(const Parameters& parameters);
 
  private:
-  void emit(program::CollectiveKind kind, const program::Slice& send,
-            const program::Slice& receive);
+  void emit(CollectiveKind kind, const Slice& send, const Slice& receive);
 
-  program::Builder& builder_;
-  const Geometry& g_;
-  program::DType type_;
   bool is_on_, is_root_;
   struct Output {
-    program::BufferId of_all = program::no_buffer;  ///< on the first replica
-    std::uint64_t count = 0;                        ///< elements of the output of one replica
+    BufferId of_all = no_buffer;  ///< on the first replica
+    std::uint64_t count = 0;      ///< elements of the output of one replica
   };
   std::map<int, Output> outputs_;  ///< by microbatch
 };

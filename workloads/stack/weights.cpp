@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/stack/weights.hpp"
+#include "workloads/stack/gradients.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,17 +10,11 @@
 #include <utility>
 #include <variant>
 
-#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
 
 namespace {
-
-using program::Advice;
-using program::BufferId;
-using program::no_buffer;
-using program::Slice;
 
 /// Returns all passes of a step that use a stage's weights, in the order of its schedule.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
@@ -34,12 +28,11 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
         g.vocabulary > 0 &&
         g.pipeline.virtual_stage(g.stage, action->chunk) + 1 == g.pipeline.virtual_stages();
     const auto use = [&](int layer) {
-      uses.push_back(
-          {.layer = layer,
-           .place = {.phase = is_forward ? program::Phase::forward : program::Phase::backward,
-                     .layer = layer == Weights::vocabulary ? -1 : g.global_layer(layer),
-                     .microbatch = action->microbatch},
-           .action = number});
+      uses.push_back({.layer = layer,
+                      .place = {.phase = is_forward ? Phase::forward : Phase::backward,
+                                .layer = layer == Weights::vocabulary ? -1 : g.global_layer(layer),
+                                .microbatch = action->microbatch},
+                      .action = number});
     };
     const LayerRange layers = g.layers_of(action->chunk);
     if (is_forward) {
@@ -68,7 +61,7 @@ std::size_t state_count(const States& states) {
 
 }  // namespace
 
-Weights::Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters)
+Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters)
     : builder_(builder),
       parameters_(parameters),
       resident_(!parameters.plan().shards_weights() &&
@@ -83,17 +76,15 @@ Weights::Weights(program::Builder& builder, const Geometry& geometry, const Para
   plan_stays();
   const BufferId weights = parameters.states().weights;
   if (plan.offload == Offload::weights && plan.is_managed()) {
-    builder_.at({.phase = program::Phase::setup});
-    for (const auto advice : {program::Advice::prefer_host, program::Advice::read_mostly}) {
-      builder_.emit(0, program::Advise{.slice = builder_.whole(weights), .advice = advice});
+    builder_.at({.phase = Phase::setup});
+    for (const auto advice : {Advice::prefer_host, Advice::read_mostly}) {
+      builder_.emit(0, Advise{.slice = builder_.whole(weights), .advice = advice});
     }
     return;
   }
   const std::uint64_t most = std::ranges::max_element(units_, {}, &Range::count)->count;
   slots_ = Slots{
-      builder,
-      {.dtype = builder.buffer(weights).dtype, .role = program::Role::workspace, .count = most},
-      1};
+      builder, {.dtype = builder.buffer(weights).dtype, .role = Role::workspace, .count = most}, 1};
 }
 
 void Weights::cut_units(const Geometry& g) {
@@ -103,13 +94,12 @@ void Weights::cut_units(const Geometry& g) {
     }
     return;
   }
-  if (g.vocabulary > 0) units_.push_back(parameters_.vocabulary_range());
+  if (g.vocabulary > 0) units_.push_back(parameters_.range(vocabulary));
   for (int layer = g.layers; layer-- > 0;) units_.push_back(parameters_.range(layer));
 }
 
 std::vector<std::size_t> Weights::units_of(int layer) const {
-  const Range range =
-      layer == vocabulary ? parameters_.vocabulary_range() : parameters_.range(layer);
+  const Range range = parameters_.range(layer);
   std::vector<std::size_t> result;
   for (std::size_t unit = 0; unit < units_.size(); ++unit) {
     if (units_[unit].offset < range.end() && range.offset < units_[unit].end()) {
@@ -146,7 +136,7 @@ void Weights::before(int layer) {
   if (uses_.at(use_).layer != layer) throw std::logic_error("weights are used out of turn");
   while (needed_ < stays_.size() && stays_[needed_].first_use <= use_) ++needed_;
   const std::size_t wanted = std::min(stays_.size(), needed_ + parameters_.plan().prefetch);
-  const program::Place place = builder_.place();
+  const Place place = builder_.place();
   for (; fetched_ < wanted; ++fetched_) {
     fetch(stays_[fetched_]);
     here_.push_back(fetched_);
@@ -160,8 +150,8 @@ void Weights::fetch(Stay& stay) {
   const Range unit = units_[stay.unit];
   const BufferId weights = parameters_.states().weights;
   if (!plan.shards_weights() && plan.is_managed()) {
-    builder_.emit(stream_, program::Advise{.slice = flat(weights, unit.offset, unit.count),
-                                           .advice = program::Advice::prefetch_device});
+    builder_.emit(stream_, Advise{.slice = flat(weights, unit.offset, unit.count),
+                                  .advice = Advice::prefetch_device});
     return;
   }
   stay.slot = slots_.take();
@@ -169,11 +159,8 @@ void Weights::fetch(Stay& stay) {
   if (!plan.shards_weights()) {
     return copy_flat(builder_, stream_, flat(weights, unit.offset, unit.count), slot);
   }
-  builder_.emit(stream_, program::Collective{
-                             .kind = program::CollectiveKind::all_gather,
-                             .axes = mesh::Axis::dp,
-                             .send = parameters_.part(weights, parameters_.buckets()[stay.unit]),
-                             .receive = slot});
+  communicate(builder_, stream_, CollectiveKind::all_gather, mesh::Axis::dp,
+              parameters_.part(weights, parameters_.buckets()[stay.unit]), slot);
 }
 
 void Weights::after() {
@@ -181,7 +168,7 @@ void Weights::after() {
   std::erase_if(here_, [this](std::size_t i) {
     const Stay& stay = stays_[i];
     if (stay.last_use != use_) return false;
-    if (stay.slot != program::no_buffer) slots_.give_back(stay.slot);
+    if (stay.slot != no_buffer) slots_.give_back(stay.slot);
     return true;
   });
   ++use_;
@@ -190,8 +177,6 @@ void Weights::after() {
 Slice Weights::of(int layer, Tensor tensor) const {
   return held(parameters_.weight(layer, tensor));
 }
-
-Slice Weights::of_vocabulary() const { return held(parameters_.vocabulary_weight()); }
 
 Slice Weights::held(const Slice& weight) const {
   if (resident_ || (!parameters_.plan().shards_weights() && parameters_.plan().is_managed())) {
@@ -208,7 +193,7 @@ Slice Weights::held(const Slice& weight) const {
   throw std::logic_error("a layer's weights are not there");
 }
 
-Updates::Updates(program::Builder& builder, const Parameters& parameters)
+Updates::Updates(Builder& builder, const Parameters& parameters)
     : builder_(builder),
       parameters_(parameters),
       states_(builder,
@@ -226,12 +211,11 @@ Updates::Updates(program::Builder& builder, const Parameters& parameters)
     return_ = builder_.stream("states");
   }
   if (!advises(Offload::optimizer)) return;
-  builder_.at({.phase = program::Phase::setup});
+  builder_.at({.phase = Phase::setup});
   const States& states = parameters_.states();
   for (const BufferId state : {states.masters, states.moment1, states.moment2}) {
     if (state == no_buffer) continue;
-    builder_.emit(0,
-                  program::Advise{.slice = builder_.whole(state), .advice = Advice::prefer_host});
+    builder_.emit(0, Advise{.slice = builder_.whole(state), .advice = Advice::prefer_host});
   }
 }
 
@@ -244,7 +228,7 @@ bool Updates::advises(Offload what) const {
 }
 
 void Updates::write(double tokens) {
-  builder_.at({.phase = program::Phase::optimizer});
+  builder_.at({.phase = Phase::optimizer});
   const std::vector<Bucket>& buckets = parameters_.buckets();
   const bool is_ahead = parameters_.plan().overlaps;
   std::optional<Bundle> next;
@@ -252,7 +236,7 @@ void Updates::write(double tokens) {
     Bundle bundle = next ? std::move(*next) : fetch(buckets[i]);
     next.reset();
     if (is_ahead && i + 1 < buckets.size()) next = fetch(buckets[i + 1]);
-    program::Update update = parameters_.update(i, tokens);
+    Update update = parameters_.update(i, tokens);
     update.weight = bundle.weight;
     update.master = bundle.master;
     update.moment1 = bundle.moment1;
@@ -284,7 +268,7 @@ void Updates::fetch_state(const Bucket& bucket, BufferId home, Slice& here, Bund
   const Slice state = parameters_.part(home, bucket);
   here = state;
   if (advises(Offload::optimizer)) {
-    builder_.emit(fetch_, program::Advise{.slice = state, .advice = Advice::prefetch_device});
+    builder_.emit(fetch_, Advise{.slice = state, .advice = Advice::prefetch_device});
   } else if (copies(Offload::optimizer)) {
     bundle.states.push_back(states_.take());
     here = flat(bundle.states.back(), 0, state.count);
@@ -315,17 +299,15 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
 void Updates::gather(const Bundle& bundle) {
   const StatePlan& plan = parameters_.plan();
   if (plan.zero == 0 || plan.shards_weights()) return;
-  builder_.emit(dp_, program::Collective{.kind = program::CollectiveKind::all_gather,
-                                         .axes = mesh::Axis::dp,
-                                         .send = bundle.weight,
-                                         .receive = bundle.whole_weight});
+  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, bundle.weight,
+              bundle.whole_weight);
 }
 
 void Updates::return_state(const Bucket& bucket, BufferId home, const Slice& here) {
   if (home == no_buffer) return;
   const Slice state = parameters_.part(home, bucket);
   if (advises(Offload::optimizer)) {
-    builder_.emit(return_, program::Advise{.slice = state, .advice = Advice::prefetch_host});
+    builder_.emit(return_, Advise{.slice = state, .advice = Advice::prefetch_host});
   } else if (copies(Offload::optimizer)) {
     copy_flat(builder_, return_, here, state);
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "workloads/tiles/convolution.hpp"
+#include "workloads/tiles/geometry.hpp"
 
 #include <fmt/format.h>
 
@@ -23,8 +23,6 @@ using program::Transpose;
 
 constexpr program::StreamId compute = 0;
 
-std::uint32_t narrow(std::uint64_t number) { return static_cast<std::uint32_t>(number); }
-
 /// All axes along which a mesh of tiles may have several ranks.
 constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
 
@@ -37,8 +35,8 @@ constexpr double verification_epsilon = 100;
 /// layers.
 program::Update update_of(const Geometry& g, const Request& request) {
   program::Update update;
-  const bool adam = OptionReader{option_table(), request.options}.is("optimizer", "adam");
-  if (adam) update.optimizer = program::Optimizer::adam;
+  update.optimizer = values_of(request).optimizer;
+  const bool adam = update.optimizer == program::Optimizer::adam;
   update.gradient_scale =
       1.0 / (static_cast<double>(g.whole.rows) * static_cast<double>(g.whole.columns) *
              static_cast<double>(g.whole_samples));
@@ -75,9 +73,10 @@ void Convolution::convolve(const Region& region, BufferId in, const Slice& kerne
       {.dtype = types_.accumulate, .role = program::Role::workspace, .count = region.rows * line});
   const Slice whole{.buffer = wide, .count = region.rows * line};
   const auto cast = [&](const Matrix& from, const Matrix& to) {
-    builder_.emit(
-        compute, program::Cast{
-                     .rows = narrow(region.rows), .columns = narrow(line), .src = from, .dst = to});
+    builder_.emit(compute, program::Cast{.rows = stack::extent(region.rows),
+                                         .columns = stack::extent(line),
+                                         .src = from,
+                                         .dst = to});
   };
   const auto lines = [&](BufferId tile) {
     return stack::matrix(builder_.whole(tile), {.rows = region.rows,
@@ -105,10 +104,10 @@ void Convolution::add_taps(const Region& region, BufferId in, const Slice& kerne
     const std::uint64_t from = adjoint == Adjoint::yes ? g_.taps() - 1 - tap : tap;
     const std::uint64_t i = from / g_.kernel, j = from % g_.kernel;
     builder_.emit(compute,
-                  Gemm{.m = narrow(region.columns * g_.samples),
-                       .n = narrow(g_.channels),
-                       .k = narrow(g_.channels),
-                       .batch = narrow(region.rows),
+                  Gemm{.m = stack::extent(region.columns * g_.samples),
+                       .n = stack::extent(g_.channels),
+                       .k = stack::extent(g_.channels),
+                       .batch = stack::extent(region.rows),
                        .transpose_b = adjoint == Adjoint::yes ? Transpose::yes : Transpose::no,
                        .mode = types_.mode,
                        .alpha = g_.residual_gain,
@@ -143,10 +142,10 @@ void Convolution::kernel_gradient(BufferId in, BufferId d_out, const Slice& d_ke
                                                    .offset = i * g_.kernel * square,
                                                    .batch = g_.kernel,
                                                    .batch_stride = square});
-    builder_.emit(compute, Gemm{.m = narrow(g_.channels),
-                                .n = narrow(g_.channels),
-                                .k = narrow(rows),
-                                .batch = narrow(g_.kernel),
+    builder_.emit(compute, Gemm{.m = stack::extent(g_.channels),
+                                .n = stack::extent(g_.channels),
+                                .k = stack::extent(rows),
+                                .batch = stack::extent(g_.kernel),
                                 .transpose_a = Transpose::yes,
                                 .mode = types_.mode,
                                 .alpha = g_.residual_gain,
@@ -214,12 +213,12 @@ Kernels::Kernels(program::Builder& builder, const Geometry& geometry, const Requ
       parameters_(parameters_of(geometry)),
       reduces_(request.mesh.size() > 1),
       update_(update_of(geometry, request)) {
-  const OptionReader options{option_table(), request.options};
+  const Values options = values_of(request);
   const stack::Types types = stack::types_of(request.precision);
-  overlaps_ = options.is("overlap", "on");
+  overlaps_ = options.overlap;
   if (reduces_ && overlaps_) stream_ = builder.stream("gradients");
-  buckets_ = stack::buckets_of(parameters_, options.bytes("bucket"),
-                               program::element_size(types.accumulate));
+  buckets_ =
+      stack::buckets_of(parameters_, options.bucket, program::element_size(types.accumulate));
   allocate(types);
   fill(request.seed);
 }
@@ -243,26 +242,14 @@ void Kernels::fill(std::uint64_t seed) {
   for (const stack::Parameter& entry : parameters_) {
     for (const BufferId buffer : {weights_, masters_}) {
       if (buffer == program::no_buffer) continue;
-      builder_.emit(0, stack::weight_fill(part(buffer, entry.offset, entry.count()), entry, seed));
+      builder_.emit(
+          0, stack::weight_fill(stack::flat(buffer, entry.offset, entry.count()), entry, seed));
     }
   }
   if (update_.optimizer != program::Optimizer::adam) return;
-  fill_constant(moment1_, 0);
-  fill_constant(moment2_, 0);
-  fill_constant(powers_, 1);
-}
-
-void Kernels::fill_constant(BufferId buffer, double value) {
-  const std::uint64_t count = builder_.buffer(buffer).count;
-  builder_.emit(0, program::Fill{.dst = part(buffer, 0, count),
-                                 .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}},
-                                 .source = program::FillSource::constant,
-                                 .value = value});
-}
-
-Slice Kernels::part(BufferId buffer, std::uint64_t offset, std::uint64_t count) const {
-  if (buffer == program::no_buffer) return {};
-  return {.buffer = buffer, .offset = offset, .count = count};
+  stack::fill_flat(builder_, builder_.whole(moment1_), 0);
+  stack::fill_flat(builder_, builder_.whole(moment2_), 0);
+  stack::fill_flat(builder_, builder_.whole(powers_), 1);
 }
 
 const stack::Parameter& Kernels::of(int layer) const {
@@ -270,11 +257,11 @@ const stack::Parameter& Kernels::of(int layer) const {
 }
 
 Slice Kernels::weight(int layer) const {
-  return part(weights_, of(layer).offset, of(layer).count());
+  return stack::flat(weights_, of(layer).offset, of(layer).count());
 }
 
 Slice Kernels::gradient(int layer) const {
-  return part(gradients_, of(layer).offset, of(layer).count());
+  return stack::flat(gradients_, of(layer).offset, of(layer).count());
 }
 
 void Kernels::done(int layer) {
@@ -287,11 +274,8 @@ void Kernels::done(int layer) {
 void Kernels::reduce(const stack::Bucket& bucket) {
   const program::Place place = builder_.place();
   builder_.at({.phase = program::Phase::gradient_reduction, .layer = place.layer});
-  const Slice sum = part(gradients_, bucket.offset, bucket.count);
-  builder_.emit(stream_, program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                             .axes = everyone,
-                                             .send = sum,
-                                             .receive = sum});
+  const Slice sum = stack::flat(gradients_, bucket.offset, bucket.count);
+  stack::communicate(builder_, stream_, program::CollectiveKind::all_reduce, everyone, sum, sum);
   builder_.at(place);
 }
 
@@ -302,7 +286,7 @@ void Kernels::finish() {
   }
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     const auto slice = [&](BufferId buffer) {
-      return part(buffer, buckets_[i].offset, buckets_[i].count);
+      return stack::flat(buffer, buckets_[i].offset, buckets_[i].count);
     };
     program::Update update = update_;
     update.weight = slice(weights_);
@@ -310,7 +294,7 @@ void Kernels::finish() {
     update.gradient = slice(gradients_);
     update.moment1 = slice(moment1_);
     update.moment2 = slice(moment2_);
-    update.powers = part(powers_, 2 * i, 2);
+    update.powers = stack::flat(powers_, 2 * i, 2);
     builder_.emit(0, update);
   }
 }
@@ -318,9 +302,9 @@ void Kernels::finish() {
 void Kernels::observe() const {
   for (const stack::Parameter& entry : parameters_) {
     const BufferId weights = masters_ == program::no_buffer ? weights_ : masters_;
-    builder_.observe(entry.name + ".gradient", part(gradients_, entry.offset, entry.count()),
+    builder_.observe(entry.name + ".gradient", stack::flat(gradients_, entry.offset, entry.count()),
                      entry.shard);
-    builder_.observe(entry.name + ".weight", part(weights, entry.offset, entry.count()),
+    builder_.observe(entry.name + ".weight", stack::flat(weights, entry.offset, entry.count()),
                      entry.shard);
   }
 }

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/api/fit.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/tiles/convolution.hpp"
 #include "workloads/tiles/geometry.hpp"
 #include "workloads/tiles/tiles.hpp"
 
@@ -36,12 +38,12 @@ void require_halo(const Geometry& g, const Side& side) {
   std::uint64_t fewer = static_cast<std::uint64_t>(side.tiles);
   while (fewer > 1 && (side.whole % fewer != 0 || side.whole / fewer < g.halo)) --fewer;
   const bool has_fewer = side.whole >= g.halo && fewer < static_cast<std::uint64_t>(side.tiles);
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "an image of {} {} over {}={} leaves tiles of {}, and kernel={} reaches {} into the next; "
       "use "
       "{}an image of {} {} or more",
       side.whole, side.pixels, side.axis, side.tiles, side.tile, g.kernel, g.halo,
-      has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels));
+      has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels);
 }
 
 /// Throws base::UsageError if tiles are too large for a product, which counts rows, and the
@@ -52,11 +54,11 @@ void require_countable(const Geometry& g) {
   const std::uint64_t pixels = (g.tile.rows + 2 * g.halo) * columns;
   const std::uint64_t fit = most / pixels;  // number of samples that fit
   if (fit >= g.samples && g.line() <= most) return;
-  throw base::UsageError(fmt::format(
+  throw usage_error(
       "tiles of {} x {} pixels, {} samples and {} channels are more than a product can count: {} "
       "pixels of all samples with their halo, {} values of a row; at most {} of each; use more "
       "tiles or a smaller batch",
-      g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most));
+      g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most);
 }
 
 /// Throws base::UsageError, with the numbers and what would work, if a scaled request cannot be
@@ -82,8 +84,6 @@ void require_tiles(const Request& scaled) {
   require_countable(g);
 }
 
-OptionReader reader(const Request& request) { return {option_table(), request.options}; }
-
 std::string image_text(const Extent& image) {
   return fmt::format("{}x{}", image.rows, image.columns);
 }
@@ -98,58 +98,38 @@ long long share_of_batch(long long batch, int dp) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      OptionSpec{.key = "image",
-                 .type = OptionType::text,
-                 .default_value = "128",
-                 .help = "pixels of a side, or rows x columns (256x512): of the whole image, under "
-                         "weak scaling of each tile"},
-      OptionSpec{.key = "channels",
-                 .type = OptionType::integer,
-                 .default_value = "32",
-                 .minimum = 1,
-                 .maximum = 65'536,
-                 .help = "values of a pixel, in every layer"},
-      OptionSpec{.key = "kernel",
-                 .default_value = "3",
-                 .choices = {"3", "5"},
-                 .help = "side of the convolution's window; a halo is half of it wide, rounded "
-                         "down"},
-      OptionSpec{.key = "layers",
-                 .type = OptionType::integer,
-                 .default_value = "4",
-                 .minimum = 1,
-                 .maximum = 10'000,
-                 .help = "convolutions that follow each other"},
-      OptionSpec{.key = "batch",
-                 .type = OptionType::integer,
-                 .default_value = "4",
-                 .minimum = 1,
-                 .maximum = 1'000'000,
-                 .help = "images per step (of one dp replica under weak scaling)"},
-      OptionSpec{.key = "boundary",
-                 .default_value = "periodic",
-                 .choices = {"periodic", "fixed"},
-                 .help = "outside the image: its other side, or zeros"},
-      OptionSpec{.key = "overlap",
-                 .default_value = "on",
-                 .choices = {"on", "off"},
-                 .help = "halos and gradients travel on streams of their own while the interior is "
-                         "computed, or all in turn"},
-      OptionSpec{
-          .key = "bucket",
-          .type = OptionType::bytes,
-          .default_value = "25MiB",
-          .help = "bytes of gradients that travel in one all-reduce, at least; whole layers"},
-      OptionSpec{.key = "optimizer",
-                 .default_value = "sgd",
-                 .choices = {"sgd", "adam"},
-                 .help = "what updates the weights, bucket by bucket"},
+      option::text<&Values::image>("image", "128",
+                                   "pixels of a side, or rows x columns (256x512): of the whole "
+                                   "image, under weak scaling of each tile"),
+      option::integer<&Values::channels>("channels", "32", {1, 65'536},
+                                         "values of a pixel, in every layer"),
+      option::choice<&Values::kernel>(
+          "kernel", "3", {"3", "5"},
+          "side of the convolution's window; a halo is half of it wide, rounded down"),
+      option::integer<&Values::layers>("layers", "4", {1, 10'000},
+                                       "convolutions that follow each other"),
+      option::integer<&Values::batch>("batch", "4", {1, 1'000'000},
+                                      "images per step (of one dp replica under weak scaling)"),
+      option::choice<&Values::boundary>("boundary", "periodic", {"periodic", "fixed"},
+                                        "outside the image: its other side, or zeros"),
+      option::toggle<&Values::overlap>("overlap", "on",
+                                       "halos and gradients travel on streams of their own while "
+                                       "the interior is computed, or all in turn"),
+      option::bytes<&Values::bucket>(
+          "bucket", "25MiB", {},
+          "bytes of gradients that travel in one all-reduce, at least; whole layers"),
+      option::choice<&Values::optimizer>("optimizer", "sgd", {"sgd", "adam"},
+                                         "what updates the weights, bucket by bucket"),
   };
   return table;
 }
 
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
+}
+
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  const Extent image = parse_image(reader(base).text("image"));
+  const Extent image = parse_image(values_of(base).image);
   if (scaling == Scaling::weak) return {};
   return {{mesh::Axis::cp, static_cast<int>(image.rows), "rows of the image"},
           {mesh::Axis::tp, static_cast<int>(image.columns), "columns of the image"}};
@@ -158,7 +138,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  const long long batch = reader(base).integer("batch");
+  const auto batch = static_cast<long long>(values_of(base).batch);
   if (scaling == Scaling::weak) {
     result.growth = static_cast<double>(mesh.cp) * mesh.tp;
     result.options["batch"] = std::to_string(batch * mesh.dp);
@@ -191,7 +171,7 @@ Request twin(const Request& request) {
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =
-      stack::buckets_of(parameters_of(real), reader(request).bytes("bucket"), element).size();
+      stack::buckets_of(parameters_of(real), values_of(request).bucket, element).size();
   const auto wanted =
       std::clamp<std::uint64_t>(buckets, std::min(2, layers), static_cast<std::uint64_t>(layers));
   const std::uint64_t each = (static_cast<std::uint64_t>(layers) + wanted - 1) / wanted;
@@ -218,6 +198,97 @@ mesh::Request square_grid(int ranks) {
   while (ranks % across != 0) --across;
   // dp is set to 1 explicitly; otherwise it would take ranks that are meant for the grid.
   return {{mesh::Axis::tp, across}, {mesh::Axis::cp, ranks / across}, {mesh::Axis::dp, 1}};
+}
+
+namespace {
+
+constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
+
+std::optional<std::uint64_t> side(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end || number == 0 || number > most_pixels) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
+
+}  // namespace
+
+Extent parse_image(std::string_view text) {
+  const std::size_t cross = text.find('x');
+  const auto rows = side(text.substr(0, cross));
+  const auto columns = cross == std::string_view::npos ? rows : side(text.substr(cross + 1));
+  if (rows && columns) return {.rows = *rows, .columns = *columns};
+  throw usage_error(
+      "option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
+      "256x512, from 1 to {}",
+      base::quoted(text), most_pixels);
+}
+
+Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
+    : tiles_down(request.mesh.cp), tiles_across(request.mesh.tp) {
+  const Values options = values_of(request);
+  const auto down = static_cast<std::uint64_t>(tiles_down);
+  const auto across = static_cast<std::uint64_t>(tiles_across);
+  const Extent given = parse_image(options.image);
+  // If weak scaling has grown the request, the option `image` is the size of a tile, and not of the
+  // image.
+  if (request.growth > 1) {
+    tile = given;
+    whole = {.rows = given.rows * down, .columns = given.columns * across};
+  } else {
+    whole = given;
+    tile = {.rows = given.rows / down, .columns = given.columns / across};
+  }
+  whole_samples = options.batch;
+  samples = whole_samples / static_cast<std::uint64_t>(request.mesh.dp);
+  channels = options.channels;
+  kernel = options.kernel;
+  halo = kernel / 2;
+  layers = options.layers;
+  boundary = options.boundary;
+  const bool wraps = boundary == Boundary::periodic;
+  above = tiles_down > 1 && (wraps || at.cp > 0);
+  below = tiles_down > 1 && (wraps || at.cp < tiles_down - 1);
+  left = tiles_across > 1 && (wraps || at.tp > 0);
+  right = tiles_across > 1 && (wraps || at.tp < tiles_across - 1);
+  residual_gain = 0.5 / layers;
+}
+
+Region Geometry::interior() const {
+  const auto rim = [this](bool neighbour) { return neighbour ? halo : 0; };
+  const std::uint64_t rim_rows = rim(above) + rim(below), rim_columns = rim(left) + rim(right);
+  if (tile.rows <= rim_rows || tile.columns <= rim_columns) return {};
+  return {.row = rim(above),
+          .column = rim(left),
+          .rows = tile.rows - rim_rows,
+          .columns = tile.columns - rim_columns};
+}
+
+program::Shard Geometry::shard() const {
+  const std::uint64_t whole_pixel = whole_samples * channels;
+  const std::uint64_t whole_line = whole.columns * whole_pixel;
+  program::Shard shard{.extents = {tile.rows, tile.columns, pixel()},
+                       .local = {line(), pixel(), 1},
+                       .global = {whole_line, whole_pixel, 1},
+                       .base = 0,
+                       .steps = {}};
+  shard.steps[index(mesh::Axis::cp)] = tile.rows * whole_line;
+  shard.steps[index(mesh::Axis::tp)] = tile.columns * whole_pixel;
+  shard.steps[index(mesh::Axis::dp)] = pixel();
+  return shard;
+}
+
+mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {
+  if (values_of(request).boundary == Boundary::periodic) return {};
+  const auto kind = [](int coordinate, int extent) {
+    return coordinate == extent - 1 ? coordinate : std::min(coordinate, 1);
+  };
+  return {.tp = kind(at.tp, request.mesh.tp), .cp = kind(at.cp, request.mesh.cp)};
 }
 
 }  // namespace isoscale::workloads::tiles

@@ -5,13 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "program/builder.hpp"
 #include "workloads/stack/buffers.hpp"
-#include "workloads/tiles/convolution.hpp"
 #include "workloads/tiles/geometry.hpp"
 
 namespace isoscale::workloads::tiles {
@@ -19,7 +17,6 @@ namespace isoscale::workloads::tiles {
 namespace {
 
 using program::BufferId;
-using program::Copy;
 using program::Direction;
 using program::Matrix;
 using program::Phase;
@@ -168,11 +165,8 @@ void Halo::wrap_rows(BufferId tile) {
                                                 .offset = g_.place(row, g_.halo)});
   };
   const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-    builder_.emit(on_compute,
-                  Copy{.rows = static_cast<std::uint32_t>(g_.halo),
-                       .columns = static_cast<std::uint32_t>(g_.tile.columns * g_.pixel()),
-                       .src = rows_at(from),
-                       .dst = rows_at(to)});
+    stack::copy(builder_, on_compute, g_.halo, g_.tile.columns * g_.pixel(), rows_at(from),
+                rows_at(to));
   };
   copy(g_.tile.rows, 0);
   copy(g_.halo, g_.halo + g_.tile.rows);
@@ -189,11 +183,8 @@ void Halo::wrap_columns(BufferId tile, program::StreamId stream, std::uint64_t r
                                                 .batch_stride = apart * g_.line()});
   };
   const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-    builder_.emit(stream, Copy{.rows = static_cast<std::uint32_t>(rows),
-                               .columns = static_cast<std::uint32_t>(g_.halo * g_.pixel()),
-                               .batch = static_cast<std::uint32_t>(times),
-                               .src = columns_at(from),
-                               .dst = columns_at(to)});
+    stack::copy(builder_, stream, rows, g_.halo * g_.pixel(), columns_at(from), columns_at(to),
+                times);
   };
   copy(g_.tile.columns, 0);
   copy(g_.halo, g_.halo + g_.tile.columns);
@@ -221,16 +212,13 @@ Matrix Halo::dense_columns(BufferId packed) const {
 }
 
 void Halo::copy_columns(const Matrix& from, const Matrix& to) {
-  builder_.emit(stream_, Copy{.rows = static_cast<std::uint32_t>(g_.tile.rows + 2 * g_.halo),
-                              .columns = static_cast<std::uint32_t>(g_.halo * g_.pixel()),
-                              .src = from,
-                              .dst = to});
+  stack::copy(builder_, stream_, g_.tile.rows + 2 * g_.halo, g_.halo * g_.pixel(), from, to);
 }
 
 /// True if halos are sent on a stream of their own while the interior is computed.
 bool overlaps(const Request& request, const Geometry& g) {
   const bool has_messages = g.tiles_down > 1 || g.tiles_across > 1;
-  return has_messages && OptionReader{option_table(), request.options}.is("overlap", "on");
+  return has_messages && values_of(request).overlap;
 }
 
 /// Writes the program of one rank.
@@ -257,9 +245,9 @@ class Writer {
   bool overlaps_;
   Halo halo_;
   Convolution convolution_;
-  /// The input of each layer and the output of the last one, each with its halo. They are kept from
-  /// step to step, so that zeros outside a fixed boundary need to be written only once. When a
-  /// layer's kernel gradient has been computed, backward overwrites the layer's input with the
+  /// The input of each layer and the output of the last one, each with its halo. They are kept
+  /// from step to step, so that zeros outside a fixed boundary need to be written only once. When
+  /// a layer's kernel gradient has been computed, backward overwrites the layer's input with the
   /// gradient of that input.
   std::vector<BufferId> tiles_;
 };
@@ -284,10 +272,7 @@ void Writer::fill_images(std::uint64_t seed) {
                                              .role = i == 0 ? Role::input : Role::activation,
                                              .microbatch = i == 0 ? -1 : 0,
                                              .count = g_.padded()});
-    builder_.emit(0, program::Fill{.dst = builder_.whole(tile),
-                                   .shard = {.extents = {1, 1, g_.padded()}, .local = {0, 0, 1}},
-                                   .source = program::FillSource::constant,
-                                   .value = 0});
+    stack::fill_flat(builder_, builder_.whole(tile), 0);
     tiles_.push_back(tile);
   }
   builder_.emit(
@@ -315,8 +300,8 @@ void Writer::forward(int layer) {
   builder_.at({.phase = Phase::forward, .layer = layer});
   const BufferId in = input_of(layer), out = output_of(layer);
   const program::Slice kernel = kernels_.weight(layer);
-  // The output of the last layer is also its gradient, since loss = 1/2 |Y|^2. The kernel gradient
-  // is computed from it, and needs zeros between its rows.
+  // The output of the last layer is also its gradient, since loss = 1/2 |Y|^2. The kernel
+  // gradient is computed from it, and needs zeros between its rows.
   if (layer + 1 == g_.layers) convolution_.clear_columns(out);
   const Region interior = g_.interior();
   halo_.begin(in, Columns::early);
@@ -355,17 +340,13 @@ void Writer::observe(std::string name, BufferId tile) {
 }  // namespace
 
 program::ProgramSet build(const Request& request) {
-  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  std::map<int, std::uint32_t> known;  // by the first rank that plays the program
-  set.program_of_rank.reserve(static_cast<std::size_t>(request.mesh.size()));
-  for (int rank = 0; rank < request.mesh.size(); ++rank) {
-    const mesh::Coordinates at = tiles::program_at(request, mesh::coordinates(request.mesh, rank));
-    const auto [entry, is_new] = known.try_emplace(mesh::rank_at(request.mesh, at),
-                                                   static_cast<std::uint32_t>(set.programs.size()));
-    if (is_new) set.programs.push_back(Writer{request, at}.write());
-    set.program_of_rank.push_back(entry->second);
-  }
-  return set;
+  const auto first_with_program_of = [&](int rank) {
+    const mesh::Coordinates at = mesh::coordinates(request.mesh, rank);
+    return mesh::rank_at(request.mesh, tiles::program_at(request, at));
+  };
+  return shared_programs(request.mesh, first_with_program_of, [&](int rank) {
+    return Writer{request, mesh::coordinates(request.mesh, rank)}.write();
+  });
 }
 
 }  // namespace isoscale::workloads::tiles
