@@ -81,88 +81,87 @@ std::vector<std::string> parse_side_names(In text) {
   return names;
 }
 
-using R = ReportCommand;
-const std::array report_rows{
-    Row<R>{"--format", "text|json|csv|nccl-tests|markdown", "output format", "text",
-           store_format<R, Format::text, Format::json, Format::csv, Format::nccl_tests,
-                        Format::markdown>},
-    Row<R>{"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-           "smallest rank count that is ok", store_baseline<R>},
-    Row<R>{"--detail", "SECTION[,SECTION...]",
-           "print all numbers, or those sections; a wrong name lists them", "a summary",
-           [](In text, R& report) { report.detail = text; }},
-    Row<R>{"--index", "", "list what the files hold; always with very many files", "",
-           [](In, R& report) { report.index_only = true; }},
-    Row<R>{"--html", "FILE.html", "also write a page with charts, for a browser", "",
-           store_html<R>},
-    Row<R>{"--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "",
-           [](In text, R& report) { report.trace = parse_path(text); }},
-    Row<R>{"--force", "", "overwrite the files of --html and --trace when they exist", "",
-           store_force<R>},
-};
+using Report = ReportCommand;
+const auto report_rows = std::to_array<Row<Report>>({
+    {"--format", "text|json|csv|nccl-tests|markdown", "output format", "text",
+     store_format<Report, Format::text, Format::json, Format::csv, Format::nccl_tests,
+                  Format::markdown>},
+    {"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+     "smallest rank count that is ok", store_baseline<Report>},
+    {"--detail", "SECTION[,SECTION...]",
+     "print all numbers, or those sections; a wrong name lists them", "a summary",
+     [](In text, Report& report) { report.detail = text; }},
+    {"--index", "", "list what the files hold; always with very many files", "",
+     [](In, Report& report) { report.index_only = true; }},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "", store_html<Report>},
+    {"--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "",
+     [](In text, Report& report) { report.trace = parse_path(text); }},
+    {"--force", "", "overwrite the files of --html and --trace when they exist", "",
+     store_force<Report>},
+});
 
-using C = CompareCommand;
-const std::array compare_rows{
-    Row<C>{
-        "--format", "text|json|csv|junit|markdown", "output format", "text",
-        store_format<C, Format::text, Format::json, Format::csv, Format::junit, Format::markdown>},
-    Row<C>{"--names", "NAME,NAME", "names of the sides, in their order", "by files or machines",
-           [](In text, C& compare) { compare.names = parse_side_names(text); }},
-    Row<C>{"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-           "smallest rank count that is ok on all sides", store_baseline<C>},
-    Row<C>{"--gate", "SHARE", "exit with 3 when a loss of throughput above this is established", "",
-           [](In text, C& compare) { compare.gate = parse_share(text); }},
-    Row<C>{"--strict", "", "with --gate: fail also where the data decides nothing", "",
-           [](In, C& compare) { compare.strict = true; }},
-    Row<C>{"--anyway", "", "compare also unlike measurements, and mark them", "",
-           [](In, C& compare) { compare.anyway = true; }},
-    Row<C>{"--html", "FILE.html", "also write a page with charts, for a browser", "",
-           store_html<C>},
-    Row<C>{"--force", "", "overwrite the file of --html when it exists", "", store_force<C>},
-};
+using Compare = CompareCommand;
+const auto compare_rows = std::to_array<Row<Compare>>({
+    {"--format", "text|json|csv|junit|markdown", "output format", "text",
+     store_format<Compare, Format::text, Format::json, Format::csv, Format::junit,
+                  Format::markdown>},
+    {"--names", "NAME,NAME", "names of the sides, in their order", "by files or machines",
+     [](In text, Compare& compare) { compare.names = parse_side_names(text); }},
+    {"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+     "smallest rank count that is ok on all sides", store_baseline<Compare>},
+    {"--gate", "SHARE", "exit with 3 when a loss of throughput above this is established", "",
+     [](In text, Compare& compare) { compare.gate = parse_share(text); }},
+    {"--strict", "", "with --gate: fail also where the data decides nothing", "",
+     [](In, Compare& compare) { compare.strict = true; }},
+    {"--anyway", "", "compare also unlike measurements, and mark them", "",
+     [](In, Compare& compare) { compare.anyway = true; }},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "",
+     store_html<Compare>},
+    {"--force", "", "overwrite the file of --html when it exists", "", store_force<Compare>},
+});
 
-using P = PredictCommand;
-const std::array predict_rows{
-    Row<P>{"--ranks", "N[,N...]", "rank counts to predict", "",
-           [](In text, P& predict) { predict.ranks = parse_rank_counts(text); }},
-    Row<P>{"--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid",
-           [](In text, P& predict) { predict.workload = text; }},
-    Row<P>{"--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run",
-           [](In text, P& predict) {
-             predict.model = workloads::load_model(text);
-             predict.model_source = text;
-           }},
-    Row<P>{"--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type", "as in the run; of a sheet bf16",
-           [](In text, P& predict) { predict.precision = workloads::parse_precision(text); }},
-    Row<P>{"--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
-           "as in the run; of a sheet strong",
-           [](In text, P& predict) {
-             using enum workloads::Scaling;
-             predict.scaling = parse_choice(text, {strong, weak});
-           }},
-    Row<P>{"--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest",
-           "as in the run", [](In text, P& predict) { predict.mesh = parse_mesh(text); }},
-    Row<P>{"--best", "", "search for the fastest mesh, microbatch, schedule and memory options", "",
-           [](In, P& predict) { predict.best = true; }},
-    Row<P>{"--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "",
-           [](In text, P& predict) { predict.settings.push_back(parse_assignment(text)); },
-           Arity::repeated},
-    Row<P>{"--nodes-of", "N", "ranks on a node", "as in the run or sheet",
-           [](In text, P& predict) { predict.node_ranks = parse_count(text); }},
-    Row<P>{"--network", "SYSTEM|RUN.h5",
-           "take the numbers between nodes from a data sheet or another run", "those of the run",
-           [](In text, P& predict) { predict.network = text; }},
-    Row<P>{"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
-           [](In, P& predict) { predict.each_rank = true; }},
-    Row<P>{"--baseline", "N", "rank count that efficiency refers to",
-           "first measured, else first predicted",
-           [](In text, P& predict) { predict.baseline = parse_count(text); }},
-    Row<P>{"--format", "text|json|csv", "output format", "text",
-           store_format<P, Format::text, Format::json, Format::csv>},
-    Row<P>{"--html", "FILE.html", "also write a page with charts, for a browser", "",
-           store_html<P>},
-    Row<P>{"--force", "", "overwrite the file of --html when it exists", "", store_force<P>},
-};
+using Predict = PredictCommand;
+const auto predict_rows = std::to_array<Row<Predict>>({
+    {"--ranks", "N[,N...]", "rank counts to predict", "",
+     [](In text, Predict& predict) { predict.ranks = parse_rank_counts(text); }},
+    {"--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid",
+     [](In text, Predict& predict) { predict.workload = text; }},
+    {"--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run",
+     [](In text, Predict& predict) {
+       predict.model = workloads::load_model(text);
+       predict.model_source = text;
+     }},
+    {"--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type", "as in the run; of a sheet bf16",
+     [](In text, Predict& predict) { predict.precision = workloads::parse_precision(text); }},
+    {"--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
+     "as in the run; of a sheet strong",
+     [](In text, Predict& predict) {
+       using enum workloads::Scaling;
+       predict.scaling = parse_choice(text, {strong, weak});
+     }},
+    {"--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest", "as in the run",
+     [](In text, Predict& predict) { predict.mesh = parse_mesh(text); }},
+    {"--best", "", "search for the fastest mesh, microbatch, schedule and memory options", "",
+     [](In, Predict& predict) { predict.best = true; }},
+    {"--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "",
+     [](In text, Predict& predict) { predict.settings.push_back(parse_assignment(text)); },
+     Arity::repeated},
+    {"--nodes-of", "N", "ranks on a node", "as in the run or sheet",
+     [](In text, Predict& predict) { predict.node_ranks = parse_count(text); }},
+    {"--network", "SYSTEM|RUN.h5",
+     "take the numbers between nodes from a data sheet or another run", "those of the run",
+     [](In text, Predict& predict) { predict.network = text; }},
+    {"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
+     [](In, Predict& predict) { predict.each_rank = true; }},
+    {"--baseline", "N", "rank count that efficiency refers to",
+     "first measured, else first predicted",
+     [](In text, Predict& predict) { predict.baseline = parse_count(text); }},
+    {"--format", "text|json|csv", "output format", "text",
+     store_format<Predict, Format::text, Format::json, Format::csv>},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "",
+     store_html<Predict>},
+    {"--force", "", "overwrite the file of --html when it exists", "", store_force<Predict>},
+});
 
 template <class Rows>
 void add_rows(CLI::App& command, const Rows& rows) {

@@ -106,8 +106,6 @@ class PointRun {
   }
 
  private:
-  [[nodiscard]] bool in_point() const { return ranks_.share == Share::in_point; }
-
   /// Returns the ranks of the point whose spans are kept.
   [[nodiscard]] std::vector<int> traced() const {
     return traced_ranks(set_.mesh, context_.config.trace_ranks);
@@ -115,7 +113,7 @@ class PointRun {
 
   /// Returns what this rank samples: nothing if it plays a copy of the point.
   [[nodiscard]] SamplingDuty duty() const {
-    if (!in_point()) return {};
+    if (!ranks_.in_point()) return {};
     return sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
                          context_.facts, context_.gpu_uuid());
   }
@@ -168,7 +166,7 @@ class PointRun {
     }
     // The twin's algorithms are kept, too: a later run with --gemm-algorithms then has to choose
     // none.
-    if (in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
+    if (ranks_.in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
     return agreed(twin);
   }
 
@@ -200,7 +198,7 @@ class PointRun {
   /// Adds the sections that check the results of steps to the programs.
   void add_checks() {
     std::optional<int> flipping;
-    if (context_.config.soak && in_point()) {
+    if (context_.config.soak && ranks_.in_point()) {
       flipping = flipping_rank(context_.config.injections, point_.world_ranks);
     }
     check_.emplace(set_, flipping);
@@ -221,8 +219,9 @@ class PointRun {
     session_->play(program::Section::setup, executor::Trace::off);
     check_->step(*session_, sub_world_);
     const comm::ClockSync clocks{
-        sub_world_, in_point() ? clock_fault_of(context_.config.injections, context_.world.rank())
-                               : std::nullopt};
+        sub_world_, ranks_.in_point()
+                        ? clock_fault_of(context_.config.injections, context_.world.rank())
+                        : std::nullopt};
     PointSampler sampler{duty()};
     Record record = measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
                             context_.effort, [this](const Standing& at) { look_at(at); });
@@ -235,7 +234,7 @@ class PointRun {
     data_.verified = steps.ok;
     data_.verification += "; " + steps.detail;
     agreed(steps);
-    if (in_point()) {
+    if (ranks_.in_point()) {
       collect(sub_world_, record, clock, session_->facts(), traced(), data_);
       collect_device_series(sub_world_, record, sampled, data_);
     }
@@ -288,7 +287,7 @@ class PointRun {
     const std::vector<units::Nanoseconds> times =
         measure_solo(*session_, set_.of(sub_world_.rank()), *solo_, active_,
                      solo_plays(units::Seconds{step}, context_.effort.max_time));
-    if (in_point()) collect_solo(sub_world_, times, traced(), data_);
+    if (ranks_.in_point()) collect_solo(sub_world_, times, traced(), data_);
     return true;
   }
 

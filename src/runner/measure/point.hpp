@@ -43,6 +43,8 @@ struct PointRanks {
   program::Faults faults{};             ///< to inject on this rank
   Share share = Share::in_point;
 
+  [[nodiscard]] bool in_point() const { return share == Share::in_point; }
+
   /// A session, or the reason why the executor cannot play the programs, the same on all ranks.
   /// Neither if the point has failed.
   struct Prepared {

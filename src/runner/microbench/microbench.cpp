@@ -117,7 +117,7 @@ class BenchRun {
           row.ranks, [&](int rank) { return std::ranges::find(waiting, rank) != waiting.end(); });
       if (!is_pair || !waits || row.silent) continue;
       const auto [low, high] = std::ranges::minmax(row.ranks);
-      request_.silent_pairs.emranks_back(low, high);
+      request_.silent_pairs.emplace_back(low, high);
       has_pairs = true;
     }
     if (!has_pairs && ranks_.sub_world.rank() == 0) {
@@ -239,7 +239,7 @@ class BenchRun {
         data_.rows.push_back(row_of(spec, PointStatus::failed, silence(low, high, timeout_)));
         continue;
       }
-      RowData& row = data_.rows.emranks_back(row_of(spec, one, record, reports));
+      RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
       if (!context_.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
