@@ -9,9 +9,9 @@
 namespace isoscale::runner {
 
 std::string PointContext::gpu_uuid() const {
-  const auto& facts = executor.describe().facts_text;
-  const auto uuid = facts.find("gpu_uuid");
-  return uuid == facts.end() ? "" : uuid->second;
+  const auto& known = executor.describe().facts_text;
+  const auto uuid = known.find("gpu_uuid");
+  return uuid == known.end() ? "" : uuid->second;
 }
 
 bool PointRanks::agreed(const std::string& problem, results::PointData& data) const {
