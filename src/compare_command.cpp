@@ -47,17 +47,17 @@ analysis::CompareOptions options_of(const config::CompareCommand& command) {
           .names = command.names};
 }
 
-std::string render(const analysis::Comparison& comparison, config::CompareFormat format) {
+std::string render(const analysis::Comparison& comparison, config::Format format) {
   switch (format) {
-    case config::CompareFormat::json:
+    case config::Format::json:
       return analysis::render_json(comparison);
-    case config::CompareFormat::csv:
+    case config::Format::csv:
       return analysis::render_csv(comparison);
-    case config::CompareFormat::junit:
+    case config::Format::junit:
       return analysis::render_junit(comparison);
-    case config::CompareFormat::markdown:
+    case config::Format::markdown:
       return analysis::render_markdown(comparison);
-    case config::CompareFormat::text:
+    default:
       break;
   }
   return analysis::render_text(comparison);
@@ -103,7 +103,7 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
     analysis::write_compare_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
-  const bool is_text = command.format == config::CompareFormat::text;
+  const bool is_text = command.format == config::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));
   if (!comparison.gate) return base::ExitCode::done;

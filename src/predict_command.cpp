@@ -56,13 +56,13 @@ analysis::Prediction predicted(const config::PredictCommand& command) {
   return analysis::predict(question);
 }
 
-std::string render(const analysis::Prediction& prediction, config::PredictFormat format) {
+std::string render(const analysis::Prediction& prediction, config::Format format) {
   switch (format) {
-    case config::PredictFormat::json:
+    case config::Format::json:
       return analysis::render_json(prediction);
-    case config::PredictFormat::csv:
+    case config::Format::csv:
       return analysis::render_csv(prediction);
-    case config::PredictFormat::text:
+    default:
       break;
   }
   return analysis::render_text(prediction);
@@ -75,7 +75,7 @@ base::ExitCode predict_command(const config::PredictCommand& command) {
   const analysis::Prediction prediction = predicted(command);
   // The text format has the warnings in the report; programs that read the other formats need not
   // look for them.
-  if (command.format != config::PredictFormat::text) {
+  if (command.format != config::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
   if (!command.html.empty()) {

@@ -36,15 +36,15 @@ namespace {
 
 std::string render(const analysis::Report& report, const config::ReportCommand& command) {
   switch (command.format) {
-    case config::ReportFormat::json:
+    case config::Format::json:
       return analysis::render_json(report);
-    case config::ReportFormat::csv:
+    case config::Format::csv:
       return analysis::render_csv(report);
-    case config::ReportFormat::markdown:
+    case config::Format::markdown:
       return analysis::render_markdown(report);
-    case config::ReportFormat::nccl_tests:
+    case config::Format::nccl_tests:
       return analysis::render_nccl_tests(report);
-    case config::ReportFormat::text:
+    default:
       break;
   }
   if (!command.detail) return analysis::render_summary(report, output_columns());
@@ -206,7 +206,7 @@ void refuse_beside_index(const config::ReportCommand& command, std::string_view 
 }
 
 void check_index(const config::ReportCommand& command) {
-  if (command.format == config::ReportFormat::nccl_tests) {
+  if (command.format == config::Format::nccl_tests) {
     refuse_beside_index(command, "--format nccl-tests", "prints the rows of micro-benchmarks");
   }
   if (!command.trace.empty()) refuse_beside_index(command, "--trace", "writes traced steps");
@@ -216,16 +216,15 @@ void check_index(const config::ReportCommand& command) {
   }
 }
 
-std::string render(const analysis::IndexReport& report, config::ReportFormat format) {
+std::string render(const analysis::IndexReport& report, config::Format format) {
   switch (format) {
-    case config::ReportFormat::json:
+    case config::Format::json:
       return analysis::render_index_json(report);
-    case config::ReportFormat::csv:
+    case config::Format::csv:
       return analysis::render_index_csv(report);
-    case config::ReportFormat::markdown:
+    case config::Format::markdown:
       return analysis::render_index_markdown(report);
-    case config::ReportFormat::nccl_tests:
-    case config::ReportFormat::text:
+    default:
       break;
   }
   return analysis::render_index_text(report);
@@ -249,7 +248,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
         "report FILE..., of at most {}.",
         most_joined, most_joined);
     const bool for_programs =
-        command.format == config::ReportFormat::json || command.format == config::ReportFormat::csv;
+        command.format == config::Format::json || command.format == config::Format::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
   }
   if (!command.html.empty()) {

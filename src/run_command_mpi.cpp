@@ -141,13 +141,12 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
 base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
   return under_mpi(argc, argv, config.timeout,
                    [&](const auto& environment, const auto& world, auto& supervisor) {
-                     const runner::Outcome outcome =
-                         runner::run(config, environment, world,
-                                     {.print = [](const std::string& text) { print_or_warn(text); },
-                                      .show_file = show_file,
-                                      .priced_machine = priced_machine,
-                                      .supervisor = &supervisor});
-                     return outcome.exit_code;
+                     return runner::run(
+                         config, environment, world,
+                         {.print = [](const std::string& text) { print_or_warn(text); },
+                          .show_file = show_file,
+                          .priced_machine = priced_machine,
+                          .supervisor = supervisor});
                    });
 }
 
@@ -158,7 +157,7 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
         const results::PreflightData found = runner::check(command.config, environment, world);
         bool is_printed = true;
         if (world.rank() == 0) {
-          is_printed = print_or_warn(command.format == config::CheckCommand::Format::json
+          is_printed = print_or_warn(command.format == config::Format::json
                                          ? analysis::render_checks_json(found)
                                          : analysis::render_checks_text(found));
         }

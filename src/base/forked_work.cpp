@@ -24,49 +24,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/handle.hpp"
 
 namespace isoscale::base {
 namespace {
-
-struct PipeEndTraits {
-  using type = int;
-  static constexpr int null() { return -1; }
-  static void free(int end) noexcept { (void)close(end); }
-};
-using PipeEnd = Handle<PipeEndTraits>;
-
-/// The two ends of a pipe; both are empty if the system cannot open one.
-struct Pipe {
-  PipeEnd from, into;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
-  return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
-}
-
-/// Returns false if the reading end has been closed.
-bool send_all(int pipe, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(pipe, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-/// Waits until the process has ended and says how: "signal 11", "exit status 1".
-std::string end_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return "unknown end";
-  }
-  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                             : fmt::format("exit status {}", WEXITSTATUS(status));
-}
 
 using Clock = std::chrono::steady_clock;
 
@@ -131,6 +91,31 @@ Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& 
 }
 
 }  // namespace
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
+  return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
+}
+
+bool send_all(int pipe, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(pipe, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+std::string end_of(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return "unknown end";
+  }
+  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                             : fmt::format("exit status {}", WEXITSTATUS(status));
+}
 
 std::size_t usable_cores() {
   cpu_set_t set;

@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "base/handle.hpp"
 #include "units/quantity.hpp"
 
 /// Runs work in a forked copy of this process under limits, for work that may fail without
@@ -20,6 +25,23 @@ struct Answer {
   std::optional<std::string> text{};  ///< absent if the process ended before its answer
   std::string ended{};                ///< how it ended in that case: "signal 11", "exit status 1"
 };
+
+struct PipeEndTraits {
+  using type = int;
+  static constexpr int null() { return -1; }
+  static void free(int end) noexcept { (void)close(end); }
+};
+using PipeEnd = Handle<PipeEndTraits>;
+
+/// The two ends of a pipe; both are empty if the system cannot open one.
+struct Pipe {
+  PipeEnd from, into;
+};
+[[nodiscard]] Pipe make_pipe();
+/// Writes all bytes; returns false if the reading end has been closed.
+bool send_all(int pipe, std::string_view bytes);
+/// Waits until the process has ended and says how: "signal 11", "exit status 1".
+[[nodiscard]] std::string end_of(pid_t process);
 
 /// Returns the number of cores that this process may run on; at least 1.
 [[nodiscard]] std::size_t usable_cores();

@@ -138,6 +138,16 @@ std::string counted(std::span<const int> counts, std::string_view noun, std::siz
                      plural(counts.size() == 1 ? counts.front() : 2, noun));
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
 std::vector<Range> ranges_of(std::span<const int> numbers) {
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < numbers.size();) {

@@ -81,6 +81,9 @@ template <class Items>
   return shown == items.size() ? text : fmt::format("{} and {} more", text, items.size() - shown);
 }
 
+/// Returns the parts of a text between separators; the whole text if it has none.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+
 /// Numbers with equal distances between them, like the ranks of a mesh axis.
 struct Range {
   int first = 0, count = 1, distance = 1;

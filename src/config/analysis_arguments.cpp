@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,104 +19,216 @@ namespace isoscale::config {
 
 namespace {
 
-/// Stores the value of --baseline; `report` and `compare` both have this option.
+constexpr const char* predict_footer =
+    R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes), gemm and
+memory (speed) are factors above 1 for more, latency (time of a message) below 1 for less. Each
+--set makes one more curve; a comma joins changes of one curve.
+
+  isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
+  isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";
+
+using In = std::string_view;
+
+/// An option of a command that reads run files: its texts in --help, and how its value is stored.
 template <class Command>
-void read_baseline(const CLI::App& command, Command& into) {
-  const std::string* const baseline = value_of(command, "--baseline");
-  into.whole_node = baseline != nullptr && *baseline == "node";
-  if (baseline == nullptr || into.whole_node) return;
-  into.baseline = with_place("--baseline", *baseline, [](std::string_view value) {
-    return parse_int(value, 1, std::numeric_limits<int>::max());
-  });
-}
+struct Row {
+  const char* flag;
+  std::string_view value;  ///< placeholder in --help; "" = a flag, which is stored with the text ""
+  std::string_view help;
+  std::string_view default_text;  ///< "" = not shown
+  /// Throws base::UsageError or std::invalid_argument if the text is no value of the option.
+  void (*store)(std::string_view text, Command& command);
+  Arity arity = Arity::once;
+};
 
-/// Returns the path of the output file that an option names; empty if the option is not given.
-std::filesystem::path path_of(const CLI::App& command, const std::string& option) {
-  const std::string* const text = value_of(command, option);
-  return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
-}
+int parse_count(In text) { return parse_int(text, 1, std::numeric_limits<int>::max()); }
 
-void read_detail(const CLI::App& command, ReportCommand& report) {
-  const std::string* const sections = value_of(command, "--detail");
-  if (sections == nullptr) return;
-  if (report.format != ReportFormat::text) {
-    refuse("--detail chooses parts of the text; --format " + std::string{name(report.format)} +
-               " has all of them",
-           command);
-  }
-  if (report.index_only) refuse("--index has no parts for --detail to choose", command);
-  report.detail = *sections;
+template <class Command>
+void store_baseline(In text, Command& command) {
+  command.whole_node = text == "node";
+  if (!command.whole_node) command.baseline = parse_count(text);
+}
+template <class Command, Format... formats>
+void store_format(In text, Command& command) {
+  command.format = parse_choice(text, {formats...});
+}
+template <class Command>
+void store_html(In text, Command& command) {
+  command.html = parse_path(text);
+}
+template <class Command>
+void store_force(In /*flag*/, Command& command) {
+  command.if_exists = IfExists::overwrite;
 }
 
 /// Parses a comma-separated list of names for the sides. Reports put these names into sentences,
 /// tables and XML, so only a few characters are allowed.
-std::vector<std::string> parse_side_names(std::string_view text) {
+std::vector<std::string> parse_side_names(In text) {
   constexpr std::size_t longest = 40;
-  constexpr std::string_view allowed =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
+  constexpr In allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
   std::vector<std::string> names;
-  for (const auto part : std::views::split(text, ',')) {
-    const std::string name{part.begin(), part.end()};
-    if (name.empty() || name.size() > longest ||
-        name.find_first_not_of(allowed) != std::string::npos) {
-      throw base::UsageError(
-          fmt::format("'{}' cannot name a side: give 1 to {} letters, digits, blanks or . _ - + @",
-                      name, longest));
+  for (const In name : base::split(text, ',')) {
+    if (name.empty() || name.size() > longest || name.find_first_not_of(allowed) != In::npos) {
+      refuse_value(
+          name, fmt::format("cannot name a side: give 1 to {} letters, digits, blanks or . _ - + @",
+                            longest));
     }
     if (std::ranges::find(names, name) != names.end()) {
-      throw base::UsageError(fmt::format("'{}' names two sides: give each its own name", name));
+      refuse_value(name, "names two sides: give each its own name");
     }
-    names.push_back(name);
+    names.emplace_back(name);
   }
   return names;
 }
 
-using Known = std::span<const workloads::Workload>;
+using Report = ReportCommand;
+const auto report_rows = std::to_array<Row<Report>>({
+    {"--format", "text|json|csv|nccl-tests|markdown", "output format", "text",
+     store_format<Report, Format::text, Format::json, Format::csv, Format::nccl_tests,
+                  Format::markdown>},
+    {"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+     "smallest rank count that is ok", store_baseline<Report>},
+    {"--detail", "SECTION[,SECTION...]",
+     "print all numbers, or those sections; a wrong name lists them", "a summary",
+     [](In text, Report& report) { report.detail = text; }},
+    {"--index", "", "list what the files hold; always with very many files", "",
+     [](In, Report& report) { report.index_only = true; }},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "", store_html<Report>},
+    {"--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "",
+     [](In text, Report& report) { report.trace = parse_path(text); }},
+    {"--force", "", "overwrite the files of --html and --trace when they exist", "",
+     store_force<Report>},
+});
 
-/// Returns the value of an option as `parse` reads it; absent if the option is not given.
-template <class Parse>
-auto read(const CLI::App& command, const std::string& option, Parse parse)
-    -> std::optional<decltype(parse(std::string_view{}))> {
-  const std::string* const text = value_of(command, option);
-  if (text == nullptr) return std::nullopt;
-  return with_place(option, *text, parse);
+using Compare = CompareCommand;
+const auto compare_rows = std::to_array<Row<Compare>>({
+    {"--format", "text|json|csv|junit|markdown", "output format", "text",
+     store_format<Compare, Format::text, Format::json, Format::csv, Format::junit,
+                  Format::markdown>},
+    {"--names", "NAME,NAME", "names of the sides, in their order", "by files or machines",
+     [](In text, Compare& compare) { compare.names = parse_side_names(text); }},
+    {"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+     "smallest rank count that is ok on all sides", store_baseline<Compare>},
+    {"--gate", "SHARE", "exit with 3 when a loss of throughput above this is established", "",
+     [](In text, Compare& compare) { compare.gate = parse_share(text); }},
+    {"--strict", "", "with --gate: fail also where the data decides nothing", "",
+     [](In, Compare& compare) { compare.strict = true; }},
+    {"--anyway", "", "compare also unlike measurements, and mark them", "",
+     [](In, Compare& compare) { compare.anyway = true; }},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "",
+     store_html<Compare>},
+    {"--force", "", "overwrite the file of --html when it exists", "", store_force<Compare>},
+});
+
+using Predict = PredictCommand;
+const auto predict_rows = std::to_array<Row<Predict>>({
+    {"--ranks", "N[,N...]", "rank counts to predict", "",
+     [](In text, Predict& predict) { predict.ranks = parse_rank_counts(text); }},
+    {"--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid",
+     [](In text, Predict& predict) { predict.workload = text; }},
+    {"--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run",
+     [](In text, Predict& predict) {
+       predict.model = workloads::load_model(text);
+       predict.model_source = text;
+     }},
+    {"--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type", "as in the run; of a sheet bf16",
+     [](In text, Predict& predict) { predict.precision = workloads::parse_precision(text); }},
+    {"--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
+     "as in the run; of a sheet strong",
+     [](In text, Predict& predict) {
+       using enum workloads::Scaling;
+       predict.scaling = parse_choice(text, {strong, weak});
+     }},
+    {"--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest", "as in the run",
+     [](In text, Predict& predict) { predict.mesh = parse_mesh(text); }},
+    {"--best", "", "search for the fastest mesh, microbatch, schedule and memory options", "",
+     [](In, Predict& predict) { predict.best = true; }},
+    {"--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "",
+     [](In text, Predict& predict) { predict.settings.push_back(parse_assignment(text)); },
+     Arity::repeated},
+    {"--nodes-of", "N", "ranks on a node", "as in the run or sheet",
+     [](In text, Predict& predict) { predict.node_ranks = parse_count(text); }},
+    {"--network", "SYSTEM|RUN.h5",
+     "take the numbers between nodes from a data sheet or another run", "those of the run",
+     [](In text, Predict& predict) { predict.network = text; }},
+    {"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
+     [](In, Predict& predict) { predict.each_rank = true; }},
+    {"--baseline", "N", "rank count that efficiency refers to",
+     "first measured, else first predicted",
+     [](In text, Predict& predict) { predict.baseline = parse_count(text); }},
+    {"--format", "text|json|csv", "output format", "text",
+     store_format<Predict, Format::text, Format::json, Format::csv>},
+    {"--html", "FILE.html", "also write a page with charts, for a browser", "",
+     store_html<Predict>},
+    {"--force", "", "overwrite the file of --html when it exists", "", store_force<Predict>},
+});
+
+template <class Rows>
+void add_rows(CLI::App& command, const Rows& rows) {
+  for (const auto& row : rows) add(command, row.flag, row.value, row.help, row.default_text);
 }
 
-int parse_count(std::string_view text) {
-  return parse_int(text, 1, std::numeric_limits<int>::max());
-}
-
-/// Reads the options that say what to predict: workload, model, element type, scaling, mesh and
-/// workload options.
-void read_what(const CLI::App& command, Known known, PredictCommand& into) {
-  if (const std::string* const name = value_of(command, "--workload")) {
-    into.workload = find_workload(*name, "--workload", known).name;
+/// Stores the values of all options that were given.
+template <class Rows, class Command>
+void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
+  for (const auto& row : rows) {
+    if (row.value.empty()) {
+      if (command.count(row.flag) > 0) row.store("", into);
+      continue;
+    }
+    if (row.arity == Arity::once) (void)value_of(command, row.flag);
+    for (const std::string& text : values_of(command, row.flag)) {
+      with_place(row.flag, text, [&](In sane) { row.store(sane, into); });
+    }
   }
-  into.model =
-      read(command, "--model", [](std::string_view text) { return workloads::load_model(text); });
-  if (into.model) into.model_source = *value_of(command, "--model");
-  into.precision = read(command, "--dtype",
-                        [](std::string_view text) { return workloads::parse_precision(text); });
-  into.scaling = read(command, "--scaling", [](std::string_view text) {
-    return parse_choice(text, {workloads::Scaling::strong, workloads::Scaling::weak});
-  });
-  into.mesh = read(command, "--mesh", parse_mesh).value_or(mesh::Request{});
-  into.best = command.count("--best") > 0;
-  for (const std::string& text : values_of(command, "--set")) {
-    into.settings.push_back(with_place("--set", text, parse_assignment));
+}
+
+void add_files(CLI::App& command, const char* name, const char* description, const char* more) {
+  command.add_option(name)
+      ->description(description)
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text(more);
+}
+
+/// Throws base::UsageError if --force is given and no file is written.
+void refuse_idle_force(const CLI::App& command, const std::filesystem::path& written,
+                       std::string_view about) {
+  if (command.count("--force") > 0 && written.empty()) {
+    refuse(fmt::format("--force is about the {}", about), command);
   }
 }
 
 }  // namespace
 
-std::string_view name(ReportFormat format) {
-  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "markdown", "nccl-tests"};
-  return names[static_cast<std::size_t>(format)];
+void add_report(CLI::App& app) {
+  CLI::App& report = *app.add_subcommand("report", "Report on run files");
+  add_files(report, files_argument, "run files", "...");
+  add_rows(report, report_rows);
 }
 
-std::string_view name(CompareFormat format) {
-  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "junit", "markdown"};
-  return names[static_cast<std::size_t>(format)];
+void add_compare(CLI::App& app) {
+  CLI::App& compare = *app.add_subcommand("compare", "Compare machines, or one machine over time");
+  add_files(compare, sides_argument,
+            "two sides or more, the reference first; commas join launches of a side",
+            "[,A2.h5...] ...");
+  add_rows(compare, compare_rows);
+  compare.footer(
+      "  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%\n"
+      "Use at least three launches per side: fewer establish no difference.");
+}
+
+void add_predict(CLI::App& app) {
+  CLI::App& predict =
+      *app.add_subcommand("predict", "Predict a curve from a run, or from a machine's data sheet");
+  predict.add_option(source_argument)
+      ->description(
+          "a run with calibration (a comma joins further launches of it), or a machine's data "
+          "sheet: its name or its .toml file")
+      ->option_text(" ");
+  add_rows(predict, predict_rows);
+  predict.footer(predict_footer);
 }
 
 std::vector<std::string> with_all_detail(std::span<const std::string> arguments) {
@@ -138,23 +248,17 @@ ReportCommand interpret_report(const CLI::App& command) {
     report.files.push_back(with_place(files_argument, file, parse_path));
   }
   if (report.files.empty()) refuse("report needs a run file to read", command);
-  if (const std::string* const text = value_of(command, "--format")) {
-    report.format = with_place("--format", *text, [](std::string_view value) {
-      using enum ReportFormat;
-      return parse_choice(value, {ReportFormat::text, json, csv, nccl_tests, markdown});
-    });
+  read_rows(command, report_rows, report);
+  if (report.detail && report.format != Format::text) {
+    refuse("--detail chooses parts of the text; --format " + std::string{name(report.format)} +
+               " has all of them",
+           command);
   }
-  read_baseline(command, report);
-  report.index_only = command.count("--index") > 0;
-  read_detail(command, report);
-  report.trace = path_of(command, "--trace");
-  report.html = path_of(command, "--html");
-  if (command.count("--force") > 0) {
-    if (report.trace.empty() && report.html.empty()) {
-      refuse("--force is about the files that --html and --trace name", command);
-    }
-    report.if_exists = IfExists::overwrite;
+  if (report.detail && report.index_only) {
+    refuse("--index has no parts for --detail to choose", command);
   }
+  refuse_idle_force(command, report.html.empty() ? report.trace : report.html,
+                    "files that --html and --trace name");
   return report;
 }
 
@@ -167,74 +271,38 @@ CompareCommand interpret_compare(const CLI::App& command) {
     refuse("compare needs two sides or more, each a run file or several with commas between them",
            command);
   }
-  if (const std::string* const text = value_of(command, "--format")) {
-    compare.format = with_place("--format", *text, [](std::string_view value) {
-      using enum CompareFormat;
-      return parse_choice(value, {CompareFormat::text, json, csv, junit, markdown});
-    });
+  read_rows(command, compare_rows, compare);
+  if (!compare.names.empty() && compare.names.size() != compare.sides.size()) {
+    refuse(fmt::format("--names gives {}, but there are {} sides: name each side",
+                       base::counted(compare.names.size(), "name"), compare.sides.size()),
+           command);
   }
-  if (const std::string* const text = value_of(command, "--names")) {
-    compare.names = with_place("--names", *text, parse_side_names);
-    if (compare.names.size() != compare.sides.size()) {
-      refuse(fmt::format("--names gives {}, but there are {} sides: name each side",
-                         base::counted(compare.names.size(), "name"), compare.sides.size()),
-             command);
-    }
-  }
-  read_baseline(command, compare);
-  if (const std::string* const text = value_of(command, "--gate")) {
-    compare.gate = with_place("--gate", *text, parse_share);
-  }
-  compare.strict = command.count("--strict") > 0;
   if (compare.strict && !compare.gate) refuse("--strict is about the gate; give --gate", command);
-  compare.anyway = command.count("--anyway") > 0;
-  compare.html = path_of(command, "--html");
-  if (command.count("--force") > 0) {
-    if (compare.html.empty()) refuse("--force is about the file that --html names", command);
-    compare.if_exists = IfExists::overwrite;
-  }
+  refuse_idle_force(command, compare.html, "file that --html names");
   return compare;
 }
 
-std::string_view name(PredictFormat format) {
-  constexpr std::array<std::string_view, 3> names{"text", "json", "csv"};
-  return names[static_cast<std::size_t>(format)];
-}
-
-PredictCommand interpret_predict(const CLI::App& command, Known known) {
+PredictCommand interpret_predict(const CLI::App& command,
+                                 std::span<const workloads::Workload> known) {
   PredictCommand predict;
   const std::string* const source = value_of(command, source_argument);
   if (source == nullptr) {
     refuse(
         "predict needs a run file, or a machine's data sheet: a name (isoscale list systems) or a "
-        "file "
-        "that ends in .toml",
+        "file that ends in .toml",
         command);
   }
   predict.launches = with_place("predict", *source, parse_paths);
   predict.source = predict.launches.front();
   predict.launches.erase(predict.launches.begin());
-  if (const auto ranks = read(command, "--ranks", parse_rank_counts)) {
-    predict.ranks = *ranks;
-  } else {
+  read_rows(command, predict_rows, predict);
+  if (predict.ranks.empty()) {
     refuse("predict needs --ranks, the rank counts to predict, as --ranks 64,256,1024", command);
   }
-  read_what(command, known, predict);
-  if (const std::string* const network = value_of(command, "--network")) {
-    predict.network = *network;
+  if (!predict.workload.empty()) {
+    predict.workload = find_workload(predict.workload, "--workload", known).name;
   }
-  predict.node_ranks = read(command, "--nodes-of", parse_count);
-  predict.each_rank = command.count("--each-rank") > 0;
-  predict.baseline = read(command, "--baseline", parse_count);
-  const auto format = read(command, "--format", [](std::string_view text) {
-    return parse_choice(text, {PredictFormat::text, PredictFormat::json, PredictFormat::csv});
-  });
-  predict.format = format.value_or(PredictFormat::text);
-  predict.html = read(command, "--html", parse_path).value_or(std::filesystem::path{});
-  if (command.count("--force") > 0) {
-    if (predict.html.empty()) refuse("--force is about the file that --html names", command);
-    predict.if_exists = IfExists::overwrite;
-  }
+  refuse_idle_force(command, predict.html, "file that --html names");
   return predict;
 }
 

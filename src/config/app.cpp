@@ -14,6 +14,21 @@
 
 namespace isoscale::config {
 
+CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
+                 std::string_view help, std::string_view default_text) {
+  CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
+  std::string text{help};
+  if (!default_text.empty()) text += fmt::format(" [{}]", default_text);
+  option->description(text);
+  if (!value.empty()) {
+    option->option_text(std::string{value})
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  return option;
+}
+
 namespace {
 
 constexpr const char* description =
@@ -36,32 +51,7 @@ may hold several [[experiment]] tables.
   mpirun -np 8 isoscale run --workload dp,tp --model gpt-125m --scaling weak
   mpirun -np 8 isoscale run --workload hybrid --mesh dp=2,tp=2,pp=2 --set schedule=1f1b)";
 
-constexpr const char* predict_footer =
-    R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes), gemm and
-memory (speed) are factors above 1 for more, latency (time of a message) below 1 for less. Each
---set makes one more curve; a comma joins changes of one curve.
-
-  isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
-  isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";
-
-/// Adds a flag, or an option with a value. CLI11 collects all values of an option that is repeated,
-/// so that value_of() can refuse a second one; by default it would keep only one of them.
-CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
-                 std::string_view help, std::string_view default_text) {
-  CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
-  std::string text{help};
-  if (!default_text.empty()) text += fmt::format(" [{}]", default_text);
-  option->description(text);
-  if (!value.empty()) {
-    option->option_text(std::string{value})
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  }
-  return option;
-}
-
-void add(CLI::App& command, const RunOption& option) {
+void add_option(CLI::App& command, const RunOption& option) {
   add(command, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
       ->group(std::string{name(option.group)});
 }
@@ -71,91 +61,16 @@ void add_run(CLI::App& app) {
   run.add_option(experiment_argument)
       ->description("experiment file; options override what it says")
       ->option_text(" ");
-  for (const RunOption& option : run_options()) add(run, option);
+  for (const RunOption& option : run_options()) add_option(run, option);
   run.footer(run_footer);
 }
 
 void add_check(CLI::App& app) {
   CLI::App& check = *app.add_subcommand("check", "Check the machines of a job before measuring");
   add(check, "--format", "text|json", "output format", "text");
-  for (const std::string_view option : check_options) add(check, *find_option(option));
+  for (const std::string_view option : check_options) add_option(check, *find_option(option));
   check.footer(
       "Start it under the launcher of a run, with as many ranks: mpirun -np 8 isoscale check");
-}
-
-void add_report(CLI::App& app) {
-  CLI::App& report = *app.add_subcommand("report", "Report on run files");
-  report.add_option(files_argument)
-      ->description("run files")
-      ->expected(1, CLI::detail::expected_max_vector_size)
-      ->allow_extra_args()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->option_text("...");
-  add(report, "--format", "text|json|csv|nccl-tests|markdown", "output format", "text");
-  add(report, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-      "smallest rank count that is ok");
-  add(report, "--detail", "SECTION[,SECTION...]",
-      "print all numbers, or those sections; a wrong name lists them", "a summary");
-  add(report, "--index", "", "list what the files hold; always with very many files", "");
-  add(report, "--html", "FILE.html", "also write a page with charts, for a browser", "");
-  add(report, "--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "");
-  add(report, "--force", "", "overwrite the files of --html and --trace when they exist", "");
-}
-
-void add_compare(CLI::App& app) {
-  CLI::App& compare = *app.add_subcommand("compare", "Compare machines, or one machine over time");
-  compare.add_option(sides_argument)
-      ->description("two sides or more, the reference first; commas join launches of a side")
-      ->expected(1, CLI::detail::expected_max_vector_size)
-      ->allow_extra_args()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->option_text("[,A2.h5...] ...");
-  add(compare, "--format", "text|json|csv|junit|markdown", "output format", "text");
-  add(compare, "--names", "NAME,NAME", "names of the sides, in their order",
-      "by files or machines");
-  add(compare, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-      "smallest rank count that is ok on all sides");
-  add(compare, "--gate", "SHARE", "exit with 3 when a loss of throughput above this is established",
-      "");
-  add(compare, "--strict", "", "with --gate: fail also where the data decides nothing", "");
-  add(compare, "--anyway", "", "compare also unlike measurements, and mark them", "");
-  add(compare, "--html", "FILE.html", "also write a page with charts, for a browser", "");
-  add(compare, "--force", "", "overwrite the file of --html when it exists", "");
-  compare.footer(
-      "  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%\n"
-      "Use at least three launches per side: fewer establish no difference.");
-}
-
-void add_predict(CLI::App& app) {
-  CLI::App& predict =
-      *app.add_subcommand("predict", "Predict a curve from a run, or from a machine's data sheet");
-  predict.add_option(source_argument)
-      ->description(
-          "a run with calibration (a comma joins further launches of it), or a machine's data "
-          "sheet: its name or its .toml file")
-      ->option_text(" ");
-  add(predict, "--ranks", "N[,N...]", "rank counts to predict", "");
-  add(predict, "--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid");
-  add(predict, "--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run");
-  add(predict, "--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type",
-      "as in the run; of a sheet bf16");
-  add(predict, "--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
-      "as in the run; of a sheet strong");
-  add(predict, "--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest",
-      "as in the run");
-  add(predict, "--best", "", "search for the fastest mesh, microbatch, schedule and memory options",
-      "");
-  add(predict, "--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "");
-  add(predict, "--nodes-of", "N", "ranks on a node", "as in the run or sheet");
-  add(predict, "--network", "SYSTEM|RUN.h5",
-      "take the numbers between nodes from a data sheet or another run", "those of the run");
-  add(predict, "--each-rank", "", "play every rank by itself, noise and slow ranks included", "");
-  add(predict, "--baseline", "N", "rank count that efficiency refers to",
-      "first measured, else first predicted");
-  add(predict, "--format", "text|json|csv", "output format", "text");
-  add(predict, "--html", "FILE.html", "also write a page with charts, for a browser", "");
-  add(predict, "--force", "", "overwrite the file of --html when it exists", "");
-  predict.footer(predict_footer);
 }
 
 void add_list(CLI::App& app) {

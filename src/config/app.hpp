@@ -5,15 +5,16 @@
 #include <CLI/App.hpp>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "config/command_line.hpp"
+#include "config/option_table.hpp"
 #include "config/values.hpp"
 
 namespace isoscale::config {
@@ -35,6 +36,27 @@ inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-t
 /// values of options as text, and leaves unknown arguments in remaining().
 [[nodiscard]] std::unique_ptr<CLI::App> make_app();
 
+/// Adds a flag, or an option with a value. CLI11 collects all values of an option that is repeated,
+/// so that value_of() can refuse a second one; by default it would keep only one of them.
+CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
+                 std::string_view help, std::string_view default_text);
+
+/// These functions add the commands of which `analysis_arguments.cpp` has the options.
+void add_report(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_predict(CLI::App& app);
+
+enum class Shell : std::uint8_t { bash, zsh };
+[[nodiscard]] std::string_view name(Shell shell);
+
+/// Returns a script that teaches `shell` to complete the commands and options of `app`. Scripts of
+/// both shells hold the same table of what CLI11 knows, with rows of COMMAND|WORD|VALUES|HELP.
+/// COMMAND is empty for the program itself; WORD is an option, a command, or an argument's place
+/// from 1. VALUES has words and patterns of file names, "tiny *.toml": with a comma in front if
+/// several may be given, "-" if there is no value, and empty if only the user can know it.
+[[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app,
+                                            std::span<const workloads::Workload> known);
+
 // The functions below read the command line that CLI11 has parsed. They throw errors with messages
 // of this program, not of CLI11.
 
@@ -49,19 +71,6 @@ inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-t
 /// Returns the value of an option; nullptr if it is not given. Throws base::UsageError if it is
 /// given more than once.
 [[nodiscard]] const std::string* value_of(const CLI::App& command, const std::string& option);
-
-/// Calls `parse`, and puts the option's name before the message of an error that it throws.
-template <class Parse>
-auto with_place(std::string_view option, std::string_view text, Parse parse) {
-  try {
-    require_sane(text);
-    return parse(text);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{}: {}", option, error.what()), error.where());
-  } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("{}: {}", option, error.what()));
-  }
-}
 
 /// Returns `arguments` with "--detail=all" in place of each --detail without sections: one that is
 /// the last argument, or is followed by an option or by a file (a name with a dot or a slash).

@@ -27,15 +27,10 @@ using workloads::Workload;
 
 /// Returns the values in `text`: the parts between commas for an option of type choice, else the
 /// whole text.
-std::vector<std::string> given_values(const workloads::OptionSpec& spec, const std::string& text) {
-  std::vector<std::string> values{text};
-  if (spec.type != workloads::OptionType::choice) return values;
-  for (std::size_t comma = 0; (comma = values.back().find(',')) != std::string::npos;) {
-    std::string rest = values.back().substr(comma + 1);
-    values.back().resize(comma);
-    values.push_back(std::move(rest));
-  }
-  return values;
+std::vector<std::string_view> given_values(const workloads::OptionSpec& spec,
+                                           std::string_view text) {
+  if (spec.type != workloads::OptionType::choice) return {text};
+  return base::split(text, ',');
 }
 
 /// Returns one experiment for each combination of the values given to options of type choice.
@@ -47,9 +42,9 @@ std::vector<Experiment> alternatives(const Experiment& experiment,
     if (given == experiment.base.options.end()) continue;
     std::vector<Experiment> next;
     for (const Experiment& one : all) {
-      for (const std::string& value : given_values(spec, given->second)) {
+      for (const std::string_view value : given_values(spec, given->second)) {
         next.push_back(one);
-        next.back().base.options.insert_or_assign(std::string{spec.key}, value);
+        next.back().base.options.insert_or_assign(std::string{spec.key}, std::string{value});
       }
     }
     all = std::move(next);
@@ -92,14 +87,6 @@ void refuse_conflicts(const Layer& file, const Layer& command_line) {
   }
 }
 
-Layer load_suite_given(const Given& given) {
-  try {
-    return load_suite(given.text);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{}: {}", given.place, error.what()), error.where());
-  }
-}
-
 /// Returns the value of `option` in the layer that decides what is measured: the command line if it
 /// names a suite, a workload or experiments, else the file. nullptr if neither names any, or the
 /// layer does not give this option.
@@ -132,7 +119,7 @@ Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite
   const Given none{.text = std::string{default_suite}, .place = "suite"};
   const Given* const given = chosen("suite", file, command_line);
   const Given& name = given == nullptr ? none : *given;
-  suite = load_suite_given(name);
+  suite = with_place(name.place, name.text, load_suite);
   return {.experiments = suite.experiments,
           .below = {&suite.shared},
           .above = {&file.shared, &command_line.shared},
@@ -194,7 +181,7 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
     const auto* const spec = find_spec(workload, key);
     if (spec == nullptr) continue;
     try {
-      for (const std::string& value : given_values(*spec, given.text)) {
+      for (const std::string_view value : given_values(*spec, given.text)) {
         workloads::validate(*spec, value);
       }
     } catch (const base::UsageError& error) {
@@ -218,57 +205,43 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// Throws base::UsageError if options for GPUs are given for a run on the host.
-void refuse_gpu_options_on_host(const RunConfig& run) {
-  if (run.device != Device::host) return;
-  const std::string given = gpu_options_given(run);
-  if (given.empty()) return;
-  throw base::UsageError(fmt::format(
-      "{}: has a meaning only on a GPU, and the device is host; leave it out, or choose "
-      "--device cuda",
-      given));
-}
-
-/// Throws base::UsageError if options for the host are given for a run on GPUs.
-void refuse_host_options_on_gpu(const RunConfig& run) {
-  if (run.device != Device::cuda) return;
-  if (run.host_streams != HostStreams::automatic) {
+/// Throws base::UsageError for an option that has no meaning for this device, without --soak or
+/// without --dry-run.
+void refuse_idle_options(const RunConfig& run) {
+  const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
+  if (run.device == Device::host && !of_gpus.empty()) {
+    throw base::UsageError(fmt::format(
+        "{}: has a meaning only on a GPU, and the device is host; leave it out, or choose "
+        "--device cuda",
+        of_gpus));
+  }
+  if (run.device == Device::cuda && run.host_streams != HostStreams::automatic) {
     throw base::UsageError(
         fmt::format("--host-streams {}: has a meaning only on the host, and the device is cuda; "
                     "leave it out, or choose --device host",
                     name(run.host_streams)));
   }
-  const std::string given = slowing_injections(run.injections);
-  if (given.empty()) return;
-  throw base::UsageError(fmt::format(
-      "--inject {}: only the host can be slowed down; choose --device host, or inject a clock",
-      given));
-}
-
-/// Throws base::UsageError if bits are to be flipped without --soak, since nothing else looks for
-/// them.
-void refuse_flips_without_soak(const RunConfig& run) {
-  if (run.soak) return;
+  if (run.device == Device::cuda && !slowing.empty()) {
+    throw base::UsageError(fmt::format(
+        "--inject {}: only the host can be slowed down; choose --device host, or inject a clock",
+        slowing));
+  }
   for (const Injection& injection : run.injections) {
-    if (!std::holds_alternative<FlippedBits>(injection.what)) continue;
+    if (run.soak || !std::holds_alternative<FlippedBits>(injection.what)) continue;
     throw base::UsageError(fmt::format(
         "--inject {}: bits are flipped in the replays of --soak; give that too", injection.text));
   }
-}
-
-/// Throws base::UsageError if a run has options that describe the machine of a dry run (--on,
-/// --ranks-per-node): a run measures the nodes where it was started.
-void refuse_planned_machine_of_a_run(const RunConfig& run) {
   if (run.mode == Mode::dry_run) return;
   if (!run.on.empty()) {
     throw base::UsageError(
         "--on: has a meaning only with --dry-run, which it prices; a run measures the machine that "
         "it was started on");
   }
-  if (!run.ranks_per_node) return;
-  throw base::UsageError(
-      "--ranks-per-node: has a meaning only with --dry-run; a run is on the nodes that the "
-      "launcher chose");
+  if (run.ranks_per_node) {
+    throw base::UsageError(
+        "--ranks-per-node: has a meaning only with --dry-run; a run is on the nodes that the "
+        "launcher chose");
+  }
 }
 
 /// Returns the layers that apply to one experiment; later ones override earlier ones.
@@ -334,7 +307,7 @@ RunConfig without_experiments(const Layer& layer) {
   RunConfig run;
   Experiment none;
   apply(layer.shared, Scope::run, none, run);
-  refuse_gpu_options_on_host(run);
+  refuse_idle_options(run);
   return run;
 }
 
@@ -360,10 +333,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   for (const Layer* const layer : {&std::as_const(suite), &file, &command_line}) {
     apply(layer->shared, Scope::run, none, run);
   }
-  refuse_gpu_options_on_host(run);
-  refuse_host_options_on_gpu(run);
-  refuse_flips_without_soak(run);
-  refuse_planned_machine_of_a_run(run);
+  refuse_idle_options(run);
   run.suite = plan.suite;
   run.command_line = file.recorded_command_line;
 

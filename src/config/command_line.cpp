@@ -16,7 +16,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "config/completion.hpp"
 #include "config/layer.hpp"
 #include "config/run_config.hpp"
 #include "config/values.hpp"
@@ -124,7 +123,7 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
   check.config.command_line = shell_quoted(arguments);
   if (const std::string* const format = value_of(command, "--format")) {
     check.format = with_place("--format", *format, [](std::string_view value) {
-      return parse_choice(value, {CheckCommand::Format::text, CheckCommand::Format::json});
+      return parse_choice(value, {Format::text, Format::json});
     });
   }
   return check;

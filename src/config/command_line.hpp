@@ -17,12 +17,9 @@
 
 namespace isoscale::config {
 
-enum class ReportFormat : std::uint8_t { text, json, csv, markdown, nccl_tests };
-[[nodiscard]] std::string_view name(ReportFormat format);
-
 struct ReportCommand {
   std::vector<std::filesystem::path> files;
-  ReportFormat format = ReportFormat::text;
+  Format format = Format::text;
   std::optional<int> baseline;          ///< rank count; absent = first point that is ok
   bool whole_node = false;              ///< take the first point that fills a node instead
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
@@ -32,13 +29,10 @@ struct ReportCommand {
   IfExists if_exists = IfExists::refuse;
 };
 
-enum class CompareFormat : std::uint8_t { text, json, csv, junit, markdown };
-[[nodiscard]] std::string_view name(CompareFormat format);
-
 struct CompareCommand {
   std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; launches of each
   std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
-  CompareFormat format = CompareFormat::text;
+  Format format = Format::text;
   std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
   bool whole_node = false;       ///< take the first point that fills a node instead
   std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
@@ -47,9 +41,6 @@ struct CompareCommand {
   std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
-
-enum class PredictFormat : std::uint8_t { text, json, csv };
-[[nodiscard]] std::string_view name(PredictFormat format);
 
 struct PredictCommand {
   std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
@@ -68,7 +59,7 @@ struct PredictCommand {
   std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
   bool each_rank = false;         ///< simulate every rank, noise and slow ranks included
   std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
-  PredictFormat format = PredictFormat::text;
+  Format format = Format::text;
   std::filesystem::path html{};  ///< where the prediction is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/completion.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -26,20 +26,6 @@ constexpr int most_launch_ranks = 1 << 24;
 constexpr double largest_factor = 1000, largest_jitter = 1, largest_drift_ppm = 500;
 constexpr double longest_offset = 3600;  // seconds
 
-[[noreturn]] void refuse_injection(std::string_view text, std::string_view why) {
-  throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 int parse_rank(std::string_view text) { return parse_int(text, 0, most_launch_ranks - 1); }
 
 std::optional<double> plain_number(std::string_view text) {
@@ -54,40 +40,40 @@ std::optional<double> plain_number(std::string_view text) {
 double parse_factor(std::string_view text) {
   const std::optional<double> factor = plain_number(text);
   if (!factor || !(*factor > 1 && *factor <= largest_factor)) {
-    refuse_injection(text, fmt::format("is not a factor above 1 and up to {}", largest_factor));
+    refuse_value(text, fmt::format("is not a factor above 1 and up to {}", largest_factor));
   }
   return *factor;
 }
 
 SlowRank parse_slow_rank(std::string_view text) {
-  const auto parts = split(text, ':');
+  const auto parts = base::split(text, ':');
   if (parts.size() != 2)
-    refuse_injection(text, "is not RANK:FACTOR: write for example slow-rank=3:1.2");
+    refuse_value(text, "is not RANK:FACTOR: write for example slow-rank=3:1.2");
   return {.rank = parse_rank(parts[0]), .factor = parse_factor(parts[1])};
 }
 
 SlowLink parse_slow_link(std::string_view text) {
-  const auto parts = split(text, ':');
-  const auto ends = split(parts.front(), '-');
+  const auto parts = base::split(text, ':');
+  const auto ends = base::split(parts.front(), '-');
   if (parts.size() != 2 || ends.size() != 2) {
-    refuse_injection(text, "is not RANK-RANK:FACTOR: write for example slow-link=0-1:2");
+    refuse_value(text, "is not RANK-RANK:FACTOR: write for example slow-link=0-1:2");
   }
   const auto [low, high] = std::minmax({parse_rank(ends[0]), parse_rank(ends[1])});
-  if (low == high) refuse_injection(text, "names one rank twice: a link has two ends");
+  if (low == high) refuse_value(text, "names one rank twice: a link has two ends");
   return {.low = low, .high = high, .factor = parse_factor(parts[1])};
 }
 
 Jitter parse_jitter(std::string_view text) {
   const double mean = units::parse_ratio(text);
   if (!(mean > 0 && mean <= largest_jitter))
-    refuse_injection(text, "is not a share above 0% and up to 100%");
+    refuse_value(text, "is not a share above 0% and up to 100%");
   return {.mean = mean};
 }
 
 units::Seconds parse_offset(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   const double size = units::parse_seconds(text.substr(is_negative ? 1 : 0)).value();
-  if (size > longest_offset) refuse_injection(text, "is more than an hour");
+  if (size > longest_offset) refuse_value(text, "is more than an hour");
   return units::Seconds{is_negative ? -size : size};
 }
 
@@ -96,18 +82,18 @@ double parse_drift(std::string_view text) {
   const std::optional<double> ppm =
       text.ends_with(unit) ? plain_number(text.substr(0, text.size() - unit.size())) : std::nullopt;
   if (!ppm || std::abs(*ppm) > largest_drift_ppm) {
-    refuse_injection(
-        text, fmt::format("is not a drift of up to {} ppm: write for example 20ppm or -20ppm",
-                          largest_drift_ppm));
+    refuse_value(text,
+                 fmt::format("is not a drift of up to {} ppm: write for example 20ppm or -20ppm",
+                             largest_drift_ppm));
   }
   return *ppm * 1e-6;
 }
 
 ClockError parse_clock(std::string_view text) {
-  const auto parts = split(text, ':');
+  const auto parts = base::split(text, ':');
   if (parts.size() < 2 || parts.size() > 3) {
-    refuse_injection(
-        text, "is not RANK:OFFSET or RANK:OFFSET:DRIFT: write for example clock=2:5ms:20ppm");
+    refuse_value(text,
+                 "is not RANK:OFFSET or RANK:OFFSET:DRIFT: write for example clock=2:5ms:20ppm");
   }
   return {.rank = parse_rank(parts[0]),
           .offset = parse_offset(parts[1]),
@@ -117,49 +103,51 @@ ClockError parse_clock(std::string_view text) {
 Delay parse_delay(std::string_view text) {
   const units::FlopsPerSecond rate = units::parse_flops_per_second(text);
   if (!(rate.value() > 0))
-    refuse_injection(text, "must be a rate above 0: write for example delay=20GFLOP/s");
+    refuse_value(text, "must be a rate above 0: write for example delay=20GFLOP/s");
   return {.rate = rate};
 }
 
 StuckRank parse_stuck(std::string_view text) {
-  const auto parts = split(text, ':');
+  const auto parts = base::split(text, ':');
   const bool spins = parts.size() == 2 && parts[1] == "spin";
   if (!spins && (parts.size() != 2 || parts[1] != "throw")) {
-    refuse_injection(text, "is not RANK:spin or RANK:throw: write for example stuck=2:spin");
+    refuse_value(text, "is not RANK:spin or RANK:throw: write for example stuck=2:spin");
   }
   return {.rank = parse_rank(parts[0]),
           .how = spins ? program::Stuck::spins : program::Stuck::fails};
 }
 
+using Fault = decltype(Injection::what);
+
+struct Kind {
+  std::string_view name;
+  Fault (*parse)(std::string_view value);
+};
+constexpr std::array kinds{
+    Kind{"slow-rank", [](std::string_view text) -> Fault { return parse_slow_rank(text); }},
+    Kind{"slow-link", [](std::string_view text) -> Fault { return parse_slow_link(text); }},
+    Kind{"jitter", [](std::string_view text) -> Fault { return parse_jitter(text); }},
+    Kind{"clock", [](std::string_view text) -> Fault { return parse_clock(text); }},
+    Kind{"delay", [](std::string_view text) -> Fault { return parse_delay(text); }},
+    Kind{"stuck", [](std::string_view text) -> Fault { return parse_stuck(text); }},
+    Kind{"flip", [](std::string_view text) -> Fault { return FlippedBits{parse_rank(text)}; }},
+};
+
 Injection parse_injection(std::string_view text) {
   const auto equals = text.find('=');
-  const std::string_view kind = text.substr(0, equals);
+  const std::string_view name = text.substr(0, equals);
   if (equals == std::string_view::npos || equals + 1 == text.size()) {
-    refuse_injection(text, "is not KIND=VALUE: write for example slow-rank=3:1.2");
+    refuse_value(text, "is not KIND=VALUE: write for example slow-rank=3:1.2");
   }
-  const std::string_view value = text.substr(equals + 1);
-  Injection result{.text = std::string{text}, .what = {}};
-  if (kind == "slow-rank") {
-    result.what = parse_slow_rank(value);
-  } else if (kind == "slow-link") {
-    result.what = parse_slow_link(value);
-  } else if (kind == "jitter") {
-    result.what = parse_jitter(value);
-  } else if (kind == "clock") {
-    result.what = parse_clock(value);
-  } else if (kind == "delay") {
-    result.what = parse_delay(value);
-  } else if (kind == "stuck") {
-    result.what = parse_stuck(value);
-  } else if (kind == "flip") {
-    result.what = FlippedBits{.rank = parse_rank(value)};
-  } else {
-    constexpr std::array<std::string_view, 7> kinds{"slow-rank", "slow-link", "jitter", "clock",
-                                                    "delay",     "stuck",     "flip"};
-    refuse_injection(kind, fmt::format("is not one of {}{}", fmt::join(kinds, ", "),
-                                       base::did_you_mean(kind, {kinds.begin(), kinds.end()})));
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kinds) {
+    if (kind.name == name) {
+      return {.text = std::string{text}, .what = kind.parse(text.substr(equals + 1))};
+    }
+    names.push_back(kind.name);
   }
-  return result;
+  refuse_value(name, fmt::format("is not one of {}{}", fmt::join(names, ", "),
+                                 base::did_you_mean(name, names)));
 }
 
 }  // namespace
@@ -180,10 +168,10 @@ std::vector<int> ranks_of(const Injection& injection) {
 std::vector<Injection> parse_injections(std::string_view text) {
   std::vector<Injection> result;
   std::set<std::pair<std::size_t, std::vector<int>>> seen;  // kind of fault, and its ranks
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view part : base::split(text, ',')) {
     Injection injection = parse_injection(part);
     if (!seen.emplace(injection.what.index(), ranks_of(injection)).second) {
-      refuse_injection(part, "is of a kind and of ranks that are given already: give each once");
+      refuse_value(part, "is of a kind and of ranks that are given already: give each once");
     }
     result.push_back(std::move(injection));
   }

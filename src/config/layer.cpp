@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <stdexcept>
 #include <vector>
 
 #include "base/error.hpp"
@@ -24,14 +23,7 @@ namespace {
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;
-  try {
-    require_sane(text);
-    option.apply(text, experiment, run);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{}: {}", place, error.what()), error.where());
-  } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("{}: {}", place, error.what()));
-  }
+  with_place(place, text, [&](std::string_view sane) { option.apply(sane, experiment, run); });
 }
 
 /// An entry of a TOML file. Every error message about it begins with its place: file, line and key.

@@ -26,19 +26,21 @@ enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 enum class Scope : std::uint8_t { experiment, run };
 
 struct RunOption {
-  std::string_view name;               ///< long option, without the dashes
-  std::string_view value = {};         ///< placeholder of its value in --help
-  std::string_view default_text = {};  ///< as in --help; "" = not shown
+  std::string_view name;          ///< long option, without the dashes
+  std::string_view value;         ///< placeholder of its value in --help
+  std::string_view default_text;  ///< as in --help; "" = not shown
   Group group = Group::what;
+  std::string_view help;
   Arity arity = Arity::once;
   Scope scope = Scope::run;
-  std::string_view help;
   /// Stores the value that `text` means. Throws base::UsageError or std::invalid_argument with a
   /// sentence that begins with the value.
-  void (*apply)(std::string_view text, Experiment& experiment, RunConfig& run);
+  void (*apply)(std::string_view text, Experiment& experiment,
+                RunConfig& run) = [](std::string_view, Experiment&, RunConfig&) {};
   /// Returns the value in TOML; "" if it is the default, or if it is not written under the option's
   /// own key.
-  std::string (*write)(const Experiment& experiment, const RunConfig& run);
+  std::string (*write)(const Experiment& experiment, const RunConfig& run) =
+      [](const Experiment&, const RunConfig&) { return std::string{}; };
 };
 
 [[nodiscard]] std::span<const RunOption> run_options();

@@ -64,8 +64,10 @@ std::string_view name(HostStreams streams) {
   return names[static_cast<std::size_t>(streams)];
 }
 
-std::string_view name(CheckCommand::Format format) {
-  return format == CheckCommand::Format::text ? "text" : "json";
+std::string_view name(Format format) {
+  constexpr std::array<std::string_view, 6> names{"text",     "json",  "csv",
+                                                  "markdown", "junit", "nccl-tests"};
+  return names[static_cast<std::size_t>(format)];
 }
 
 std::string gpu_options_given(const RunConfig& config) {

@@ -123,15 +123,16 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
+/// The formats in which commands print; each command has some of them.
+enum class Format : std::uint8_t { text, json, csv, markdown, junit, nccl_tests };
+[[nodiscard]] std::string_view name(Format format);
+
 /// The command `isoscale check`: preflight for the ranks that were started, with no measurement
 /// after it.
 struct CheckCommand {
-  enum class Format : std::uint8_t { text, json };
   RunConfig config;  ///< only device, BLAS threads, GPUs and `allowed` matter
   Format format = Format::text;
 };
-[[nodiscard]] std::string_view name(CheckCommand::Format format);
-
 /// Returns the options that were given although they have no effect without a GPU: "--graph,
 /// --share-gpu"; "" if there are none.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);

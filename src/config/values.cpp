@@ -17,21 +17,11 @@
 
 namespace isoscale::config {
 
-namespace {
-
-[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+void refuse_value(std::string_view text, std::string_view why) {
   throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
 }
 
-std::vector<std::string_view> split_at_commas(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto comma = text.find(',');
-    parts.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
+namespace {
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
   std::uint64_t number = 0;
@@ -93,15 +83,15 @@ GpuName parse_one(std::string_view entry, std::string_view whole) {
 
 void require_sane(std::string_view text) {
   constexpr std::size_t longest = 16'384;
-  if (text.empty()) refuse(text, "is empty");
-  if (text.size() > longest) refuse(text, fmt::format("is longer than {} bytes", longest));
-  if (!base::is_plain(text)) refuse(text, "holds a control character, or is not UTF-8 text");
+  if (text.empty()) refuse_value(text, "is empty");
+  if (text.size() > longest) refuse_value(text, fmt::format("is longer than {} bytes", longest));
+  if (!base::is_plain(text)) refuse_value(text, "holds a control character, or is not UTF-8 text");
 }
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
   const auto number = whole_number(text);
   if (!number || *number < least || *number > most) {
-    refuse(text, fmt::format("is not a whole number from {} to {}", least, most));
+    refuse_value(text, fmt::format("is not a whole number from {} to {}", least, most));
   }
   return *number;
 }
@@ -113,11 +103,11 @@ int parse_int(std::string_view text, int least, int most) {
 
 std::vector<std::string> parse_names(std::string_view text) {
   std::vector<std::string> names;
-  for (const std::string_view part : split_at_commas(text)) {
+  for (const std::string_view part : base::split(text, ',')) {
     if (part.empty())
-      refuse(text, "holds an empty name: write names between commas, such as dp,tp");
+      refuse_value(text, "holds an empty name: write names between commas, such as dp,tp");
     if (std::ranges::find(names, part) != names.end()) {
-      refuse(text, fmt::format("names {} twice: give each once", base::quoted(part)));
+      refuse_value(text, fmt::format("names {} twice: give each once", base::quoted(part)));
     }
     names.emplace_back(part);
   }
@@ -127,23 +117,25 @@ std::vector<std::string> parse_names(std::string_view text) {
 std::vector<int> parse_rank_counts(std::string_view text) {
   constexpr int most = 1 << 24;
   std::vector<int> counts;
-  for (const std::string_view part : split_at_commas(text)) {
+  for (const std::string_view part : base::split(text, ',')) {
     const auto count = whole_number(part);
     if (!count || *count < 1 || *count > most) {
-      refuse(text, fmt::format("holds {}: write 'all', or whole numbers from 1 to {} such as 1,2,4",
+      refuse_value(text,
+                   fmt::format("holds {}: write 'all', or whole numbers from 1 to {} such as 1,2,4",
                                base::quoted(part), most));
     }
     counts.push_back(static_cast<int>(*count));
   }
   std::ranges::sort(counts);
   const auto twice = std::ranges::adjacent_find(counts);
-  if (twice != counts.end()) refuse(text, fmt::format("names {} twice: give each once", *twice));
+  if (twice != counts.end())
+    refuse_value(text, fmt::format("names {} twice: give each once", *twice));
   return counts;
 }
 
 double parse_share(std::string_view text) {
   const double ratio = units::parse_ratio(text);
-  if (!(ratio > 0 && ratio < 1)) refuse(text, "is not above 0% and below 100%");
+  if (!(ratio > 0 && ratio < 1)) refuse_value(text, "is not above 0% and below 100%");
   return ratio;
 }
 
@@ -151,7 +143,7 @@ units::Seconds parse_time_limit(std::string_view text) {
   constexpr double most = 3'600'000;
   const units::Seconds time = units::parse_seconds(text);
   if (!(time.value() > 0 && time.value() <= most)) {
-    refuse(text, "is not a time above 0 and up to 1000h");
+    refuse_value(text, "is not a time above 0 and up to 1000h");
   }
   return time;
 }
@@ -163,34 +155,30 @@ units::Seconds parse_timeout(std::string_view text) {
 
 mesh::Request parse_mesh(std::string_view text) {
   constexpr std::size_t longest = 80;  // five axes of ten digits are shorter
-  if (text.size() > longest) refuse(text, "is too long for a mesh: write for example dp=2,tp=2");
+  if (text.size() > longest)
+    refuse_value(text, "is too long for a mesh: write for example dp=2,tp=2");
   return mesh::parse_request(text);
 }
 
 std::pair<std::string, std::string> parse_assignment(std::string_view text) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    refuse(text, "is not KEY=VALUE: write for example bucket=10MiB");
+    refuse_value(text, "is not KEY=VALUE: write for example bucket=10MiB");
   }
   return {std::string{text.substr(0, equals)}, std::string{text.substr(equals + 1)}};
 }
 
 std::filesystem::path parse_path(std::string_view text) {
   constexpr std::size_t longest = 4096;  // PATH_MAX
-  if (text.size() >= longest) refuse(text, "is too long for a path");
+  if (text.size() >= longest) refuse_value(text, "is too long for a path");
   return std::filesystem::path{text};
 }
 
 std::vector<std::filesystem::path> parse_paths(std::string_view text) {
   std::vector<std::filesystem::path> files;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin) {
-      throw base::UsageError(
-          fmt::format("{} has no file before or behind a comma", base::quoted(text)));
-    }
-    files.push_back(parse_path(text.substr(begin, end - begin)));
-    begin = end + 1;
+  for (const std::string_view part : base::split(text, ',')) {
+    if (part.empty()) refuse_value(text, "has no file before or behind a comma");
+    files.push_back(parse_path(part));
   }
   return files;
 }
@@ -198,17 +186,13 @@ std::vector<std::filesystem::path> parse_paths(std::string_view text) {
 bool parse_flag(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
-  refuse(text, "is not true or false");
+  refuse_value(text, "is not true or false");
 }
 
 std::vector<GpuName> parse_gpu_bind(std::string_view text) {
   std::vector<GpuName> gpus;
-  for (std::string_view rest = text;;) {
-    const auto comma = rest.find(',');
-    gpus.push_back(parse_one(rest.substr(0, comma), text));
-    if (comma == std::string_view::npos) return gpus;
-    rest.remove_prefix(comma + 1);
-  }
+  for (const std::string_view part : base::split(text, ',')) gpus.push_back(parse_one(part, text));
+  return gpus;
 }
 
 const workloads::Workload& find_workload(std::string_view name, std::string_view place,

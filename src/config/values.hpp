@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,8 @@ namespace isoscale::config {
 // These functions read values of options from text. All throw base::UsageError or
 // std::invalid_argument with a sentence that begins with the value and says what would be accepted.
 
+/// Throws base::UsageError: "'TEXT' WHY".
+[[noreturn]] void refuse_value(std::string_view text, std::string_view why);
 /// Throws if a text cannot be a value of any option, because it is empty, too long or no plain
 /// text.
 void require_sane(std::string_view text);
@@ -46,10 +49,24 @@ void require_sane(std::string_view text);
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
 [[nodiscard]] std::filesystem::path parse_path(std::string_view text);
 /// Reads a comma-separated list of paths, the run files of several launches of one experiment:
-/// "a1.h5,a2.h5". Throws base::UsageError if a path is empty.
+/// "a1.h5,a2.h5".
 [[nodiscard]] std::vector<std::filesystem::path> parse_paths(std::string_view text);
 /// Reads "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
+
+/// Calls parse(text) for a sane text, and puts `place`, "--model" or "exp.toml:3: model", before
+/// the message of an error that it throws.
+template <class Parse>
+auto with_place(std::string_view place, std::string_view text, Parse parse) {
+  try {
+    require_sane(text);
+    return parse(text);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("{}: {}", place, error.what()), error.where());
+  } catch (const std::invalid_argument& error) {
+    throw base::UsageError(fmt::format("{}: {}", place, error.what()));
+  }
+}
 
 /// Returns the enumerator among `choices` whose name is `text`.
 template <class Enum>

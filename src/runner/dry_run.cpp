@@ -102,10 +102,24 @@ std::string traffic_text(const PlannedPoint& point) {
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Formats the first columns of a skipped point: those before the reason why it is skipped.
-std::string left_columns(const PlannedPoint& point) {
-  return fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
-                     uses_model(point) ? point.request.model.name : "-", point.ranks);
+std::string model_of(const PlannedPoint& point) {
+  return uses_model(point) ? point.request.model.name : "-";
+}
+
+/// Formats the line of a point that has no figures, and says why.
+std::string skipped_line(const PlannedPoint& point, std::string_view why) {
+  return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
+                     model_of(point), point.ranks, why);
+}
+
+/// Formats all columns of a point; those of times are "-" if it does not fit into memory.
+std::string point_line(const PlannedPoint& point, std::string_view loop, std::string_view time,
+                       std::string_view remark) {
+  return fmt::format(row, point.index + 1, point.workload->name, model_of(point), point.ranks,
+                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
+                     mesh::to_string(point.request.mesh), loop, time,
+                     units::format(*point.memory_per_rank),
+                     units::format(units::Flops{*point.flop_per_step}), remark);
 }
 
 std::string point_line(const PlannedPoint& point, const PointTime& time, units::Seconds loop) {
@@ -115,22 +129,7 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
     sent +=
         fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
   }
-  return fmt::format(row, point.index + 1, point.workload->name,
-                     uses_model(point) ? point.request.model.name : "-", point.ranks,
-                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
-                     mesh::to_string(point.request.mesh), units::format(loop),
-                     units::format(total(time, loop)), units::format(*point.memory_per_rank),
-                     units::format(units::Flops{*point.flop_per_step}), sent);
-}
-
-/// Formats the line of a point that does not fit into memory. It has all columns except the times.
-std::string misfit_line(const PlannedPoint& point) {
-  return fmt::format(
-      row, point.index + 1, point.workload->name,
-      uses_model(point) ? point.request.model.name : "-", point.ranks,
-      point.nodes ? fmt::format("{}", *point.nodes) : "?", mesh::to_string(point.request.mesh), "-",
-      "-", units::format(*point.memory_per_rank), units::format(units::Flops{*point.flop_per_step}),
-      fmt::format("does not fit: {}", point.misfit));
+  return point_line(point, units::format(loop), units::format(total(time, loop)), sent);
 }
 
 /// Returns a sentence about partition=proportional, whose parts are unknown when the plan is made;
@@ -237,12 +236,12 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
   for (const PlannedPoint& point : plan.points) {
     const auto loop = loops.find(point.index);
     if (!point.misfit.empty()) {
-      text += misfit_line(point);
+      text += point_line(point, "-", "-", "does not fit: " + point.misfit);
     } else if (!point.skip_reason.empty()) {
-      text += fmt::format("{}skipped: {}\n", left_columns(point), point.skip_reason);
+      text += skipped_line(point, "skipped: " + point.skip_reason);
     } else if (loop == loops.end()) {
       ++left_out;
-      text += fmt::format("{}left out: does not fit into the budget\n", left_columns(point));
+      text += skipped_line(point, "left out: does not fit into the budget");
     } else {
       ++fitting;
       const PointTime time = estimate(point, config, device);

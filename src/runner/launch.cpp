@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/log.hpp"
@@ -72,29 +74,19 @@ Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
   for (const PlannedPoint& point : plan_.points) wanted_.insert(point.index);
 }
 
-Launch::~Launch() {
-  if (setting_.services.supervisor != nullptr) {
-    setting_.services.supervisor->set_abort_handler(nullptr);
-  }
-}
+Launch::~Launch() { setting_.services.supervisor.set_abort_handler(nullptr); }
 
-Outcome Launch::measure() {
-  Supervisor* const supervisor = setting_.services.supervisor;
-  if (supervisor != nullptr) {
-    supervisor->set_file(path_);
-    supervisor->set_abort_handler([this](const std::string& why) { record_abort(why); });
-  }
-  if (!opened()) return {.exit_code = exit_code()};
+base::ExitCode Launch::measure() {
+  Supervisor& supervisor = setting_.services.supervisor;
+  supervisor.set_file(path_);
+  supervisor.set_abort_handler([this](const std::string& why) { record_abort(why); });
+  if (!opened()) return exit_code();
   const config::RunConfig& config = setting_.config;
   const bool speaks = setting_.world.rank() == 0 && config.verbosity == config::Verbosity::normal;
   progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), planned_times(), deadline());
-  if (supervisor != nullptr) progress_->tell(&supervisor->activity());
+  progress_->tell(&supervisor.activity());
   schedule_.emplace(plan_, config, site_.device, wanted_, retried_);
-  return measure_points();
-}
-
-Outcome Launch::measure_points() {
   while (begin_next()) {
     const units::Seconds began = elapsed();
     results::PointData data = measure_point(*current_);
@@ -106,7 +98,7 @@ Outcome Launch::measure_points() {
   record_left_out();
   progress_->finish();
   on_root(setting_.world, [&] { finish(); });
-  return {.exit_code = exit_code()};
+  return exit_code();
 }
 
 /// Collective: returns the exit code of a launch that has come to its end.
@@ -120,9 +112,7 @@ base::ExitCode Launch::exit_code() const {
 /// Locks the run file. While the lock is held, no other thread ends the process or records that the
 /// point under way was aborted.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
-  Supervisor* const supervisor = setting_.services.supervisor;
-  return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}
-                               : std::unique_lock<std::timed_mutex>{};
+  return std::unique_lock{setting_.services.supervisor.file_mutex()};
 }
 
 /// Writes a point, and returns the point as written. If memory is too short to write it, it is
@@ -137,9 +127,7 @@ results::PointData Launch::commit(results::PointData data) {
     file_->commit(data);
   }
   last_in_file_ = data.index;
-  if (Supervisor* const supervisor = setting_.services.supervisor) {
-    supervisor->set_file(file_->path());
-  }
+  setting_.services.supervisor.set_file(file_->path());
   return data;
 }
 
@@ -171,25 +159,17 @@ std::map<int, units::Seconds> Launch::planned_times() const {
 /// clock counts and only it knows which points are wanted.
 std::optional<Turn> Launch::agreed_next() {
   const comm::Communicator& world = setting_.world;
-  constexpr std::int64_t none = -1;
-  Supervisor* const supervisor = setting_.services.supervisor;
-  const bool shall_end = supervisor != nullptr && supervisor->shall_end_soon();
-  ends_soon_ = world.all_max(shall_end ? 1.0 : 0.0) > 0;
+  Supervisor& supervisor = setting_.services.supervisor;
+  ends_soon_ = world.all_max(supervisor.shall_end_soon() ? 1.0 : 0.0) > 0;
   const bool chooses = world.rank() == 0 && !ends_soon_;
   const std::optional<Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
-  const std::int64_t index = world.broadcast(next ? std::int64_t{next->index} : none);
-  if (index == none) return std::nullopt;
+  Turn turn = next.value_or(Turn{.index = -1});
+  static_assert(std::is_trivially_copyable_v<Turn>);
+  world.broadcast(std::as_writable_bytes(std::span{&turn, 1}));
+  if (turn.index < 0) return std::nullopt;
   const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
-  if (supervisor != nullptr) {
-    supervisor->set_point(static_cast<int>(index), static_cast<int>(left));
-  }
-  const auto agreed = [&](units::Seconds time) {
-    return units::to_seconds(
-        units::Nanoseconds{world.broadcast(units::to_nanoseconds(time).value())});
-  };
-  const Turn turn = next.value_or(Turn{});
-  return Turn{
-      .index = static_cast<int>(index), .loop = agreed(turn.loop), .most = agreed(turn.most)};
+  supervisor.set_point(turn.index, static_cast<int>(left));
+  return turn;
 }
 
 PointContext Launch::context(const Turn& turn) {
@@ -217,20 +197,17 @@ PointContext Launch::context(const Turn& turn) {
 results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
-  Supervisor* const supervisor = setting_.services.supervisor;
-  results::PointData data;
   try {
-    data = run_point(point, context(turn));
+    return record(run_point(point, context(turn)));
   } catch (...) {
-    if (supervisor != nullptr) supervisor->fail_alone();
+    setting_.services.supervisor.fail_alone();
     throw;
   }
-  return record(std::move(data));
 }
 
 /// Collective: writes a point. Rank 0 returns the point as written.
 results::PointData Launch::record(results::PointData data) {
-  if (Activity* const activity = progress_->activity()) activity->doing("writing the run file");
+  setting_.services.supervisor.activity().doing("writing the run file");
   on_root(setting_.world, [&] { data = commit(std::move(data)); });
   progress_->end_point(outcome_text(data));
   return data;
@@ -278,7 +255,7 @@ void Launch::finish() {
   file_->finish(header_);
   if (setting_.config.verbosity != config::Verbosity::normal) return;
   setting_.services.print(fmt::format("wrote {}\n", file_->path().string()));
-  if (setting_.services.show_file) setting_.services.show_file(file_->path());
+  setting_.services.show_file(file_->path());
 }
 
 void Launch::record_abort(const std::string& why) {

@@ -50,7 +50,7 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
   /// Collective: measures all wanted points. Called once.
-  [[nodiscard]] Outcome measure();
+  [[nodiscard]] base::ExitCode measure();
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
@@ -64,7 +64,6 @@ class Launch {
   void create();
   bool reopen();                                                            ///< in resume.cpp
   [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
-  [[nodiscard]] Outcome measure_points();
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] std::optional<Turn> agreed_next();
   [[nodiscard]] PointContext context(const Turn& turn);

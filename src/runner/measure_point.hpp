@@ -3,8 +3,8 @@
 #pragma once
 
 #include "results/run_data.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/plan/point_context.hpp"
 
 namespace isoscale::runner {
 

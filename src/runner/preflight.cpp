@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 #include <vector>
 
 #include "base/build_info.hpp"
@@ -29,49 +29,21 @@ using preflight::CheckedRank;
 using preflight::CheckResult;
 using preflight::JobFacts;
 
-/// Collective: runs `work` on every rank. If it throws base::Error on any rank, all ranks throw
-/// base::UsageError.
-template <class Work>
-void together(const comm::Communicator& world, const Work& work) {
-  std::string problem;
-  try {
-    work();
-  } catch (const base::Error& error) {
-    problem = error.what();
-  }
-  if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
-    throw base::UsageError(vote.why);
-  }
-}
-
-executor::HostStreams streams_of(const config::RunConfig& config,
-                                 const comm::Environment& environment) {
-  using config::HostStreams;
-  switch (config.host_streams) {
-    case HostStreams::automatic:
-      return executor::HostStreams::automatic;
-    case HostStreams::folded:
-      return executor::HostStreams::folded;
-    case HostStreams::threads:
-      break;
-  }
+std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
+                                              const comm::Environment& environment,
+                                              const comm::Communicator& world) {
   // The executor would fold the streams without a message, but the user has asked for threads.
-  if (environment.thread_level() < MPI_THREAD_MULTIPLE) {
+  if (config.host_streams == config::HostStreams::threads &&
+      environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
         "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
         "or use a build of MPI that gives MPI_THREAD_MULTIPLE");
   }
-  return executor::HostStreams::threads;
-}
-
-std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
-                                              const comm::Environment& environment,
-                                              const comm::Communicator& world) {
   const std::vector<int> nodes = comm::node_of_rank(world);
   const int mine = nodes[static_cast<std::size_t>(world.rank())];
   return executor::make_host_executor(
       {.blas_threads = config.blas_threads,
-       .streams = streams_of(config, environment),
+       .streams = config.host_streams,
        .ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine)),
        .thread_level = environment.thread_level()});
 }
@@ -82,7 +54,7 @@ std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& conf
                                                    const comm::Communicator& world) {
   std::vector<executor::GemmChoice> known;
   if (config.gemm_algorithms.empty()) return known;
-  together(world, [&] {
+  const std::string problem = comm::problem_in([&] {
     const std::string file = config.gemm_algorithms.string();
     const auto run = results::read_run(config.gemm_algorithms);
     for (const results::GemmChoice& choice : results::choices_of_run(run, file)) {
@@ -91,6 +63,9 @@ std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& conf
                        .workspace = units::Bytes{static_cast<std::uint64_t>(choice.workspace)}});
     }
   });
+  if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
+    throw base::UsageError(vote.why);
+  }
   return known;
 }
 
@@ -182,8 +157,7 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
     return fmt::format("{} ranks are too few to compare with each other", node_of_rank.size());
   }
   std::vector<int> everyone(node_of_rank.size());
-  for (std::size_t rank = 0; rank < everyone.size(); ++rank)
-    everyone[rank] = static_cast<int>(rank);
+  std::iota(everyone.begin(), everyone.end(), 0);
   if (wish.executor->describe().name == "host" && share_cores(everyone, wish.facts, node_of_rank)) {
     return "ranks share cores";
   }

@@ -132,17 +132,18 @@ Missing missing_points(const RunData& earlier, const Plan& plan) {
 
 std::vector<std::string> differences(const RunData& earlier, const RunData& now) {
   std::vector<std::string> found;
-  compare_text("Isoscale", earlier.isoscale_version, now.isoscale_version, found);
-  compare_text("git hash", earlier.git_hash, now.git_hash, found);
-  compare_text("compiler", earlier.compiler, now.compiler, found);
-  compare_text("build type", earlier.build_type, now.build_type, found);
-  compare_text("device", earlier.device, now.device, found);
-  compare_text("MPI library", earlier.mpi_library, now.mpi_library, found);
-  if (earlier.ranks != now.ranks) {
-    found.push_back(fmt::format("{}, not {}", base::counted(now.ranks, "rank"), earlier.ranks));
+  for (const auto& [what, text] : {std::pair{"Isoscale", &RunData::isoscale_version},
+                                   {"git hash", &RunData::git_hash},
+                                   {"compiler", &RunData::compiler},
+                                   {"build type", &RunData::build_type},
+                                   {"device", &RunData::device},
+                                   {"MPI library", &RunData::mpi_library}}) {
+    compare_text(what, earlier.*text, now.*text, found);
   }
-  if (earlier.nodes != now.nodes) {
-    found.push_back(fmt::format("{}, not {}", base::counted(now.nodes, "node"), earlier.nodes));
+  for (const auto& [what, count] :
+       {std::pair{"rank", &RunData::ranks}, {"node", &RunData::nodes}}) {
+    if (earlier.*count == now.*count) continue;
+    found.push_back(fmt::format("{}, not {}", base::counted(now.*count, what), earlier.*count));
   }
   if (earlier.ranks == now.ranks) compare_ranks(earlier, now, found);
   compare_settings(earlier, now, found);

@@ -124,8 +124,8 @@ void Launch::add_idle_injections() {
   }
 }
 
-Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
-            const comm::Communicator& world, const Services& services) {
+base::ExitCode run(const config::RunConfig& asked, const comm::Environment& environment,
+                   const comm::Communicator& world, const Services& services) {
   const units::Nanoseconds begin = comm::now();
   if (const auto problem =
           machine::singleton_problem(world.size(), machine::process_environment())) {
@@ -133,7 +133,7 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
   }
   if (asked.mode == config::Mode::dry_run) {
     dry_run(asked, environment, world, services);
-    return {};
+    return base::ExitCode::done;
   }
   const bool is_new = asked.resume.empty();
   auto [earlier, config] =
@@ -143,23 +143,19 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
   const Site site = make_site(world, executor->describe(), facts);
   std::string gpu_work;
   std::tie(config, gpu_work) = with_gpu_work(config, site);
-  std::optional<WatchedExecutor> watched;
-  if (Supervisor* const supervisor = services.supervisor) {
-    supervisor->set_timeout(config.timeout);
-    watched.emplace(*executor, supervisor->activity(), world);
-  }
-  executor::Executor& used = watched ? static_cast<executor::Executor&>(*watched) : *executor;
+  services.supervisor.set_timeout(config.timeout);
+  WatchedExecutor watched{*executor, services.supervisor.activity(), world};
   Launch launch{{.config = config,
                  .services = services,
                  .world = world,
-                 .executor = used,
+                 .executor = watched,
                  .facts = facts,
                  .site = site,
                  .begin = begin,
                  .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                 std::move(earlier)};
   if (world.rank() == 0 && config.verbosity == config::Verbosity::normal) {
-    services.print(opening_lines(used.describe(), reason, world.size()) + gpu_work);
+    services.print(opening_lines(watched.describe(), reason, world.size()) + gpu_work);
   }
   return launch.measure();
 }

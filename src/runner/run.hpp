@@ -22,21 +22,18 @@ struct Services {
   std::function<void(const std::string&)> print;
   /// Prints a summary of the finished run file; called on world rank 0 only, and not for a quiet
   /// run.
-  std::function<void(const std::filesystem::path&)> show_file{};
+  std::function<void(const std::filesystem::path&)> show_file;
   /// Reads a data sheet, given by name or file; called on world rank 0 only. Throws
   /// base::UsageError.
-  std::function<PricedMachine(const std::string&)> priced_machine{};
-  Supervisor* supervisor = nullptr;  ///< of the launch; null = nothing is watched
-};
-
-struct Outcome {
-  base::ExitCode exit_code = base::ExitCode::done;
+  std::function<PricedMachine(const std::string&)> priced_machine;
+  Supervisor& supervisor;  ///< of the launch
 };
 
 /// Collective over the world: plans and measures a launch, and writes its run file on world rank 0.
 /// Throws base::UsageError on every rank for anything that is refused before the measurement
 /// begins.
-[[nodiscard]] Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
-                          const comm::Communicator& world, const Services& services);
+[[nodiscard]] base::ExitCode run(const config::RunConfig& asked,
+                                 const comm::Environment& environment,
+                                 const comm::Communicator& world, const Services& services);
 
 }  // namespace isoscale::runner

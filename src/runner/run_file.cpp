@@ -28,6 +28,9 @@
 #include "results/run_files.hpp"
 
 namespace isoscale::runner {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSoftware, device, mpi_library, text, number)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,22 +94,14 @@ std::filesystem::path output_path(const config::RunConfig& config, const std::st
   return fmt::format("isoscale-{}-{}-{}.h5", workloads, where, time);
 }
 
-std::string to_text(const RankSoftware& software) {
-  json object{{"device", software.device}, {"mpi_library", software.mpi_library}};
-  object["text"] = software.text;
-  json& number = object["number"] = json::object();
-  for (const auto& [key, value] : software.number) {
-    if (std::isfinite(value)) number[key] = value;  // JSON has only finite numbers
-  }
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string to_text(RankSoftware software) {
+  // JSON has only finite numbers.
+  std::erase_if(software.number, [](const auto& entry) { return !std::isfinite(entry.second); });
+  return json(software).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 RankSoftware software_from_text(const std::string& text) {
-  const json object = json::parse(text);
-  return {.device = object.at("device").get<std::string>(),
-          .mpi_library = object.at("mpi_library").get<std::string>(),
-          .text = object.at("text").get<std::map<std::string, std::string>>(),
-          .number = object.at("number").get<std::map<std::string, double>>()};
+  return json::parse(text).get<RankSoftware>();
 }
 
 std::vector<RankSoftware> gather_software(const comm::Communicator& world,

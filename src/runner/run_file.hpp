@@ -36,7 +36,7 @@ struct RankSoftware {
 };
 /// Writes the software of a rank as text, which software_from_text() reads. Numbers that are not
 /// finite are left out.
-[[nodiscard]] std::string to_text(const RankSoftware& software);
+[[nodiscard]] std::string to_text(RankSoftware software);
 [[nodiscard]] RankSoftware software_from_text(const std::string& text);
 
 /// Collective: returns the software of every rank, by rank, on rank 0; empty on other ranks.

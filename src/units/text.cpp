@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -36,23 +37,17 @@ constexpr std::array byte_units{
 using Wide = unsigned __int128;
 constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
-struct TimeUnit {
+struct Unit {
   std::string_view name;
-  double seconds;
+  double size;  ///< in the SI base unit
 };
 constexpr std::array time_units{
-    TimeUnit{"", 1.0},    TimeUnit{"s", 1.0},        TimeUnit{"ms", 1e-3},
-    TimeUnit{"us", 1e-6}, TimeUnit{"\u00b5s", 1e-6}, TimeUnit{"ns", 1e-9},
-    TimeUnit{"m", 60.0},  TimeUnit{"min", 60.0},     TimeUnit{"h", 3600.0},
-};
-
-struct FlopUnit {
-  std::string_view name;
-  double flops;
+    Unit{"", 1.0},    Unit{"s", 1.0},  Unit{"ms", 1e-3},  Unit{"us", 1e-6},  Unit{"\u00b5s", 1e-6},
+    Unit{"ns", 1e-9}, Unit{"m", 60.0}, Unit{"min", 60.0}, Unit{"h", 3600.0},
 };
 constexpr std::array flop_units{
-    FlopUnit{"FLOP/s", 1.0},  FlopUnit{"kFLOP/s", 1e3},  FlopUnit{"MFLOP/s", 1e6},
-    FlopUnit{"GFLOP/s", 1e9}, FlopUnit{"TFLOP/s", 1e12}, FlopUnit{"PFLOP/s", 1e15},
+    Unit{"FLOP/s", 1.0},  Unit{"kFLOP/s", 1e3},  Unit{"MFLOP/s", 1e6},
+    Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15},
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -192,6 +187,18 @@ std::pair<double, std::string_view> parse_number(std::string_view text, std::str
   return {value, trimmed({stop, static_cast<std::size_t>(end - stop)})};
 }
 
+/// Returns a number with one of `units`, converted to their base unit.
+double parse_with_unit(std::string_view text, std::span<const Unit> units, std::string_view example,
+                       std::string_view names) {
+  const auto [value, rest] = parse_number(text, example);
+  const auto unit = std::ranges::find(units, rest, &Unit::name);
+  if (unit == units.end()) {
+    refuse(text, fmt::format("has the unknown unit {}: use {}", quoted(rest), names));
+  }
+  if (!std::isfinite(value * unit->size)) refuse(text, "is out of range");
+  return value * unit->size;
+}
+
 int decimals_for(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
@@ -234,11 +241,6 @@ Scaled scale_by_1000(double value) {
   return {.number = without_zeros(fixed(value, 3)), .prefix = decimal_prefixes[prefix]};
 }
 
-std::string with_prefixed_unit(double value, std::string_view unit) {
-  const Scaled scaled = scale_by_1000(value);
-  return fmt::format("{} {}{}", scaled.number, scaled.prefix, unit);
-}
-
 }  // namespace
 
 Bytes parse_bytes(std::string_view text) {
@@ -257,14 +259,8 @@ Bytes parse_bytes(std::string_view text) {
 }
 
 Seconds parse_seconds(std::string_view text) {
-  const auto [value, rest] = parse_number(text, "30s, 250ms, 25m or 2h");
-  const auto* const unit = std::ranges::find(time_units, rest, &TimeUnit::name);
-  if (unit == time_units.end()) {
-    refuse(text, fmt::format("has the unknown unit {}: use ns, us, ms, s, m or h", quoted(rest)));
-  }
-  const double seconds = value * unit->seconds;
-  if (!std::isfinite(seconds)) refuse(text, "is out of range");
-  return Seconds{seconds};
+  return Seconds{
+      parse_with_unit(text, time_units, "30s, 250ms, 25m or 2h", "ns, us, ms, s, m or h")};
 }
 
 double parse_ratio(std::string_view text) {
@@ -280,13 +276,8 @@ double parse_ratio(std::string_view text) {
 }
 
 FlopsPerSecond parse_flops_per_second(std::string_view text) {
-  const auto [value, rest] = parse_number(text, "20GFLOP/s or 1.5 TFLOP/s");
-  const auto* const unit = std::ranges::find(flop_units, rest, &FlopUnit::name);
-  if (unit == flop_units.end()) {
-    refuse(text, fmt::format("has the unknown unit {}: use MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s",
-                             quoted(rest)));
-  }
-  return FlopsPerSecond{value * unit->flops};
+  return FlopsPerSecond{parse_with_unit(text, flop_units, "20GFLOP/s or 1.5 TFLOP/s",
+                                        "MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s")};
 }
 
 std::string format(Bytes bytes) {
@@ -324,9 +315,9 @@ std::string format(Seconds time) {
   return fmt::format("{} h", without_zeros(fixed(seconds / 3600, digits)));
 }
 
-std::string format(Flops work) { return with_prefixed_unit(work.value(), "FLOP"); }
-std::string format(BytesPerSecond speed) { return with_prefixed_unit(speed.value(), "B/s"); }
-std::string format(FlopsPerSecond speed) { return with_prefixed_unit(speed.value(), "FLOP/s"); }
+std::string format(Flops work) { return format_prefixed(work.value(), "FLOP"); }
+std::string format(BytesPerSecond speed) { return format_prefixed(speed.value(), "B/s"); }
+std::string format(FlopsPerSecond speed) { return format_prefixed(speed.value(), "FLOP/s"); }
 
 std::string format_count(double value, std::string_view unit) {
   const Scaled scaled = scale_by_1000(value);
@@ -335,7 +326,8 @@ std::string format_count(double value, std::string_view unit) {
 }
 
 std::string format_prefixed(double value, std::string_view unit) {
-  return with_prefixed_unit(value, unit);
+  const Scaled scaled = scale_by_1000(value);
+  return fmt::format("{} {}{}", scaled.number, scaled.prefix, unit);
 }
 
 std::string format_percent(double ratio, int decimals) {

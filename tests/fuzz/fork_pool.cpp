@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,51 +18,14 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/handle.hpp"
+#include "base/forked_work.hpp"
 
 namespace isoscale::fuzz {
 namespace {
 
 using base::Answer;
 
-struct PipeEndTraits {
-  using type = int;
-  static constexpr int null() { return -1; }
-  static void free(int end) noexcept { (void)close(end); }
-};
-using PipeEnd = base::Handle<PipeEndTraits>;
-
-/// The two ends of a pipe; both are empty if the system cannot open one.
-struct Pipe {
-  PipeEnd from, into;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
-  return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
-}
-
-/// Returns false if the reading end has been closed.
-bool send_all(int pipe, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(pipe, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
-/// Waits until the process has ended and says how: "signal 11", "exit status 1".
-std::string end_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return "unknown end";
-  }
-  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                             : fmt::format("exit status {}", WEXITSTATUS(status));
-}
+using base::PipeEnd;
 
 using Work = std::function<std::string(std::size_t)>;
 
@@ -89,7 +51,7 @@ struct Worker {
     const std::uint64_t length = text.size();
     std::array<char, sizeof length> head{};
     std::memcpy(head.data(), &length, sizeof length);
-    if (!send_all(pipe, {head.data(), head.size()}) || !send_all(pipe, text)) _exit(1);
+    if (!base::send_all(pipe, {head.data(), head.size()}) || !base::send_all(pipe, text)) _exit(1);
   }
   _exit(0);
 }
@@ -97,7 +59,7 @@ struct Worker {
 /// Forks a copy of this process that answers the worker's items; returns false if the system cannot
 /// give a process or a pipe.
 bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
-  auto [from, into] = make_pipe();
+  auto [from, into] = base::make_pipe();
   if (!from) return false;
   const pid_t process = fork();
   if (process < 0) return false;
@@ -145,7 +107,7 @@ void receive_all(std::span<Worker> workers) {
 
 /// Stores the worker's answers and returns the items that it did not start.
 std::vector<std::size_t> collect(const Worker& worker, std::vector<Answer>& answers) {
-  const std::string ended = end_of(worker.process);
+  const std::string ended = base::end_of(worker.process);
   std::string_view rest = worker.sent;
   std::size_t done = 0;
   for (; done < worker.items.size(); ++done) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -66,14 +66,6 @@ TEST(NextPortion, PassesOverWhatDoesNotFit) {
 class TurnsOfACurve : public testing::Test {
  protected:
   TurnsOfACurve() {
-    config::Experiment& experiment = config_.experiments.emplace_back();
-    experiment.workload = "dp";
-    experiment.base = samples::planned_request();
-    plan_ = make_plan(config_, {.ranks = 4,
-                                .node_of_rank = {0, 0, 0, 0},
-                                .precisions = {workloads::Precision::f32},
-                                .device = "host",
-                                .memory_free = {}});
     for (const PlannedPoint& point : plan_.points) wanted_.insert(point.index);
   }
 
@@ -95,8 +87,8 @@ class TurnsOfACurve : public testing::Test {
     return order;
   }
 
-  config::RunConfig config_;
-  Plan plan_;
+  config::RunConfig config_ = samples::config_of("dp");
+  Plan plan_ = make_plan(config_, samples::site_of(4));
   std::set<int> wanted_;
   Seconds elapsed_{0};
 };
@@ -109,14 +101,10 @@ TEST_F(TurnsOfACurve, WithoutABudgetAreThePlans) {
   EXPECT_FALSE(turns.shortest().has_value());
 }
 
-TEST_F(TurnsOfACurve, AreOfWhatIsWantedOnly) {
-  Schedule turns{plan_, config_, "host", {0, 2}};
-  EXPECT_THAT(play(turns, 1), ElementsAre(0, 2));
-}
-
-TEST_F(TurnsOfACurve, EndWithWhatFailedBefore) {
-  Schedule turns{plan_, config_, "host", wanted_, {0}};
-  EXPECT_THAT(play(turns, 1), ElementsAre(1, 2, 0));
+TEST_F(TurnsOfACurve, AreOfWhatIsWantedAndEndWithWhatFailedBefore) {
+  Schedule some{plan_, config_, "host", {0, 2}}, again{plan_, config_, "host", wanted_, {0}};
+  EXPECT_THAT(play(some, 1), ElementsAre(0, 2));
+  EXPECT_THAT(play(again, 1), ElementsAre(1, 2, 0));
 }
 
 TEST_F(TurnsOfACurve, KeepABudgetThatHoldsAll) {
@@ -163,23 +151,17 @@ TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
   EXPECT_EQ(turns.next(late)->index, 2);
 }
 
-TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFail) {
+TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFailNorFromALoopThatEndsEarly) {
   config_.budget = Seconds{100};
-  Schedule turns{plan_, config_, "host", {0, 2}};
-  turns.done(*turns.next(Seconds{0}), std::nullopt);
-  EXPECT_EQ(turns.waiting(), (std::set<int>{2}));
-  EXPECT_EQ(turns.next(Seconds{60})->loop,
-            (Schedule{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
-}
-
-TEST_F(TurnsOfACurve, LearnNothingFromALoopThatEndsEarly) {
   // All that was needed at least may still have taken as long as thought.
-  config_.budget = Seconds{100};
-  Schedule turns{plan_, config_, "host", {0, 2}};
-  const auto first = turns.next(Seconds{0});
-  turns.done(*first, total(estimate(plan_.points[0], config_, "host"), {}));
-  EXPECT_EQ(turns.next(Seconds{60})->loop,
-            (Schedule{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+  const Seconds least = total(estimate(plan_.points[0], config_, "host"), {});
+  for (const std::optional<Seconds> time : {std::optional<Seconds>{}, std::optional{least}}) {
+    Schedule turns{plan_, config_, "host", {0, 2}};
+    turns.done(*turns.next(Seconds{0}), time);
+    EXPECT_EQ(turns.waiting(), (std::set<int>{2}));
+    EXPECT_EQ(turns.next(Seconds{60})->loop,
+              (Schedule{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+  }
 }
 
 TEST_F(TurnsOfACurve, AreForetoldByEstimates) {

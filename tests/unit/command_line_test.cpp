@@ -58,37 +58,6 @@ TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
   EXPECT_EQ(run.command_line, "isoscale run");
 }
 
-TEST(CommandLine, DefaultsAreThoseThatHelpNames) {
-  const RunConfig run = parse_run({"--workload", "dp"});
-  EXPECT_EQ(run.device, Device::automatic);
-  EXPECT_THAT(run.ranks, IsEmpty());
-  EXPECT_EQ(run.rank_counts, RankCounts::doubling);
-  EXPECT_EQ(run.fill, FillIdle::idle);
-  EXPECT_EQ(run.blas_threads, 1);
-  EXPECT_EQ(run.host_streams, HostStreams::automatic);
-  EXPECT_EQ(run.gpu_bind, "auto");
-  EXPECT_EQ(run.share_gpu, ShareGpu::no);
-  EXPECT_EQ(run.graph, Graph::off);
-  EXPECT_TRUE(run.gemm_algorithms.empty());
-  EXPECT_EQ(run.precision, 0.01);
-  EXPECT_EQ(run.max_time.value(), 30.0);
-  EXPECT_EQ(run.trace_steps, 4);
-  EXPECT_EQ(run.trace_ranks, 64);
-  EXPECT_TRUE(run.output.empty());
-  EXPECT_EQ(run.if_exists, IfExists::refuse);
-  EXPECT_EQ(run.mode, Mode::measure);
-  EXPECT_EQ(run.verbosity, Verbosity::normal);
-  EXPECT_EQ(run.suite, "");
-  ASSERT_EQ(run.experiments.size(), 1U);
-  const Experiment& experiment = run.experiments[0];
-  EXPECT_EQ(experiment.base.model.name, "tiny");
-  EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
-  EXPECT_EQ(experiment.base.seed, 1U);
-  EXPECT_THAT(experiment.base.options, IsEmpty());
-  EXPECT_EQ(experiment.scaling, workloads::Scaling::strong);
-  EXPECT_EQ(experiment.placement, mesh::Placement::packed);
-}
-
 TEST(CommandLine, AGivenDefaultChangesNothing) {
   // Where the default is a value and not words: the help tells the truth.
   for (const auto& [option, value] : {std::pair{"--model", "tiny"},
@@ -114,50 +83,12 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
 }
 
 TEST(CommandLine, ReadsEveryOption) {
-  const RunConfig run = parse_run({"--workload",
-                                   "dp,hybrid",
-                                   "--model=gpt-125m",
-                                   "--dtype",
-                                   "f64",
-                                   "--set",
-                                   "bucket=1MiB",
-                                   "--set",
-                                   "batch=16",
-                                   "--seed",
-                                   "18446744073709551615",
-                                   "--mesh",
-                                   "dp=2",
-                                   "--scaling",
-                                   "weak",
-                                   "--placement",
-                                   "spread",
-                                   "--device",
-                                   "host",
-                                   "--ranks",
-                                   "8,1,4",
-                                   "--fill",
-                                   "replicas",
-                                   "--blas-threads",
-                                   "2",
-                                   "--host-streams",
-                                   "threads",
-                                   "--precision",
-                                   "0.5%",
-                                   "--max-time",
-                                   "1500ms",
-                                   "--timeout",
-                                   "0s",
-                                   "--fallback-dir",
-                                   "/var/tmp",
-                                   "--trace-steps",
-                                   "0",
-                                   "--trace-ranks",
-                                   "7",
-                                   "--output",
-                                   "a b.h5",
-                                   "--force",
-                                   "--dry-run",
-                                   "--quiet"});
+  const RunConfig run = parse_run(shell_words(
+      "--workload dp,hybrid --model=gpt-125m --dtype f64 --set bucket=1MiB --set batch=16 "
+      "--seed 18446744073709551615 --mesh dp=2 --scaling weak --placement spread --device host "
+      "--ranks 8,1,4 --fill replicas --blas-threads 2 --host-streams threads --precision 0.5% "
+      "--max-time 1500ms --timeout 0s --fallback-dir /var/tmp --trace-steps 0 --trace-ranks 7 "
+      "--output 'a b.h5' --force --dry-run --quiet"));
   EXPECT_THAT(workloads_of(run), ElementsAre("dp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("gpt-125m"));
@@ -249,15 +180,15 @@ TEST(CommandLine, Report) {
   const auto report = std::get<ReportCommand>(
       parse({"report", "a.h5", "b.h5", "--format", "json", "--baseline", "2"}));
   EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
-  EXPECT_EQ(report.format, ReportFormat::json);
+  EXPECT_EQ(report.format, Format::json);
   const auto as_table =
       std::get<ReportCommand>(parse({"report", "a.h5", "--format", "nccl-tests"}));
-  EXPECT_EQ(as_table.format, ReportFormat::nccl_tests);
+  EXPECT_EQ(as_table.format, Format::nccl_tests);
   EXPECT_EQ(name(as_table.format), "nccl-tests");
   EXPECT_EQ(report.baseline, 2);
   const auto plain = std::get<ReportCommand>(parse({"report", "--", "-odd.h5"}));
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
-  EXPECT_EQ(plain.format, ReportFormat::text);
+  EXPECT_EQ(plain.format, Format::text);
   EXPECT_EQ(plain.baseline, std::nullopt);
   EXPECT_FALSE(plain.whole_node);
   const auto of_node = std::get<ReportCommand>(parse({"report", "a.h5", "--baseline", "node"}));
@@ -266,35 +197,10 @@ TEST(CommandLine, Report) {
 }
 
 TEST(CommandLine, Predict) {
-  const auto asked = std::get<PredictCommand>(parse({"predict",
-                                                     "a.toml",
-                                                     "--ranks",
-                                                     "64,8",
-                                                     "--workload",
-                                                     "hybrid",
-                                                     "--model",
-                                                     "tiny",
-                                                     "--dtype",
-                                                     "f32",
-                                                     "--scaling",
-                                                     "weak",
-                                                     "--mesh",
-                                                     "tp=2",
-                                                     "--best",
-                                                     "--set",
-                                                     "bucket=1MiB",
-                                                     "--set",
-                                                     "gemm=2x,memory=2x",
-                                                     "--nodes-of",
-                                                     "4",
-                                                     "--each-rank",
-                                                     "--baseline",
-                                                     "8",
-                                                     "--format",
-                                                     "csv",
-                                                     "--html",
-                                                     "a.html",
-                                                     "--force"}));
+  const auto asked = std::get<PredictCommand>(parse(shell_words(
+      "predict a.toml --ranks 64,8 --workload hybrid --model tiny --dtype f32 --scaling weak "
+      "--mesh tp=2 --best --set bucket=1MiB --set gemm=2x,memory=2x --nodes-of 4 --each-rank "
+      "--baseline 8 --format csv --html a.html --force")));
   EXPECT_EQ(asked.source, "a.toml");
   EXPECT_THAT(asked.ranks, ElementsAre(8, 64));
   EXPECT_EQ(asked.workload, "hybrid");
@@ -309,14 +215,14 @@ TEST(CommandLine, Predict) {
   EXPECT_EQ(asked.node_ranks, 4);
   EXPECT_TRUE(asked.each_rank);
   EXPECT_EQ(asked.baseline, 8);
-  EXPECT_EQ(asked.format, PredictFormat::csv);
+  EXPECT_EQ(asked.format, Format::csv);
   EXPECT_EQ(asked.html, "a.html");
   EXPECT_EQ(asked.if_exists, IfExists::overwrite);
   const auto plain = std::get<PredictCommand>(parse({"predict", "a.h5", "--ranks", "8"}));
   EXPECT_EQ(plain.workload, "");
   EXPECT_FALSE(plain.model || plain.precision || plain.scaling || plain.baseline);
   EXPECT_FALSE(plain.best || plain.each_rank);
-  EXPECT_EQ(plain.format, PredictFormat::text);
+  EXPECT_EQ(plain.format, Format::text);
   EXPECT_TRUE(plain.launches.empty());
   const auto joined =
       std::get<PredictCommand>(parse({"predict", "a.h5,b.h5,c.h5", "--ranks", "8"}));
@@ -391,11 +297,11 @@ TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
   const auto parsed = [](const Arguments& arguments) {
     return std::get<CheckCommand>(parse(arguments));
   };
-  EXPECT_EQ(parsed({"check"}).format, CheckCommand::Format::text);
+  EXPECT_EQ(parsed({"check"}).format, Format::text);
   EXPECT_TRUE(parsed({"check"}).config.experiments.empty());
   const CheckCommand check = parsed({"check", "--device", "host", "--blas-threads", "3", "--allow",
                                      "a,b", "--allow", "c", "--format", "json"});
-  EXPECT_EQ(check.format, CheckCommand::Format::json);
+  EXPECT_EQ(check.format, Format::json);
   EXPECT_EQ(check.config.device, Device::host);
   EXPECT_EQ(check.config.blas_threads, 3);
   EXPECT_THAT(check.config.allowed, testing::ElementsAre("a", "b", "c"));

@@ -55,30 +55,15 @@ force = true
 dry_run = true
 quiet = false
 )");
-  ASSERT_EQ(run.experiments.size(), 2U);
-  const Experiment& experiment = run.experiments[1];
-  EXPECT_EQ(experiment.workload, "hybrid");
-  EXPECT_EQ(experiment.base.model.name, "gpt-125m");
-  EXPECT_EQ(experiment.base.precision, workloads::Precision::f64);
-  EXPECT_EQ(experiment.base.options, (workloads::Options{{"batch", "8"}, {"bucket", "1MiB"}}));
-  EXPECT_EQ(experiment.base.seed, 7U);
-  EXPECT_EQ(experiment.mesh, (mesh::Request{{mesh::Axis::dp, 2}}));
-  EXPECT_EQ(experiment.scaling, workloads::Scaling::weak);
-  EXPECT_EQ(experiment.placement, mesh::Placement::spread);
-  EXPECT_EQ(run.device, Device::host);
-  EXPECT_THAT(run.ranks, ElementsAre(1, 4));
-  EXPECT_EQ(run.fill, FillIdle::replicas);
-  EXPECT_EQ(run.blas_threads, 2);
-  EXPECT_EQ(run.host_streams, HostStreams::folded);
-  EXPECT_EQ(run.precision, 0.05);
-  EXPECT_EQ(run.max_time.value(), 10.0);
-  EXPECT_EQ(run.trace_steps, 1);
-  EXPECT_EQ(run.trace_ranks, 2);
-  EXPECT_EQ(run.output, "out.h5");
-  EXPECT_EQ(run.if_exists, IfExists::overwrite);
-  EXPECT_EQ(run.mode, Mode::dry_run);
-  EXPECT_EQ(run.verbosity, Verbosity::normal);
-  EXPECT_EQ(run.suite, "");
+  RunConfig typed = std::get<RunConfig>(parse_arguments(
+      shell_words("isoscale run --workload dp,hybrid --model gpt-125m --dtype f64 "
+                  "--set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --scaling weak "
+                  "--placement spread --device host --ranks 4,1 --fill replicas --blas-threads 2 "
+                  "--host-streams folded --precision 0.05 --max-time 10 --trace-steps 1 "
+                  "--trace-ranks 2 --output out.h5 --force --dry-run"),
+      fake_workloads()));
+  typed.command_line = "";
+  EXPECT_EQ(run, typed);
 }
 
 TEST(ExperimentFile, ValuesMayBeWrittenAsOnTheCommandLine) {

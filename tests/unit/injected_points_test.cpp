@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 #include "program/op.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
@@ -105,15 +105,9 @@ TEST_F(Touches, ClocksOfWhatComparesTimesOfRanks) {
 class InjectedPlan : public testing::Test {
  protected:
   Plan plan(const char* workload, std::string_view injections) {
+    config_ = samples::config_of(workload);
     config_.injections = config::parse_injections(injections);
-    config::Experiment& experiment = config_.experiments.emplace_back();
-    experiment.workload = workload;
-    experiment.base = samples::planned_request();
-    return make_plan(config_, {.ranks = 4,
-                               .node_of_rank = {0, 0, 0, 0},
-                               .precisions = {workloads::Precision::f32},
-                               .device = "host",
-                               .memory_free = {}});
+    return make_plan(config_, samples::site_of(4));
   }
   config::RunConfig config_;
 };

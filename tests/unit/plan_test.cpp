@@ -7,38 +7,20 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using config::RunConfig;
+using samples::config_of;
+using samples::refusal;
+using samples::site_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using workloads::Precision;
 using workloads::Scaling;
-
-/// Ranks on nodes of `per_node`, numbered node by node.
-Site site_of(int ranks, int per_node = 1'000) {
-  Site site{.ranks = ranks,
-            .node_of_rank = {},
-            .precisions = {Precision::f64, Precision::f32},
-            .device = "host",
-            .memory_free = {}};
-  for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
-  return site;
-}
-
-RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {}) {
-  RunConfig config;
-  config::Experiment& experiment = config.experiments.emplace_back();
-  experiment.workload = workload;
-  experiment.mesh = mesh;
-  experiment.base = samples::planned_request();
-  return config;
-}
 
 std::vector<int> ranks_of(const Plan& plan) {
   std::vector<int> ranks(plan.points.size());
@@ -47,31 +29,21 @@ std::vector<int> ranks_of(const Plan& plan) {
   return ranks;
 }
 
-std::string refusal(const RunConfig& config, const Site& site) {
-  try {
-    (void)make_plan(config, site);
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(PlanCounts, DoubleUpToTheWorldAndTheWorld) {
   EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(1))), ElementsAre(1));
   EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(8))), ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(6))), ElementsAre(1, 2, 4, 6));
 }
 
-TEST(PlanCounts, EveryOne) {
+TEST(PlanCounts, AreAsNamed) {
   RunConfig config = config_of("dp");
   config.rank_counts = config::RankCounts::every;
   EXPECT_THAT(ranks_of(make_plan(config, site_of(5))), ElementsAre(1, 2, 3, 4, 5));
-}
-
-TEST(PlanCounts, AsNamed) {
-  RunConfig config = config_of("dp");
   config.ranks = {2, 8};
   EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(2, 8));
+  config = config_of("dp");
+  config.experiments[0].max_ranks = 4;
+  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(1, 2, 4));
 }
 
 TEST(PlanCounts, BeyondTheWorldAreRefused) {
@@ -188,12 +160,6 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
               ElementsAre("skipped", "skipped", "tp=2,pp=2", "dp=2,tp=2,pp=2", "skipped"));
 }
 
-TEST(PlanCounts, AboveTheCurvesOwnLimitHaveNoPoint) {
-  RunConfig config = config_of("dp");
-  config.experiments[0].max_ranks = 4;
-  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(1, 2, 4));
-}
-
 TEST(PlanMemory, OfMachinesThatNobodyLookedAtMarksAndRefusesNothing) {
   Site site = site_of(2, 1);
   site.memory_of = MemoryOf::this_machine;
@@ -243,23 +209,20 @@ bool fits(int ranks, Site site, const std::vector<std::uint64_t>& free,
   return refusal(config, site).empty();
 }
 
-TEST(PlanMemory, RanksThatSleepLeaveTheirsToTheOthers) {
-  EXPECT_TRUE(fits(1, site_of(4), {need_of_dp(1)}));
-  EXPECT_FALSE(fits(1, site_of(4), {need_of_dp(1) - 1}));
-}
-
-TEST(PlanMemory, RanksOfANodeTakeFromOnePool) {
-  EXPECT_TRUE(fits(4, site_of(4), {4 * need_of_dp(4)}));
-  EXPECT_FALSE(fits(4, site_of(4), {4 * need_of_dp(4) - 1}));
-}
-
-TEST(PlanMemory, ReplicasNeedTheirsToo) {
-  const auto replicas = config::FillIdle::replicas;
-  EXPECT_TRUE(fits(1, site_of(4), {4 * need_of_dp(1)}, replicas));
-  EXPECT_FALSE(fits(1, site_of(4), {4 * need_of_dp(1) - 1}, replicas));
-  // Two ranks and one copy of them; the fifth sleeps.
-  EXPECT_TRUE(fits(2, site_of(5), {4 * need_of_dp(2)}, replicas));
-  EXPECT_FALSE(fits(2, site_of(5), {4 * need_of_dp(2) - 1}, replicas));
+TEST(PlanMemory, RanksThatPlayOnANodeTakeFromOnePool) {
+  const auto idle = config::FillIdle::idle, replicas = config::FillIdle::replicas;
+  struct Case {
+    int ranks, world;
+    std::uint64_t playing;
+    config::FillIdle fill;
+  };
+  // The last: two ranks and one copy of them; the fifth sleeps.
+  for (const Case& at : {Case{1, 4, 1, idle}, Case{4, 4, 4, idle}, Case{1, 4, 4, replicas},
+                         Case{2, 5, 4, replicas}}) {
+    const std::uint64_t need = at.playing * need_of_dp(at.ranks);
+    EXPECT_TRUE(fits(at.ranks, site_of(at.world), {need}, at.fill)) << at.ranks;
+    EXPECT_FALSE(fits(at.ranks, site_of(at.world), {need - 1}, at.fill)) << at.ranks;
+  }
 }
 
 TEST(PlanMemory, NodesAreSeparate) {

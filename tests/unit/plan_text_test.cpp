@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
@@ -16,28 +16,11 @@ namespace isoscale::runner {
 namespace {
 
 using config::RunConfig;
+using samples::config_of;
+using samples::site_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-/// Ranks on nodes of `per_node`, numbered node by node.
-Site site_of(int ranks, int per_node = 1'000) {
-  Site site{.ranks = ranks,
-            .node_of_rank = {},
-            .precisions = {workloads::Precision::f32},
-            .device = "host",
-            .memory_free = {}};
-  for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
-  return site;
-}
-
-RunConfig config_of(const std::string& workload) {
-  RunConfig config;
-  config::Experiment& experiment = config.experiments.emplace_back();
-  experiment.workload = workload;
-  experiment.base = samples::planned_request();
-  return config;
-}
 
 TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   RunConfig config = config_of("dp");

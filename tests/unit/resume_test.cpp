@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 #include "runner/plan/schedule.hpp"
 
 namespace isoscale::runner {
@@ -107,16 +106,6 @@ TEST(Differences, ThatAreFoundAreRefused) {
 /// dp on 1, 2 and 4 ranks.
 class ResumedPlan : public testing::Test {
  protected:
-  ResumedPlan() {
-    config::Experiment& experiment = config_.experiments.emplace_back();
-    experiment.workload = "dp";
-    experiment.base = samples::planned_request();
-    plan_ = make_plan(config_, {.ranks = 4,
-                                .node_of_rank = {0, 0, 0, 0},
-                                .precisions = {workloads::Precision::f32},
-                                .device = "host",
-                                .memory_free = {}});
-  }
   /// As the plan has it.
   [[nodiscard]] PointData planned(int index) const {
     const PlannedPoint& from = plan_.points[static_cast<std::size_t>(index)];
@@ -128,8 +117,8 @@ class ResumedPlan : public testing::Test {
     return point;
   }
 
-  config::RunConfig config_;
-  Plan plan_;
+  config::RunConfig config_ = samples::config_of("dp");
+  Plan plan_ = make_plan(config_, samples::site_of(4));
 };
 
 TEST_F(ResumedPlan, LacksWhatIsAbsentFailedHungOrHadNoTime) {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "plan_samples.hpp"
+#include "planned_runs.hpp"
 #include "runner/plan/plan.hpp"
 
 /// What the refusal of a plan suggests is a plan that is not refused.
@@ -34,23 +33,9 @@ std::string text_of(const Wish& wish) {
 
 /// "" where the plan is accepted.
 std::string refusal(const Wish& wish) {
-  Site site{.ranks = most_ranks,
-            .node_of_rank = std::vector<int>(most_ranks, 0),
-            .precisions = {workloads::Precision::f32},
-            .device = "host",
-            .memory_free = {}};
-  config::RunConfig config;
-  config::Experiment& experiment = config.experiments.emplace_back();
-  experiment.workload = wish.workload;
-  experiment.mesh = wish.mesh;
-  experiment.base = wish.base;
+  config::RunConfig config = samples::config_of(wish.workload, wish.mesh, wish.base);
   config.ranks = {wish.ranks};
-  try {
-    static_cast<void>(make_plan(config, site));
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return samples::refusal(config, samples::site_of(most_ranks));
 }
 
 /// The groups of all matches.

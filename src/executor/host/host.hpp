@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "mesh/mesh.hpp"
 #include "program/program.hpp"
@@ -16,12 +17,7 @@
 
 namespace isoscale::executor {
 
-/// How streams are assigned to threads on the host.
-enum class HostStreams : std::uint8_t {
-  automatic,  ///< folded if this rank has fewer than two cores, else one thread per stream
-  threads,
-  folded,
-};
+using config::HostStreams;
 
 /// The largest count of one MPI call, whose counts are int; larger slices are sent in parts.
 inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
@@ -83,13 +84,11 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   std::string names;
   for (const auto& [name, values] : tensors) names += fmt::format("{} {}\n", name, values.size());
   names = point.broadcast(names);
-  if (point.rank() != 0) {
-    for (std::size_t begin = 0; begin < names.size();) {
-      const std::size_t end = names.find('\n', begin), space = names.find(' ', begin);
-      tensors[names.substr(begin, space - begin)].resize(
-          std::stoull(names.substr(space + 1, end - space - 1)));
-      begin = end + 1;
-    }
+  for (const std::string_view line : base::split(names, '\n')) {
+    const std::size_t space = line.find(' ');
+    if (line.empty() || point.rank() == 0) continue;
+    tensors[std::string{line.substr(0, space)}].resize(
+        std::stoull(std::string{line.substr(space + 1)}));
   }
   for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
 }

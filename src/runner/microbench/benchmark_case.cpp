@@ -240,10 +240,13 @@ class CasePlayer {
 
 constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
 
-/// Compares a part of a slice element by element. `begin` is the index of its first element in the
-/// slice.
-void count_wrong(std::span<const std::byte> got, std::span<const std::byte> expected,
-                 std::uint64_t element, std::uint64_t begin, Comparison& result) {
+/// Reads a slice and compares it with expected bytes. Messages number its elements from `begin`.
+void compare_block(executor::Session& session, const program::Slice& slice, std::uint64_t element,
+                   std::span<const std::byte> expected, std::uint64_t begin, Comparison& result) {
+  std::vector<std::byte> got(slice.count * element);
+  session.read(slice, got);
+  result.compared += slice.count;
+  if (std::memcmp(got.data(), expected.data(), got.size()) == 0) return;
   for (std::uint64_t at = 0; at < got.size(); at += element) {
     if (std::memcmp(got.data() + at, expected.data() + at, element) == 0) continue;
     ++result.wrong;
@@ -295,9 +298,9 @@ Comparison Expectations::compare(executor::Session& session,
   // once.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
-  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
+  std::ranges::stable_sort(
+      order, {}, [](const auto* one) -> const auto& { return one->sources; });
   Comparison result;
-  std::vector<std::byte> got;
   for (const workloads::Expectation* const next : order) {
     const workloads::Expectation& one = *next;
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
@@ -308,13 +311,8 @@ Comparison Expectations::compare(executor::Session& session,
       program::Slice slice = one.slice;
       slice.offset += done;
       slice.count = std::min(pattern_period, one.slice.count - done);
-      got.resize(slice.count * element);
-      session.read(slice, got);
-      const auto stretch = truth.subspan((one.first + done) % pattern_period * element, got.size());
-      result.compared += slice.count;
-      if (std::memcmp(got.data(), stretch.data(), got.size()) != 0) {
-        count_wrong(got, stretch, element, done, result);
-      }
+      compare_block(session, slice, element,
+                    truth.subspan((one.first + done) % pattern_period * element), done, result);
     }
   }
   return result;
@@ -323,7 +321,6 @@ Comparison Expectations::compare(executor::Session& session,
 Comparison Expectations::compare(executor::Session& session,
                                  std::span<const program::Gemm> products) const {
   Comparison result;
-  std::vector<std::byte> got;
   const auto type = [&](const program::Matrix& matrix) {
     return buffers_.at(matrix.slice.buffer).dtype;
   };
@@ -339,12 +336,7 @@ Comparison Expectations::compare(executor::Session& session,
         const std::uint64_t begin = (std::uint64_t{batch} * gemm.m + done) * gemm.n;
         slice.offset += begin;
         slice.count = std::min(period, gemm.m - done) * gemm.n;
-        got.resize(slice.count * element);
-        session.read(slice, got);
-        result.compared += slice.count;
-        if (std::memcmp(got.data(), truth.data(), got.size()) != 0) {
-          count_wrong(got, truth, element, begin, result);
-        }
+        compare_block(session, slice, element, truth, begin, result);
       }
     }
   }

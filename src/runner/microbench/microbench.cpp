@@ -27,15 +27,15 @@ using workloads::Case;
 
 class BenchRun {
  public:
-  BenchRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+  BenchRun(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
            results::PointData& data)
       : context_(context),
         hooks_(point.workload->bench),
-        place_(place),
+        ranks_(ranks),
         data_(data),
         request_(point.request),
         begin_(comm::now()),
-        gpu_(watched_gpu()) {
+        gpu_(ranks.in_point() ? context.gpu_uuid() : "") {
     for (const int rank : point.world_ranks) {
       names_.push_back(rank_name(rank, context.facts[static_cast<std::size_t>(rank)].host));
     }
@@ -51,26 +51,6 @@ class BenchRun {
   }
 
  private:
-  /// Returns the UUID of the GPU to sample, this rank's own; "" if it has none or plays in a copy
-  /// of the point.
-  [[nodiscard]] std::string watched_gpu() const {
-    const auto& facts = context_.executor.describe().facts_text;
-    const auto uuid = facts.find("gpu_uuid");
-    return uuid == facts.end() || place_.share != Share::in_point ? "" : uuid->second;
-  }
-
-  /// Collective: fails the point if any rank of the point or its copies has a problem. Returns true
-  /// if there is none, the same on all ranks.
-  bool agreed(const std::string& problem) {
-    const comm::Vote vote = comm::all_ok(place_.active, problem);
-    if (!vote.ok) fail(vote.why);
-    return vote.ok;
-  }
-  void fail(std::string reason) {
-    data_.status = PointStatus::failed;
-    data_.reason = std::move(reason);
-  }
-
   /// Plays the cases of a batch in one session. If ranks time out, the session ends, and another
   /// one plays the remaining cases.
   void run_batch() {
@@ -79,11 +59,15 @@ class BenchRun {
     do {
       session_.reset();  // frees its memory and communicators before the next one
       if (!built()) return;
-      const std::optional<std::string> unsupported = prepared();
-      if (data_.status == PointStatus::failed) return;
-      if (unsupported) return skip_rows(*unsupported, bench_.cases[next_case].row_begin);
-      if (place_.share == Share::in_point && next_case == 0) {
-        collect_session(place_.sub_world, session_->facts(), data_);
+      PointRanks::Prepared prepared =
+          ranks_.prepare(context_.executor, bench_.set, ranks_.sub_world, bench_.session, data_);
+      if (!prepared.unsupported.empty()) {
+        return skip_rows(prepared.unsupported, bench_.cases[next_case].row_begin);
+      }
+      if (!prepared.session) return;
+      session_ = std::move(prepared.session);
+      if (ranks_.in_point() && next_case == 0) {
+        collect_session(ranks_.sub_world, session_->facts(), data_);
       }
       next_case = run_session(next_case);
     } while (next_case < bench_.cases.size());
@@ -93,7 +77,7 @@ class BenchRun {
   /// session must begin.
   std::size_t run_session(std::size_t next_case) {
     session_->play(program::Section::setup, executor::Trace::off);
-    Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
+    Expectations expectations{bench_.set.of(ranks_.sub_world.rank()), bench_.set.mesh.size()};
     for (; next_case < bench_.cases.size(); ++next_case) {
       if (is_silent(bench_.cases[next_case])) {
         add_rows(bench_.cases[next_case], {}, {});
@@ -121,9 +105,9 @@ class BenchRun {
   /// Otherwise the case has failed as a whole, and the result is false.
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
-    const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
+    const std::int64_t mine = end == CaseEnd::timed_out ? ranks_.sub_world.rank() : nobody;
     std::vector<int> waiting;  // ranks that waited in vain; the same on all ranks
-    for (const std::int64_t rank : place_.active.all_gather(mine)) {
+    for (const std::int64_t rank : ranks_.active.all_gather(mine)) {
       if (rank != nobody) waiting.push_back(static_cast<int>(rank));
     }
     bool has_pairs = false;
@@ -136,7 +120,7 @@ class BenchRun {
       request_.silent_pairs.emplace_back(low, high);
       has_pairs = true;
     }
-    if (!has_pairs && place_.sub_world.rank() == 0) {
+    if (!has_pairs && ranks_.sub_world.rank() == 0) {
       for (const workloads::RowSpec& row : rows_of(one)) {
         data_.rows.push_back(
             row_of(row, PointStatus::failed,
@@ -149,33 +133,11 @@ class BenchRun {
 
   bool built() {
     context_.progress.doing("preparing");
-    std::string problem;
-    try {
-      bench_ = hooks_.build(request_, batch_);
-      if (place_.sub_world.rank() == 0) program::check(bench_.set);
-    } catch (const std::exception& error) {
-      problem = comm::problem_of(error);
-    }
-    return agreed(problem);
-  }
-
-  /// Prepares the batch. Returns why the executor cannot play it; absent if it can. Any other
-  /// problem fails the point.
-  std::optional<std::string> prepared() {
-    std::string problem, unsupported;
-    try {
-      bench_.session.faults = place_.faults;
-      session_ = context_.executor.prepare(bench_.set, place_.sub_world, bench_.session);
-    } catch (const executor::Unsupported& error) {
-      unsupported = error.what();
-    } catch (const std::exception& error) {
-      problem = comm::problem_of(error);
-    }
-    if (!agreed(problem)) return std::nullopt;
-    const comm::Vote vote = comm::all_ok(place_.active, unsupported);
-    if (vote.ok) return std::nullopt;
-    session_.reset();
-    return unsupported.empty() ? vote.why : unsupported;
+    return ranks_.agreed(comm::problem_in([&] {
+                           bench_ = hooks_.build(request_, batch_);
+                           if (ranks_.sub_world.rank() == 0) program::check(bench_.set);
+                         }),
+                         data_);
   }
 
   void skip_rows(const std::string& reason, std::size_t first) {
@@ -188,7 +150,7 @@ class BenchRun {
   /// cases, but at least a fifth of an equal share. Each later batch is assumed to have as many
   /// cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
-    const double spent = place_.active.all_max(units::to_seconds(comm::now() - begin_).value());
+    const double spent = ranks_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = context_.effort.max_time.value();
     const auto cases = static_cast<double>(bench_.cases.size());
     const double left = cases - static_cast<double>(next_case) + cases * (batches_ - 1 - batch_);
@@ -204,10 +166,10 @@ class BenchRun {
     CaseRecord record =
         play_case({.session = *session_,
                    .one = one,
-                   .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
+                   .section = bench_.set.of(ranks_.sub_world.rank()).section(one.section),
                    .streams = is_apart ? Streams::apart : Streams::joined,
                    .gpu = gpu_.sources()},
-                  place_.active, place_.share, context_.effort,
+                  ranks_.active, ranks_.share, context_.effort,
                   {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
@@ -216,7 +178,7 @@ class BenchRun {
                     .stream_times = record.stream_times,
                     .gpu = gpu_state_of(record.gpu)};
     if (!one.check) mine.wrong = compared(index, expectations);
-    if (place_.share == Share::in_point) add_rows(one, record, gather(mine));
+    if (ranks_.in_point()) add_rows(one, record, gather(mine));
     return CaseEnd::complete;
   }
 
@@ -226,7 +188,7 @@ class BenchRun {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
         hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
-                                 : hooks_.expect(request_, batch_, index, place_.sub_world.rank());
+                                 : hooks_.expect(request_, batch_, index, ranks_.sub_world.rank());
     const std::span<const program::Gemm> products =
         one.check ? std::span<const program::Gemm>{one.check->products}
                   : std::span<const program::Gemm>{};
@@ -246,14 +208,14 @@ class BenchRun {
   /// multiplications by sleep, there are no results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
-    if (!one.check || place_.faults.gemm_rate > 0) return;
+    if (!one.check || ranks_.faults.gemm_rate > 0) return;
     context_.progress.doing("checking " + title_of(bench_.rows[one.row_begin]));
     session_->play({.section = one.check->section});
     session_->play({.section = one.section});
     const RankReport mine{.wrong = compared(index, expectations)};
-    if (place_.share != Share::in_point) return;
+    if (!ranks_.in_point()) return;
     const std::vector<RankReport> reports = gather(mine);
-    if (place_.sub_world.rank() != 0) return;
+    if (ranks_.sub_world.rank() != 0) return;
     for (std::size_t row = one.row_begin; row < one.row_end; ++row) {
       note_wrong(bench_.rows[row], reports, data_.rows[first_row_ + row]);
     }
@@ -262,14 +224,14 @@ class BenchRun {
   std::vector<RankReport> gather(const RankReport& mine) {
     const std::vector<double> packed = pack(mine);
     std::vector<RankReport> reports;
-    for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
+    for (const auto& part : ranks_.sub_world.gather(std::as_bytes(std::span{packed}))) {
       reports.push_back(unpack(part));
     }
     return reports;
   }
 
   void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
-    if (place_.sub_world.rank() != 0) return;
+    if (ranks_.sub_world.rank() != 0) return;
     for (const workloads::RowSpec& spec : rows_of(one)) {
       if (spec.silent) {
         const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
@@ -283,7 +245,7 @@ class BenchRun {
       row.call_times.clear();
       if (row.status != PointStatus::ok) continue;  // a wrong result stays a failure
       row.status = PointStatus::skipped;
-      row.reason = "ranks share a GPU: verified, not measured";
+      row.reason = shared_gpu_reason;
     }
   }
 
@@ -292,7 +254,7 @@ class BenchRun {
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
-    const bool is_right = agreed(first_wrong_);
+    const bool is_right = ranks_.agreed(first_wrong_, data_);
     const auto checked =
         std::ranges::count_if(data_.rows, [](const RowData& row) { return row.wrong.has_value(); });
     if (checked > 0 || !is_right) {
@@ -305,10 +267,7 @@ class BenchRun {
         !data_.rows.empty() && std::ranges::all_of(data_.rows, [](const RowData& row) {
           return row.status == PointStatus::skipped;
         });
-    if (all_skipped) {
-      data_.status = PointStatus::skipped;
-      data_.reason = data_.rows.front().reason;
-    }
+    if (all_skipped) end_as(PointStatus::skipped, data_.rows.front().reason, data_);
     if (!context_.rank_facts.empty()) {
       classify_rows(LinkClasses{context_.rank_facts}, data_);
     }
@@ -324,12 +283,14 @@ class BenchRun {
       }
     }
     const std::string reason = reason_of_failed(data_.rows);
-    if (!reason.empty() && data_.status != PointStatus::failed) fail(reason);
+    if (!reason.empty() && data_.status != PointStatus::failed) {
+      end_as(PointStatus::failed, reason, data_);
+    }
   }
 
   const PointContext& context_;
   const workloads::BenchHooks& hooks_;
-  const BenchPlace& place_;
+  const PointRanks& ranks_;
   results::PointData& data_;
   workloads::Request request_;  ///< the point's request, with the pairs that did not answer
   RankNames names_;             ///< by rank within the point
@@ -345,9 +306,9 @@ class BenchRun {
 
 }  // namespace
 
-void run_bench(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+void run_bench(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
                results::PointData& data) {
-  BenchRun{point, context, place, data}.run();
+  BenchRun{point, context, ranks, data}.run();
 }
 
 }  // namespace isoscale::runner

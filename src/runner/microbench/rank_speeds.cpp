@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -172,12 +171,9 @@ class Sniffer {
   std::unique_ptr<executor::Session> prepared(const program::ProgramSet& set,
                                               const comm::Communicator& ranks) {
     std::unique_ptr<executor::Session> session;
-    std::string problem;
-    try {
+    const std::string problem = comm::problem_in([&] {
       if (ranks) session = executor_.prepare(set, ranks);
-    } catch (const base::Error& error) {
-      problem = error.what();
-    }
+    });
     if (const comm::Vote vote = comm::all_ok(world_, problem); !vote.ok) problem_ = vote.why;
     return session;
   }
@@ -337,12 +333,8 @@ program::ProgramSet largest_multiplication(const program::ProgramSet& set) {
 std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Executor& executor,
                                    const comm::Communicator& point, const program::Faults& faults) {
   std::unique_ptr<executor::Session> session;
-  std::string problem;
-  try {
-    session = executor.prepare(set, point, {.faults = faults});
-  } catch (const std::exception& error) {
-    problem = comm::problem_of(error);
-  }
+  const std::string problem =
+      comm::problem_in([&] { session = executor.prepare(set, point, {.faults = faults}); });
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw base::Error(vote.why);
   const auto play = [&] {
     session->play(program::Section::step, executor::Trace::on);

@@ -67,13 +67,9 @@ std::string fact(const RankFacts& facts, const char* key) {
 
 std::set<std::string> peers_of(const RankFacts& facts) {
   const std::string list = fact(facts, "gpu_nvlink_peers");
-  std::set<std::string> peers;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    peers.insert(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return peers;
+  if (list.empty()) return {};
+  const auto peers = base::split(list, ',');
+  return {peers.begin(), peers.end()};
 }
 
 /// True if NVLinks lead from one GPU to the other, or from both to the same switch.
@@ -300,10 +296,7 @@ std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
     if (!play.empty()) slowest.push_back(*std::ranges::max_element(play));
   }
   if (slowest.empty() || !row.number.contains("bytes")) return std::nullopt;
-  std::ranges::sort(slowest);
-  const std::size_t middle = slowest.size() / 2;
-  const double median =
-      slowest.size() % 2 == 1 ? slowest[middle] : (slowest[middle - 1] + slowest[middle]) / 2;
+  const double median = statistics::median(slowest).value_or(0);
   if (median <= 0) return std::nullopt;
   return units::BytesPerSecond{row.number.at("bytes") * static_cast<double>(row.calls) / median};
 }

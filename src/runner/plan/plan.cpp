@@ -13,7 +13,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "mesh/mesh.hpp"
-#include "runner/plan/program_needs.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
 #include "workloads/api/fit.hpp"

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "config/run_config.hpp"
+#include "program/facts.hpp"
+#include "program/program.hpp"
 #include "runner/plan/site.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
@@ -76,6 +78,16 @@ struct Plan {
 /// the plan's nodes but only of this machine, a point that does not fit is marked and stays in the
 /// plan. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
+
+/// Returns the facts of each program, not of each rank: index them with
+/// ProgramSet::program_of_rank. Ranks with the same work share a program, and analysing a program
+/// of a large model takes a while.
+[[nodiscard]] std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set);
+
+/// Builds the programs of a point, and stores their work, memory and traffic in it, and the
+/// injections that affect it. Throws base::UsageError if the programs do not fit into the memory of
+/// `site`.
+void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site);
 
 /// The role of one rank of the world while a point is measured.
 struct RankRole {

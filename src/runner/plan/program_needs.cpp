@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/plan/program_needs.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +20,7 @@
 #include "executor/point_requirements.hpp"
 #include "mesh/mesh.hpp"
 #include "program/added_sections.hpp"
+#include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
 #include "workloads/api/options.hpp"

@@ -20,18 +20,23 @@ std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
   return static_cast<int>(found - world_ranks.begin());
 }
 
-/// True if any step has an op that satisfies `is_such`. Setup does not count, since it is not
-/// measured.
+/// True if any step of a program has an op that satisfies `is_such`. Setup does not count, since it
+/// is not measured.
 template <class Predicate>
 bool any_op(const program::RankProgram& program, const Predicate& is_such) {
   return std::ranges::any_of(program.steps, [&](const program::Program& step) {
     return std::ranges::any_of(step.ops, is_such);
   });
 }
+template <class Predicate>
+bool any_op(const program::ProgramSet& set, const Predicate& is_such) {
+  return std::ranges::any_of(set.programs, [&](const auto& of) { return any_op(of, is_such); });
+}
 
 bool is_gemm(const program::Op& op) {
   return program::kind_of(op.payload) == program::OpKind::gemm;
 }
+bool computes(const program::Op& op) { return program::computes(program::kind_of(op.payload)); }
 
 }  // namespace
 
@@ -66,21 +71,11 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
         return std::ranges::find(partners, ranks[1]) != partners.end();
       });
     }
-    bool operator()(const config::Jitter&) const {
-      return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
-        return any_op(program, [](const program::Op& op) {
-          return program::computes(program::kind_of(op.payload));
-        });
-      });
-    }
+    bool operator()(const config::Jitter&) const { return any_op(set, computes); }
     bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
     bool operator()(const config::FlippedBits&) const { return !point.workload->is_bench(); }
     bool operator()(const config::StuckRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
-    bool operator()(const config::Delay&) const {
-      return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
-        return any_op(program, is_gemm);
-      });
-    }
+    bool operator()(const config::Delay&) const { return any_op(set, is_gemm); }
   };
   return std::visit(Visitor{point, set, ranks}, injection.what);
 }

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace isoscale::runner {
@@ -17,54 +19,53 @@ namespace {
 
 using nlohmann::json;
 
-template <class Value>
-void put(json& object, const char* key, const std::optional<Value>& value) {
-  if (value) object[key] = *value;
-}
-
-void put(json& object, const char* key, const std::optional<units::Bytes>& value) {
-  if (value) object[key] = value->value();
-}
-
-template <class Value>
-std::optional<Value> get(const json& object, const char* key) {
-  if (!object.contains(key)) return std::nullopt;
-  return object.at(key).get<Value>();
-}
-
-std::optional<units::Bytes> get_bytes(const json& object, const char* key) {
-  const auto value = get<std::uint64_t>(object, key);
-  return value ? std::optional{units::Bytes{*value}} : std::nullopt;
+/// Calls visit(key, fact) for each fact of a machine. Bytes are visited as plain numbers.
+template <class Facts, class Visit>
+void for_each_fact(Facts& facts, const Visit& visit) {
+  visit("host", facts.host);
+  visit("cpu_model", facts.cpu_model);
+  visit("sockets", facts.sockets);
+  visit("cores", facts.cores);
+  visit("numa_nodes", facts.numa_nodes);
+  visit("memory_total", facts.memory_total);
+  visit("memory_available", facts.memory_available);
+  visit("bound_cpus", facts.bound_cpus);
+  visit("bound_core_ids", facts.bound_core_ids);
+  visit("os", facts.os);
+  visit("cpu_quota", facts.cpu_quota);
 }
 
 std::string to_text(const machine::MachineFacts& facts) {
-  json object{{"host", facts.host},
-              {"bound_cpus", facts.bound_cpus},
-              {"bound_core_ids", facts.bound_core_ids}};
-  put(object, "cpu_model", facts.cpu_model);
-  put(object, "sockets", facts.sockets);
-  put(object, "cores", facts.cores);
-  put(object, "numa_nodes", facts.numa_nodes);
-  put(object, "memory_total", facts.memory_total);
-  put(object, "memory_available", facts.memory_available);
-  put(object, "os", facts.os);
-  put(object, "cpu_quota", facts.cpu_quota);
+  json object;
+  for_each_fact(facts, [&]<class Fact>(const char* key, const Fact& fact) {
+    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
+      if (fact) object[key] = fact->value();
+    } else if constexpr (requires { fact.has_value(); }) {
+      if (fact) object[key] = *fact;
+    } else {
+      object[key] = fact;
+    }
+  });
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 machine::MachineFacts from_text(const std::string& text) {
   const json object = json::parse(text);
-  return {.host = object.at("host").get<std::string>(),
-          .cpu_model = get<std::string>(object, "cpu_model"),
-          .sockets = get<int>(object, "sockets"),
-          .cores = get<int>(object, "cores"),
-          .numa_nodes = get<int>(object, "numa_nodes"),
-          .memory_total = get_bytes(object, "memory_total"),
-          .memory_available = get_bytes(object, "memory_available"),
-          .bound_cpus = object.at("bound_cpus").get<std::vector<int>>(),
-          .bound_core_ids = object.at("bound_core_ids").get<std::vector<int>>(),
-          .os = get<std::string>(object, "os"),
-          .cpu_quota = get<double>(object, "cpu_quota")};
+  machine::MachineFacts facts;
+  for_each_fact(facts, [&]<class Fact>(const char* key, Fact& fact) {
+    if (!object.contains(key)) return;
+    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
+      fact = units::Bytes{object.at(key).get<std::uint64_t>()};
+    } else if constexpr (requires {
+                           typename Fact::value_type;
+                           fact.has_value();
+                         }) {
+      fact = object.at(key).get<typename Fact::value_type>();
+    } else {
+      fact = object.at(key).get<Fact>();
+    }
+  });
+  return facts;
 }
 
 /// True if each rank of one node can have a physical core of its own (bipartite matching by
@@ -154,7 +155,7 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
             .oversubscribed = false};
   site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
-  for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
+  std::iota(everyone.begin(), everyone.end(), 0);
   const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
   site.half_precision_rate = -world.all_max(-slowest);
   const auto cache = device.facts_number.find("gpu_l2_cache");

@@ -77,17 +77,23 @@ RowData row_of(const char* part, const TrialResult& trial) {
   return row;
 }
 
+/// Stores numbers by key.
+template <class Number>
+void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>> numbers) {
+  for (const auto& [key, number] : numbers) row.number[key] = static_cast<double>(number);
+}
+
 void put_setting(RowData& row, const Offer& offer) {
   const Setting& setting = offer.setting;
   const workloads::OptionReader options{workloads::serve::option_table(), offer.request.options};
   row.text["dtype"] = std::string{workloads::name(offer.request.precision)};
-  row.text["arrivals"] = options.text("arrivals");
-  row.text["dispatch"] = options.text("dispatch");
-  row.text["lengths"] = options.text("lengths");
-  row.number["prompt"] = static_cast<double>(setting.prompt);
-  row.number["output"] = static_cast<double>(setting.output);
-  row.number["max_batch"] = static_cast<double>(setting.max_batch);
-  row.number["burst"] = static_cast<double>(setting.burst);
+  for (const char* const key : {"arrivals", "dispatch", "lengths"}) {
+    row.text[key] = options.text(key);
+  }
+  put_all<std::uint64_t>(row, {{"prompt", setting.prompt},
+                               {"output", setting.output},
+                               {"max_batch", setting.max_batch},
+                               {"burst", setting.burst}});
   put(row, "slo_seconds", setting.slo);
 }
 
@@ -101,11 +107,11 @@ void put_use(RowData& row, const Summary& summary) {
   const auto replicas = static_cast<double>(summary.replicas.size());
   const auto [least, most] =
       std::ranges::minmax_element(summary.replicas, {}, &ReplicaUse::utilisation);
-  row.number["replicas"] = replicas;
-  row.number["utilisation"] = sum / replicas;
-  row.number["utilisation_min"] = least->utilisation;
-  row.number["utilisation_max"] = most->utilisation;
-  row.number["imbalance"] = summary.imbalance;
+  put_all<double>(row, {{"replicas", replicas},
+                        {"utilisation", sum / replicas},
+                        {"utilisation_min", least->utilisation},
+                        {"utilisation_max", most->utilisation},
+                        {"imbalance", summary.imbalance}});
   if (batches > 0) row.number["requests_per_batch"] = requests / batches;
 }
 
@@ -116,19 +122,19 @@ RowData rate_row(const Offer& offer, const TrialResult& trial) {
   RowData row = row_of("rate", trial);
   put_setting(row, offer);
   row.text["saturated"] = trial.is_saturated ? "yes" : "no";
-  row.number["requests"] = static_cast<double>(trial.outcomes.size());
-  row.number["offered"] = summary.offered;
-  row.number["achieved"] = summary.achieved;
   double tokens = 0;
   for (const Outcome& one : trial.outcomes) tokens += static_cast<double>(one.tokens);
+  put_all<double>(row, {{"requests", static_cast<double>(trial.outcomes.size())},
+                        {"offered", summary.offered},
+                        {"achieved", summary.achieved},
+                        {"duration_seconds", summary.time},
+                        {"backlog", static_cast<double>(summary.backlog)},
+                        {"backlog_growth", summary.backlog_growth}});
   if (summary.time > 0) row.number["tokens_per_second"] = tokens / summary.time;
   put(row, "latency", summary.latency);
   put(row, "ttft", summary.ttft);
   put(row, "tpot", summary.tpot);
   put(row, "queueing", summary.queueing);
-  row.number["duration_seconds"] = summary.time;
-  row.number["backlog"] = static_cast<double>(summary.backlog);
-  row.number["backlog_growth"] = summary.backlog_growth;
   put_use(row, summary);
   for (const Outcome& one : trial.outcomes) row.call_times.push_back(one.latency());
   return row;
@@ -139,11 +145,11 @@ std::vector<RowData> replica_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const ReplicaUse& use : trial.summary.replicas) {
     RowData row = row_of("replica", trial);
-    row.number["replica"] = static_cast<double>(rows.size());
-    row.number["requests"] = static_cast<double>(use.requests);
-    row.number["batches"] = static_cast<double>(use.batches);
-    row.number["busy_seconds"] = use.busy;
-    row.number["utilisation"] = use.utilisation;
+    put_all<double>(row, {{"replica", static_cast<double>(rows.size())},
+                          {"requests", static_cast<double>(use.requests)},
+                          {"batches", static_cast<double>(use.batches)},
+                          {"busy_seconds", use.busy},
+                          {"utilisation", use.utilisation}});
     rows.push_back(std::move(row));
   }
   return rows;
@@ -157,16 +163,16 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
   for (const Outcome& one : trial.outcomes) {
     if (rows.size() == most_request_rows) break;
     RowData row = row_of("request", trial);
-    row.number["request"] = static_cast<double>(rows.size());
-    row.number["replica"] = static_cast<double>(one.replica);
-    row.number["batch"] = static_cast<double>(one.batch);
-    row.number["filled"] = static_cast<double>(one.filled);
-    row.number["tokens"] = static_cast<double>(one.tokens);
-    row.number["arrival_seconds"] = one.arrival;
-    row.number["dispatched_seconds"] = one.dispatched;
-    row.number["start_seconds"] = one.started;
-    row.number["first_seconds"] = one.first;
-    row.number["end_seconds"] = one.finished;
+    put_all<std::uint64_t>(row, {{"request", rows.size()},
+                                 {"replica", one.replica},
+                                 {"batch", one.batch},
+                                 {"filled", one.filled},
+                                 {"tokens", one.tokens}});
+    put_all<double>(row, {{"arrival_seconds", one.arrival},
+                          {"dispatched_seconds", one.dispatched},
+                          {"start_seconds", one.started},
+                          {"first_seconds", one.first},
+                          {"end_seconds", one.finished}});
     rows.push_back(std::move(row));
   }
   return rows;
@@ -175,29 +181,30 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
 /// Measures a serving point on one rank of the point or its copies.
 class ServeRun {
  public:
-  ServeRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+  ServeRun(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
            results::PointData& data)
       : point_(point),
         context_(context),
-        place_(place),
+        ranks_(ranks),
         data_(data),
         setting_(workloads::serve::setting_of(point.request)),
-        at_(mesh::coordinates(point.request.mesh, place.sub_world.rank())),
-        replica_(place.sub_world.split(at_.dp, place.sub_world.rank())),
-        point_mail_(place.sub_world),
+        at_(mesh::coordinates(point.request.mesh, ranks.sub_world.rank())),
+        replica_(ranks.sub_world.split(at_.dp, ranks.sub_world.rank())),
+        point_mail_(ranks.sub_world),
         replica_mail_(replica_),
         begin_(comm::now()) {}
 
   void run() {
-    if (const std::string reason = why_not(); !reason.empty()) return skip(reason);
-    if (!prepared()) return;
+    if (const std::string reason = why_not(); !reason.empty()) {
+      return end_as(PointStatus::skipped, reason, data_);
+    }
+    if (!prepare()) return;
     session_->play(program::Section::setup, executor::Trace::off);
-    if (place_.share == Share::in_point)
-      collect_session(place_.sub_world, session_->facts(), data_);
+    if (ranks_.in_point()) collect_session(ranks_.sub_world, session_->facts(), data_);
     context_.progress.doing("warming up");
     measure_pace();
     const std::string problem = run_trials();
-    if (!agreed(problem)) {
+    if (!ranks_.agreed(problem, data_)) {
       // Messages may still be on their way.
       point_mail_.abandon();
       replica_mail_.abandon();
@@ -210,7 +217,7 @@ class ServeRun {
  private:
   [[nodiscard]] std::string why_not() const {
     if (context_.executor.describe().shared_device) {
-      return "ranks share a GPU: verified, not measured";
+      return shared_gpu_reason;
     }
     // The result is the same on all ranks, since all processes use the same MPI library.
     if (comm::threads_may_talk()) return "";
@@ -218,38 +225,19 @@ class ServeRun {
            "give";
   }
 
-  void skip(const std::string& reason) {
-    data_.status = PointStatus::skipped;
-    data_.reason = reason;
-  }
-
-  /// Collective: fails the point if any rank of the point or its copies has a problem. Returns true
-  /// if there is none, the same on all ranks.
-  bool agreed(const std::string& problem) {
-    const comm::Vote vote = comm::all_ok(place_.active, problem);
-    if (vote.ok) return true;
-    data_.status = PointStatus::failed;
-    data_.reason = vote.why;
-    return false;
-  }
-
-  bool prepared() {
+  bool prepare() {
     context_.progress.doing("preparing");
-    std::string problem;
     program::ProgramSet set;
-    try {
+    const std::string problem = comm::problem_in([&] {
       set = workloads::serve::replica_programs(point_.request);
-      if (place_.sub_world.rank() == 0) program::check(set);
-    } catch (const std::exception& error) {
-      problem = comm::problem_of(error);
-    }
-    if (!agreed(problem)) return false;
-    try {
-      session_ = context_.executor.prepare(set, replica_, {.faults = place_.faults});
-    } catch (const std::exception& error) {
-      problem = comm::problem_of(error);
-    }
-    return agreed(problem);
+      if (ranks_.sub_world.rank() == 0) program::check(set);
+    });
+    if (!ranks_.agreed(problem, data_)) return false;
+    auto [session, unsupported] =
+        ranks_.prepare(context_.executor, set, replica_, program::SessionOptions{}, data_);
+    if (!unsupported.empty()) end_as(PointStatus::skipped, unsupported, data_);
+    session_ = std::move(session);
+    return session_ != nullptr;
   }
 
   /// Returns this rank's part in its replica. On rank 0 it has no activity: the dispatcher there
@@ -261,7 +249,7 @@ class ServeRun {
             .ranks = replica_.size(),
             .sizes = workloads::serve::sizes_of(setting_.max_batch),
             .output = setting_.output,
-            .activity = place_.sub_world.rank() == 0 ? nullptr : context_.progress.activity()};
+            .activity = ranks_.sub_world.rank() == 0 ? nullptr : context_.progress.activity()};
   }
 
   /// Collective: measures the pace of the slowest rank, and stores it on all ranks.
@@ -269,7 +257,7 @@ class ServeRun {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,
                                   mine.full.token};
-    place_.sub_world.all_max(slowest);
+    ranks_.sub_world.all_max(slowest);
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
@@ -323,9 +311,9 @@ class ServeRun {
       const Trial trial = trial_at(rate);
       Served served;
       const std::string problem = play(trial, served);
-      const comm::Vote vote = comm::all_ok(place_.sub_world, problem);
+      const comm::Vote vote = comm::all_ok(ranks_.sub_world, problem);
       if (!vote.ok) return problem.empty() ? "a rank of the point has failed" : problem;
-      if (place_.sub_world.rank() == 0) note(rate, std::move(served), search);
+      if (ranks_.sub_world.rank() == 0) note(rate, std::move(served), search);
     }
   }
 
@@ -337,20 +325,20 @@ class ServeRun {
   }
 
   [[nodiscard]] double broadcast(double value) const {
-    return std::bit_cast<double>(place_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
+    return std::bit_cast<double>(ranks_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
   /// Collective over the point: runs one trial, and fills `served` on rank 0. Returns this rank's
   /// problem; "" if there is none.
   std::string play(const Trial& trial, Served& served) {
-    const comm::ClockSync clocks{place_.sub_world};
-    place_.sub_world.barrier();
+    const comm::ClockSync clocks{ranks_.sub_world};
+    ranks_.sub_world.barrier();
     const ReplicaPart mine = part();
     // Leaders and followers wait longer than the dispatcher, so that the dispatcher notices a
     // problem first and tells the others.
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
-    if (place_.sub_world.rank() == 0) {
+    if (ranks_.sub_world.rank() == 0) {
       std::jthread thread{[&](const std::stop_token& stop) {
         try {
           served = dispatch(point_mail_, trial, stop, context_.progress.activity());
@@ -364,7 +352,7 @@ class ServeRun {
     } else {
       problem = replica_.rank() == 0 ? lead(mine, patience) : follow(mine, patience);
     }
-    if (!comm::all_ok(place_.sub_world, problem).ok) return problem;
+    if (!comm::all_ok(ranks_.sub_world, problem).ok) return problem;
     align(clocks.fit(), trial, served);
     return "";
   }
@@ -372,8 +360,8 @@ class ServeRun {
   /// Collective over the point: converts the leaders' times to the dispatcher's clock.
   void align(const comm::ClockFit& mine, const Trial& trial, Served& served) const {
     static_assert(std::is_trivially_copyable_v<comm::ClockFit>);
-    const auto parts = place_.sub_world.gather(std::as_bytes(std::span{&mine, 1}));
-    if (place_.sub_world.rank() != 0) return;
+    const auto parts = ranks_.sub_world.gather(std::as_bytes(std::span{&mine, 1}));
+    if (ranks_.sub_world.rank() != 0) return;
     for (std::size_t i = 0; i < served.outcomes.size(); ++i) {
       Outcome& outcome = served.outcomes[i];
       const int leader = trial.leader_of_replica[outcome.replica];
@@ -417,7 +405,7 @@ class ServeRun {
 
   void conclude() {
     session_.reset();
-    if (place_.share != Share::in_point || place_.sub_world.rank() != 0) return;
+    if (!ranks_.in_point() || ranks_.sub_world.rank() != 0) return;
     const std::size_t kept = kept_trial();
     for (std::size_t i = 0; i < results_.size(); ++i) {
       RowData row = rate_row({point_.request, setting_}, results_[i]);
@@ -432,7 +420,7 @@ class ServeRun {
 
   const PlannedPoint& point_;
   const PointContext& context_;
-  const BenchPlace& place_;
+  const PointRanks& ranks_;
   results::PointData& data_;
   Setting setting_;
   mesh::Coordinates at_;
@@ -447,9 +435,9 @@ class ServeRun {
 
 }  // namespace
 
-void run_serve(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+void run_serve(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
                results::PointData& data) {
-  ServeRun{point, context, place, data}.run();
+  ServeRun{point, context, ranks, data}.run();
 }
 
 }  // namespace isoscale::runner::serve

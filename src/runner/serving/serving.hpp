@@ -9,7 +9,8 @@
 
 #include "comm/message_queue.hpp"
 #include "executor/executor.hpp"
-#include "runner/microbench/microbench.hpp"
+#include "runner/measure/point.hpp"
+#include "runner/plan/plan.hpp"
 #include "runner/watch/progress.hpp"
 #include "workloads/serve/requests.hpp"
 #include "workloads/serve/trials.hpp"
@@ -20,12 +21,12 @@
 /// programs.
 namespace isoscale::runner::serve {
 
-/// Collective over `place.active`: answers requests on the replicas of a point. They arrive at the
+/// Collective over `ranks.active`: answers requests on the replicas of a point. They arrive at the
 /// given rate, or at several rates, by which the highest sustained rate is searched for. Fills
 /// `data` on rank 0 of the point, and its status on all ranks. The results are rows: one for each
 /// rate, one for each rate and replica, and one for each request at the given or highest sustained
 /// rate. The point fails unless every request was answered exactly once.
-void run_serve(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
+void run_serve(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
                results::PointData& data);
 
 /// The requests of a trial and the replicas that answer them. It is the same on all ranks of the

@@ -32,6 +32,7 @@ void Activity::doing(std::string_view what) {
 void Activity::at_point(std::string_view what) {
   const std::scoped_lock lock{mutex_};
   point_ = what;
+  doing_ = "beginning";
   ++changes_;
 }
 
@@ -141,21 +142,8 @@ class WatchedSession final : public executor::ForwardingSession, public Watched 
   WatchedSession(const WatchedSession&) = delete;
   WatchedSession& operator=(const WatchedSession&) = delete;
 
-  using Session::play;
-  executor::PlayTime play(const executor::Play& what) override {
-    section_.store(what.section, std::memory_order_relaxed);
-    plays_.fetch_add(1, std::memory_order_relaxed);
-    playing_.store(true, std::memory_order_relaxed);
-    const executor::PlayTime time = ForwardingSession::play(what);
-    playing_.store(false, std::memory_order_relaxed);
-    return time;
-  }
-
   [[nodiscard]] executor::Whereabouts where() const override {
-    if (const auto at = whereabouts()) return *at;
-    return {.section = section_.load(std::memory_order_relaxed),
-            .plays = plays_.load(std::memory_order_relaxed),
-            .playing = playing_.load(std::memory_order_relaxed)};
+    return whereabouts().value_or(executor::Whereabouts{});
   }
   void describe(RankState& state) const override {
     const executor::Whereabouts at = where();
@@ -170,10 +158,6 @@ class WatchedSession final : public executor::ForwardingSession, public Watched 
   Activity& activity_;
   mesh::Shape mesh_;
   int rank_;  ///< within the point
-  // The members below serve executors that do not report their position themselves.
-  std::atomic<program::Section> section_{program::Section::step};
-  std::atomic<std::uint64_t> plays_{0};
-  std::atomic<bool> playing_{false};
   std::vector<int> world_ranks_;
   std::vector<program::Outline> outlines_;  ///< by section
 };
@@ -197,7 +181,6 @@ void Progress::begin_point(int index, std::string_view what) {
   what_ = what;
   if (activity_ != nullptr) {
     activity_->at_point(fmt::format("point {} of {}, {}", index + 1, points_, what));
-    activity_->doing("beginning");
   }
   if (style_ == Style::live) show("");
 }

@@ -38,7 +38,7 @@ class Activity {
   explicit Activity(int rank) : rank_(rank), calls_(std::make_shared<comm::CallCount>()) {}
 
   void doing(std::string_view what);
-  void at_point(std::string_view what);  ///< precedes the text of doing()
+  void at_point(std::string_view what);  ///< begins a point; precedes the text of doing()
   /// Notes an error on this rank alone, and waits until the supervisor ends the job. Returns only
   /// if nobody watches.
   void fail(std::string_view why);
@@ -91,11 +91,10 @@ class Progress {
  public:
   enum class Style : std::uint8_t { live, lines, silent };
 
-  Progress(Style style, int points) : Progress(style, points, {}) {}
   /// `points` is the number of points in the plan. `planned` holds the expected time of each point
   /// that this launch measures, by index. `deadline` is when the budget is used up; absent without
   /// a budget.
-  Progress(Style style, int points, std::map<int, units::Seconds> planned,
+  Progress(Style style, int points, std::map<int, units::Seconds> planned = {},
            std::optional<units::Nanoseconds> deadline = std::nullopt);
   /// Returns the style for standard error: live on a terminal, else lines.
   [[nodiscard]] static Style detect();

@@ -16,6 +16,13 @@
 #include "units/text.hpp"
 
 namespace isoscale::runner {
+
+static void to_json(nlohmann::json& call, const Arrival& arrival);
+static void from_json(const nlohmann::json& call, Arrival& arrival);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AtOp, op, meets)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankState, rank, doing, still, rests, in_collective, failure, at,
+                                   arrivals)
+
 namespace {
 
 using executor::Whereabouts;
@@ -40,33 +47,6 @@ std::vector<int> ranks_from(const json& list) {
                       .distance = range.at(2).get<int>()});
   }
   return ranks_of(ranges);
-}
-
-json json_of(const Arrival& arrival) {
-  json call{{"group", arrival.group.name},
-            {"ranks", json_of(arrival.group.ranks)},
-            {"play", arrival.call.play},
-            {"number", arrival.call.number}};
-  if (arrival.more > 0) call["more"] = arrival.more;
-  return call;
-}
-
-json json_of(const std::vector<Arrival>& arrivals) {
-  json list = json::array();
-  for (const Arrival& arrival : arrivals) list.push_back(json_of(arrival));
-  return list;
-}
-
-std::vector<Arrival> arrivals_from(const json& list) {
-  std::vector<Arrival> result;
-  for (const json& at : list) {
-    result.push_back(
-        {.group = {.name = at.at("group").get<std::string>(), .ranks = ranks_from(at.at("ranks"))},
-         .call = {.play = at.at("play").get<std::uint64_t>(),
-                  .number = at.at("number").get<std::uint32_t>()},
-         .more = at.value("more", std::uint32_t{0})});
-  }
-  return result;
 }
 
 /// The communicators of a rank's ops. Each is named only once, since a step may have a hundred
@@ -198,36 +178,27 @@ std::string to_text(const CallNumber& call) {
   return fmt::format("play {}, call {}", call.play, call.number);
 }
 
+static void to_json(json& call, const Arrival& arrival) {
+  call = {{"group", arrival.group.name},
+          {"ranks", json_of(arrival.group.ranks)},
+          {"play", arrival.call.play},
+          {"number", arrival.call.number}};
+  if (arrival.more > 0) call["more"] = arrival.more;
+}
+
+static void from_json(const json& call, Arrival& arrival) {
+  arrival.group = {.name = call.at("group"), .ranks = ranks_from(call.at("ranks"))};
+  arrival.call = {.play = call.at("play"), .number = call.at("number")};
+  arrival.more = call.value("more", std::uint32_t{0});
+}
+
 std::string to_json(const RankState& state) {
-  json at = json::array();
-  for (const AtOp& op : state.at) at.push_back({{"op", op.op}, {"meets", json_of(op.meets)}});
-  const json whole{{"rank", state.rank},
-                   {"doing", state.doing},
-                   {"still", state.still},
-                   {"rests", state.rests},
-                   {"in_collective", state.in_collective},
-                   {"failure", state.failure},
-                   {"at", at},
-                   {"arrivals", json_of(state.arrivals)}};
-  return whole.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json(state).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::optional<RankState> state_from_json(std::string_view text) {
-  const json whole = json::parse(text, nullptr, false);
-  if (!whole.is_object()) return std::nullopt;
   try {
-    RankState state{.rank = whole.at("rank").get<int>(),
-                    .doing = whole.at("doing").get<std::string>(),
-                    .still = whole.at("still").get<double>(),
-                    .rests = whole.at("rests").get<bool>(),
-                    .in_collective = whole.at("in_collective").get<bool>(),
-                    .failure = whole.at("failure").get<std::string>(),
-                    .arrivals = arrivals_from(whole.at("arrivals"))};
-    for (const json& op : whole.at("at")) {
-      state.at.push_back(
-          {.op = op.at("op").get<std::string>(), .meets = arrivals_from(op.at("meets"))});
-    }
-    return state;
+    return json::parse(text).get<RankState>();
   } catch (const json::exception&) {
     return std::nullopt;
   }

@@ -24,6 +24,9 @@
 #include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Culprit, rank, what)
+
 namespace {
 
 using StateOfRank = std::map<int, const RankState*>;
@@ -290,10 +293,7 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
 
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found) {
   using nlohmann::json;
-  json culprits = json::array(), ranks = json::array();
-  for (const Culprit& culprit : found.hang.culprits) {
-    culprits.push_back({{"rank", culprit.rank}, {"what", culprit.what}});
-  }
+  json ranks = json::array();
   for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
   const json whole{{"created", base::utc_now()},
                    {"point", which.point.index},
@@ -304,7 +304,7 @@ std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Resul
                    {"waiting", found.hang.waiting},
                    {"absent", found.hang.absent},
                    {"silent", found.hang.silent},
-                   {"culprits", culprits},
+                   {"culprits", found.hang.culprits},
                    {"ranks", ranks}};
   std::filesystem::path path = results::resolved_output(which.run_file);
   const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(which.ranks);

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+
+#include "base/error.hpp"
+#include "plan_samples.hpp"
+#include "runner/plan/plan.hpp"
+
+namespace isoscale::samples {
+
+/// Ranks on hosts of `per_node`, numbered host by host; how much memory is free is unknown.
+inline runner::Site site_of(int ranks, int per_node = 1'000) {
+  runner::Site site{.ranks = ranks,
+                    .node_of_rank = {},
+                    .precisions = {workloads::Precision::f64, workloads::Precision::f32},
+                    .device = "host",
+                    .memory_free = {}};
+  for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
+  return site;
+}
+
+/// The planned request of one workload.
+inline config::RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {},
+                                   const workloads::Request& base = planned_request()) {
+  config::RunConfig config;
+  config::Experiment& experiment = config.experiments.emplace_back();
+  experiment.workload = workload;
+  experiment.mesh = mesh;
+  experiment.base = base;
+  return config;
+}
+
+/// Returns why there is no plan; "" if there is one.
+inline std::string refusal(const config::RunConfig& config, const runner::Site& site) {
+  try {
+    static_cast<void>(runner::make_plan(config, site));
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace isoscale::samples
