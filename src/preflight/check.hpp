@@ -35,12 +35,9 @@ struct CheckResult {
 
 struct JobFacts;
 
-/// One check. It gives one result for each host and device where something is wrong, or a single
-/// result if nothing is.
 struct Check {
   std::string_view name;
   std::string_view about;  ///< one clause for people: what it checks
-  std::vector<CheckResult> (*judge)(const JobFacts& job);
 };
 /// Returns all checks, in the order of a report.
 [[nodiscard]] std::span<const Check> all_checks();

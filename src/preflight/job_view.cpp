@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "preflight/pci.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -74,6 +75,12 @@ bool names_in_full(std::string_view part, const CheckedPort& port) {
   if (part.substr(0, colon) != port.device) return false;
   return colon == std::string_view::npos ? port.port == 1
                                          : part.substr(colon + 1) == fmt::format("{}", port.port);
+}
+
+std::optional<std::string> value_in(const std::map<std::string, std::string>& values,
+                                    const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? std::nullopt : std::optional{found->second};
 }
 
 }  // namespace
@@ -141,6 +148,19 @@ bool has_up_port(const CheckedNode& node) {
   return node.ports && std::ranges::any_of(*node.ports, is_up);
 }
 
+std::string bytes_text(double bytes) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
+}
+
+std::string bit_rate_text(double rate) { return units::format_prefixed(rate, "bit/s"); }
+
+std::string listed(std::span<const std::string> names) {
+  constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
+  if (names.size() > most) return base::listed(names, shown);
+  if (names.size() < 2) return base::listed(names);
+  return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());
+}
+
 std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
   std::map<int, NodeRanks> nodes;
   for (const CheckedRank& rank : job.ranks) {
@@ -156,33 +176,17 @@ std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
   return in_order;
 }
 
-void for_ranks(const JobFacts& job, const JudgeRank& judge,
-               const std::function<void(Place, const std::string& text)>& found) {
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    std::map<std::string, std::vector<std::string>> ranks;
-    for (const CheckedRank* rank : node.ranks) {
-      const std::string text = judge(*rank, node.facts);
-      if (!text.empty()) ranks[text].push_back(fmt::format("{}", rank->rank));
-    }
-    for (const auto& [text, numbers] : ranks) {
-      std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
-      // "every rank" is the same text on all nodes, so that results of many nodes are joined.
-      if (numbers.size() == node.ranks.size()) who = "every rank";
-      found({.host = node.host(), .device = std::move(who)}, text);
-    }
-  }
+std::optional<std::string> version_of(const CheckedRank& rank, const std::string& key) {
+  return value_in(rank.versions, key);
 }
 
 std::optional<std::string> setting(const CheckedRank& rank, const std::string& name) {
-  const auto found = rank.environment.find(name);
-  return found == rank.environment.end() ? std::nullopt : std::optional{found->second};
+  return value_in(rank.environment, name);
 }
 
-bool is_switched_on(const CheckedRank& rank, const std::string& name) {
-  const std::optional<std::string> value = setting(rank, name);
-  if (!value || value->empty()) return false;
-  return std::ranges::all_of(*value, [](char c) { return c >= '0' && c <= '9'; }) &&
-         value->find_first_not_of('0') != std::string::npos;
+bool is_switched_on(std::string_view value) {
+  return std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }) &&
+         value.find_first_not_of('0') != std::string_view::npos;
 }
 
 std::vector<std::string> parts_of_list(std::string_view list) {
@@ -201,21 +205,6 @@ std::vector<std::string> parts_of_list(std::string_view list) {
 bool has_several_nodes(const JobFacts& job) {
   return std::ranges::any_of(
       job.ranks, [&](const CheckedRank& rank) { return rank.node != job.ranks.front().node; });
-}
-
-void find_bad_settings(Findings& findings, const JobFacts& job,
-                       const std::vector<BadSetting>& settings) {
-  if (!job.ranks.empty()) findings.know();
-  for (const BadSetting& bad : settings) {
-    const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
-      const std::optional<std::string> value = setting(rank, bad.variable);
-      if (!value || !bad.hurts(rank, node)) return {};
-      return fmt::format("{}={}", bad.variable, base::printable(*value));
-    };
-    for_ranks(job, judge, [&](Place place, const std::string& text) {
-      findings.warn(std::move(place), {.what = text, .cost = bad.cost, .fix = bad.fix});
-    });
-  }
 }
 
 std::string settings_of_first(const JobFacts& job, const std::vector<std::string>& variables) {
