@@ -164,6 +164,13 @@ template <class Function, class... Arguments>
   return value ? std::optional{*value * megahertz} : std::nullopt;
 }
 
+/// Returns a power in W.
+[[nodiscard]] inline std::optional<double> ask_power(int (*function)(Device, unsigned*),
+                                                     Device device) {
+  const std::optional<unsigned> milliwatts = ask<unsigned>(function, device);
+  return milliwatts ? std::optional{*milliwatts * 1e-3} : std::nullopt;
+}
+
 /// Returns the GPU or MIG instance with this UUID; nullopt if NVML does not know it.
 [[nodiscard]] std::optional<Device> find_device(const Functions& nvml, std::string_view uuid);
 

@@ -23,7 +23,7 @@ using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
 /// as unknown. Nodes with partitioned GPUs are left out: their ranks take instances, which are not
 /// listed as GPUs.
 void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
-  static const CheckedGpu unseen;
+  static const GpuFacts unseen;
   std::map<int, const CheckedNode*> nodes;
   for (const CheckedNode& node : job.nodes) nodes[node.node] = &node;
   std::unordered_map<std::string, bool> seen;
@@ -33,7 +33,7 @@ void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& ta
     if (!rank.gpu || node == nodes.end() || !seen.emplace(*rank.gpu, true).second) continue;
     const bool has_mig = node->second->gpus &&
                          std::ranges::any_of(*node->second->gpus,
-                                             [](const CheckedGpu& gpu) { return gpu.mig == true; });
+                                             [](const GpuFacts& gpu) { return gpu.mig == true; });
     if (has_mig) continue;
     gpus.push_back({.node = node->second,
                     .gpu = &unseen,
@@ -103,7 +103,7 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
     const auto begin = gpus.size();
     int index = 0;
     bool any_taken = false;
-    for (const CheckedGpu& gpu : *node.gpus) {
+    for (const GpuFacts& gpu : *node.gpus) {
       JobGpu& one =
           gpus.emplace_back(JobGpu{.node = &node, .gpu = &gpu, .index = index++, .ranks = {}});
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
@@ -128,11 +128,11 @@ std::string no_gpus(const JobFacts& job, std::string_view source) {
   return fmt::format("{} gives no information on it", source);
 }
 
-std::string gpu_text(int index, const CheckedGpu& gpu) {
+std::string gpu_text(int index, const GpuFacts& gpu) {
   return fmt::format("GPU {} ({})", index, gpu.pci_bus_id);
 }
 
-bool is_joined_by_c2c(const CheckedGpu& gpu) {
+bool is_joined_by_c2c(const GpuFacts& gpu) {
   return gpu.name && (gpu.name->find("GH200") != std::string::npos ||
                       gpu.name->find("GB200") != std::string::npos ||
                       gpu.name->find("GB300") != std::string::npos);
@@ -242,7 +242,7 @@ std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNo
   return unknown;
 }
 
-std::optional<std::size_t> distance_between(const CheckedGpu& gpu, const CheckedPort& port) {
+std::optional<std::size_t> distance_between(const GpuFacts& gpu, const CheckedPort& port) {
   const auto closest = closest_on_paths(gpu.pci_path, gpu.numa_node, port.pci_path, port.numa_node);
   if (!closest) return std::nullopt;
   return static_cast<std::size_t>(std::ranges::find(distances, *closest) - distances.begin());
@@ -250,7 +250,7 @@ std::optional<std::size_t> distance_between(const CheckedGpu& gpu, const Checked
 
 std::string_view distance_name(std::size_t distance) { return distances.at(distance); }
 
-std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node) {
+std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node) {
   if (!node.ports) return std::nullopt;
   std::optional<Nearest> nearest;
   for (const CheckedPort& port : *node.ports) {

@@ -28,7 +28,7 @@ struct Place {
 /// otherwise it is assumed to use all GPUs that NVML lists.
 struct JobGpu {
   const CheckedNode* node = nullptr;
-  const CheckedGpu* gpu = nullptr;
+  const GpuFacts* gpu = nullptr;
   int index = 0;  ///< in CheckedNode::gpus
   std::vector<const CheckedRank*> ranks;
 
@@ -40,10 +40,10 @@ struct JobGpu {
 [[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source = "NVML");
 
 /// Returns "GPU 3 (0000:5d:00.0)".
-[[nodiscard]] std::string gpu_text(int index, const CheckedGpu& gpu);
+[[nodiscard]] std::string gpu_text(int index, const GpuFacts& gpu);
 /// True if NVLink-C2C joins the GPU with its CPU (Grace). Its PCIe link then carries no relevant
 /// traffic.
-[[nodiscard]] bool is_joined_by_c2c(const CheckedGpu& gpu);
+[[nodiscard]] bool is_joined_by_c2c(const GpuFacts& gpu);
 /// Returns "mlx5_2 port 1".
 [[nodiscard]] std::string port_text(const CheckedPort& port);
 /// True if the port's state is ACTIVE.
@@ -111,7 +111,7 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 
 /// Returns the distance between a GPU and a port: 0 is nearest, see distance_name(). nullopt if it
 /// is unknown.
-[[nodiscard]] std::optional<std::size_t> distance_between(const CheckedGpu& gpu,
+[[nodiscard]] std::optional<std::size_t> distance_between(const GpuFacts& gpu,
                                                           const CheckedPort& port);
 /// Returns the name of a distance, from near to far: "one switch", "several switches", "host
 /// bridge", "NUMA node", "system".
@@ -123,6 +123,6 @@ struct Nearest {
 };
 /// Returns the ports nearest to a GPU among those of its node that are up; nullopt if none of them
 /// has a known distance.
-[[nodiscard]] std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node);
+[[nodiscard]] std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node);
 
 }  // namespace isoscale::preflight

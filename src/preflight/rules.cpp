@@ -39,7 +39,7 @@ class Judging {
     });
   }
   void operator()(JudgeJob judge_all) const { judge_all(findings_, job_); }
-  void operator()(const Flag<CheckedGpu>& flag) const {
+  void operator()(const Flag<GpuFacts>& flag) const {
     set_unknown(no_gpus(job_), how_on_gpus);
     for (const JobGpu& gpu : job_gpus(job_)) findings_.add(gpu.place(), answer(flag, *gpu.gpu));
   }
@@ -48,7 +48,7 @@ class Judging {
       findings_.add({.host = node.host}, answer(flag, node));
     }
   }
-  void operator()(const Compare<CheckedGpu>& compare) const {
+  void operator()(const Compare<GpuFacts>& compare) const {
     set_unknown(no_gpus(job_), how_on_gpus);
     findings_.otherwise.fine =
         fmt::format("{} {} on all GPUs of a model", compare.quantity, first_text(job_, compare));
@@ -211,7 +211,7 @@ void find_differences(Findings& findings, std::span<const Observed> observed,
   }
 }
 
-void compare_gpus(Findings& findings, const JobFacts& job, const Compare<CheckedGpu>& compare,
+void compare_gpus(Findings& findings, const JobFacts& job, const Compare<GpuFacts>& compare,
                   const Answer& difference) {
   std::vector<Observed> observed;
   for (const JobGpu& one : job_gpus(job)) {
@@ -222,7 +222,7 @@ void compare_gpus(Findings& findings, const JobFacts& job, const Compare<Checked
   find_differences(findings, observed, compare.quantity, difference);
 }
 
-std::string first_text(const JobFacts& job, const Compare<CheckedGpu>& compare) {
+std::string first_text(const JobFacts& job, const Compare<GpuFacts>& compare) {
   for (const JobGpu& one : job_gpus(job)) {
     if (const auto found = compare.text(*one.gpu)) return *found;
   }

@@ -108,9 +108,9 @@ struct BadSetting {
 };
 using BadSettings = std::span<const BadSetting>;
 
-using Judge = std::variant<JudgeGpu, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob,
-                           Flag<CheckedGpu>, Flag<CheckedNode>, Compare<CheckedGpu>,
-                           Compare<CheckedNode>, Versions, BadSettings>;
+using Judge =
+    std::variant<JudgeGpu, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob, Flag<GpuFacts>,
+                 Flag<CheckedNode>, Compare<GpuFacts>, Compare<CheckedNode>, Versions, BadSettings>;
 
 /// The device on which a rule can be checked, and the reason why it is not checked on others.
 struct Scope {
@@ -159,10 +159,10 @@ struct Observed {
 void find_differences(Findings& findings, std::span<const Observed> observed,
                       std::string_view quantity, const Answer& difference = {});
 /// Compares a fact, as text, among the GPUs of each model.
-void compare_gpus(Findings& findings, const JobFacts& job, const Compare<CheckedGpu>& compare,
+void compare_gpus(Findings& findings, const JobFacts& job, const Compare<GpuFacts>& compare,
                   const Answer& difference = {});
 /// Returns the text of the first GPU for which there is one: "NVIDIA H100 80GB HBM3".
-[[nodiscard]] std::string first_text(const JobFacts& job, const Compare<CheckedGpu>& compare);
+[[nodiscard]] std::string first_text(const JobFacts& job, const Compare<GpuFacts>& compare);
 
 // The rules by subject, each from the file rules_SUBJECT.cpp.
 [[nodiscard]] std::span<const Rule> launch_rules();

@@ -146,7 +146,7 @@ std::vector<JobPort> job_ports(const JobFacts& job) {
 }
 
 /// The GPUs of the job by node.
-using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
+using GpusByNode = std::map<const CheckedNode*, std::vector<const GpuFacts*>>;
 GpusByNode gpus_by_node(const JobFacts& job) {
   GpusByNode gpus;
   for (const JobGpu& one : job_gpus(job)) gpus[one.node].push_back(one.gpu);
@@ -158,7 +158,7 @@ GpusByNode gpus_by_node(const JobFacts& job) {
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
-  return std::ranges::any_of(on_node->second, [&](const CheckedGpu* gpu) {
+  return std::ranges::any_of(on_node->second, [&](const GpuFacts* gpu) {
     const std::optional<std::size_t> distance = distance_between(*gpu, *one.port);
     const std::optional<Nearest> nearest = nearest_ports(*gpu, *one.node);
     if (!distance) return false;

@@ -63,7 +63,7 @@ std::optional<Xid> find_xid(int code) {
 
 /// True for data-centre models. Other models have little or no ECC memory, or leave ECC to the
 /// user. Whole words of the name are compared: an "NVIDIA RTX A4000" is no A40.
-bool is_data_centre(const CheckedGpu& gpu) {
+bool is_data_centre(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
       "GH200", "B100", "B200", "B300", "GB200", "GB300", "V100", "L40",  "L40S", "L4",   "T4"};
@@ -90,7 +90,7 @@ Answer judge_uncorrected(const JobGpu& one, const JobFacts&) {
 }
 
 /// Returns what is wrong with the remapped rows or retired pages of a GPU; "" if all is well.
-std::string memory_fault(const CheckedGpu& gpu) {
+std::string memory_fault(const GpuFacts& gpu) {
   // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
   // the GPU.
   constexpr std::int64_t most_pages = 60;
@@ -103,7 +103,7 @@ std::string memory_fault(const CheckedGpu& gpu) {
 }
 
 Answer judge_remap(const JobGpu& one, const JobFacts&) {
-  const CheckedGpu& gpu = *one.gpu;
+  const GpuFacts& gpu = *one.gpu;
   if (!gpu.remap_failed && !gpu.remap_pending && !gpu.retired_pages) return not_known;
   const bool is_pending = gpu.remap_pending == true && gpu.remap_failed != true;
   return {.wrong = memory_fault(gpu), .fix = is_pending ? "reset the GPU: nvidia-smi -r" : ""};
@@ -219,7 +219,7 @@ constexpr auto table = std::to_array<Rule>(
       "none in the kernels' logs but of programs' own mistakes", "",
       "let users read the kernel's log (kernel.dmesg_restrict=0)"},
      {"mig", "whether GPUs are partitioned (MIG)",
-      Flag<CheckedGpu>{&CheckedGpu::mig, true, "MIG is on"}, warning,
+      Flag<GpuFacts>{&GpuFacts::mig, true, "MIG is on"}, warning,
       "ranks have a part of the GPU, and NVLink and peer access are off",
       "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
      {"compute-mode", "whether ranks may compute on their GPU", judge_compute_mode, stop,
@@ -229,7 +229,7 @@ constexpr auto table = std::to_array<Rule>(
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
       "nothing holds clocks down now", "", how_on_gpus},
      {"persistence", "whether the driver stays loaded between programs",
-      Flag<CheckedGpu>{&CheckedGpu::persistence, false, "persistence mode is off"}, warning,
+      Flag<GpuFacts>{&GpuFacts::persistence, false, "persistence mode is off"}, warning,
       "little: the driver unloads between programs, so that start-up takes longer and settings and "
       "error counts are lost",
       "run nvidia-persistenced", "on, on all GPUs"},

@@ -102,7 +102,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
     if (rank->gpu) taken.insert(*rank->gpu);
   }
   std::size_t visible = 0;
-  for (const CheckedGpu& gpu : *node.facts->gpus) {
+  for (const GpuFacts& gpu : *node.facts->gpus) {
     if (gpu.mig == true) return std::nullopt;  // instances are not counted
     if (!gpu.uuid.empty()) ++visible;
   }

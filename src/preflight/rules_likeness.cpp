@@ -65,9 +65,9 @@ void judge_model(Findings& findings, const JobFacts& job) {
   find_differences(findings, observed, "model");
 }
 
-constexpr Compare<CheckedGpu> sm_clock{"highest SM clock", [](const CheckedGpu& gpu) -> Text {
-                                         return prefixed(gpu.sm_clock_max, "Hz");
-                                       }};
+constexpr Compare<GpuFacts> sm_clock{"highest SM clock", [](const GpuFacts& gpu) -> Text {
+                                       return prefixed(gpu.sm_clock_max, "Hz");
+                                     }};
 
 void judge_clocks(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_gpus(job);
@@ -76,15 +76,15 @@ void judge_clocks(Findings& findings, const JobFacts& job) {
   compare_gpus(findings, job, sm_clock);
   compare_gpus(findings, job,
                {"highest memory clock",
-                [](const CheckedGpu& gpu) -> Text { return prefixed(gpu.memory_clock_max, "Hz"); }},
+                [](const GpuFacts& gpu) -> Text { return prefixed(gpu.memory_clock_max, "Hz"); }},
                {.cost = "this GPU reads memory at another speed than its like",
                 .fix = "lift limits on memory clocks: nvidia-smi -rmc"});
 }
 
 void judge_application_clock(Findings& findings, const JobFacts& job) {
-  constexpr Compare<CheckedGpu> clock{"SM clock set to", [](const CheckedGpu& gpu) -> Text {
-                                        return prefixed(gpu.sm_clock_application, "Hz");
-                                      }};
+  constexpr Compare<GpuFacts> clock{"SM clock set to", [](const GpuFacts& gpu) -> Text {
+                                      return prefixed(gpu.sm_clock_application, "Hz");
+                                    }};
   const std::string highest = first_text(job, sm_clock);
   findings.otherwise.unknown = no_gpus(job);
   findings.otherwise.fine =
@@ -95,8 +95,8 @@ void judge_application_clock(Findings& findings, const JobFacts& job) {
 
 void judge_power_limit(Findings& findings, const JobFacts& job) {
   constexpr double tolerance = 1;  // W; limits are set in whole watts
-  constexpr Compare<CheckedGpu> limit{
-      "power limit", [](const CheckedGpu& gpu) -> Text { return prefixed(gpu.power_limit, "W"); }};
+  constexpr Compare<GpuFacts> limit{
+      "power limit", [](const GpuFacts& gpu) -> Text { return prefixed(gpu.power_limit, "W"); }};
   findings.otherwise.unknown = no_gpus(job);
   findings.otherwise.fine =
       fmt::format("{} {} on all GPUs of a model", limit.quantity, first_text(job, limit));
@@ -167,8 +167,8 @@ constexpr auto table = std::to_array<Rule>(
       "the slower GPUs set the pace of every step",
       "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N", "", "", how_on_gpus},
      {"gpu-memory", "memory of GPUs of one model",
-      Compare<CheckedGpu>{"memory", [](const CheckedGpu& gpu) { return bytes(gpu.memory); }},
-      warning, "a model that fits elsewhere may not fit here",
+      Compare<GpuFacts>{"memory", [](const GpuFacts& gpu) { return bytes(gpu.memory); }}, warning,
+      "a model that fits elsewhere may not fit here",
       "look for ECC, MIG and reserved memory that differ: nvidia-smi -q -d MEMORY"},
      {"gpu-clocks", "highest clocks of GPUs of one model", judge_clocks, warning,
       "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc",
@@ -181,7 +181,7 @@ constexpr auto table = std::to_array<Rule>(
       warning, "under load this GPU's clock settles elsewhere than that of its like",
       "set all alike: nvidia-smi -pl", "", "", how_on_gpus},
      {"vbios", "firmware of GPUs of one model",
-      Compare<CheckedGpu>{"VBIOS", [](const CheckedGpu& gpu) { return gpu.vbios; }}, warning,
+      Compare<GpuFacts>{"VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; }}, warning,
       "clocks, fans and power management may differ from those of its like",
       "bring all GPUs to one firmware level"},
      {"cpu-model", "CPU model and cores of all nodes", Compare<CheckedNode>{"CPU", cpu_text},

@@ -72,7 +72,7 @@ void judge_nvlinks(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
   for (const JobGpu& one : job_gpus(job)) {
-    const CheckedGpu& gpu = *one.gpu;
+    const GpuFacts& gpu = *one.gpu;
     if (!findings.knows(gpu.nvlinks_active)) continue;
     if (*gpu.nvlinks_active > 0) {
       findings.otherwise.fine = fmt::format("{} active NVLinks on every GPU", *gpu.nvlinks_active);
@@ -194,7 +194,7 @@ void judge_gpu_pcie(Findings& findings, const JobFacts& job) {
   if (job_gpus(job).empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
   for (const JobGpu& one : job_gpus(job)) {
-    const CheckedGpu& gpu = *one.gpu;
+    const GpuFacts& gpu = *one.gpu;
     if (is_joined_by_c2c(gpu)) continue;
     if (gpu.pcie_generation_max) {
       observed.push_back({.place = one.place(),

@@ -91,7 +91,7 @@ class Ranks {
     for (const CheckedNode& node : job.nodes) {
       nodes_[node.node] = &node;
       int index = 0;
-      for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+      for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
         gpus_[gpu.uuid] = {index++, gpu.name, gpu.pci_bus_id};
       }
       for (const CheckedPeers& peers : node.peers) {

@@ -49,7 +49,7 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { set_version(job, "cuda_driver", "12.8"); }},
       {{"warning gpu-driver|c1||570.124.06 580.82.07"},
        [](JobFacts& job) {
-         for (CheckedGpu& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";
+         for (GpuFacts& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";
        }},
       {{"warning debug-build|c0 and c1|every rank|"},
        [](JobFacts& job) {

@@ -165,7 +165,7 @@ TEST(DebugBuildCheck, WarnsWithoutOptimization) {
 
 TEST(GpuDriverCheck, WarnsOfUnlikeNodes) {
   JobFacts job = gpu_job(3, 2);
-  set_gpus(job, &CheckedGpu::driver, "580.1");
+  set_gpus(job, &GpuFacts::driver, "580.1");
   EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("ok|||580.1"));
   gpu_at(job, 2, 0).driver = "570.2";
   EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("warning|c2||570.2 580.1"));
