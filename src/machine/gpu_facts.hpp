@@ -13,9 +13,16 @@
 
 namespace isoscale::machine {
 
-/// The facts of one GPU as NVML and sysfs give them; unknown ones are absent. Bytes, hertz and watts
-/// are plain numbers, since preflight sends and records these facts as JSON.
-struct GpuFacts {
+/// The facts of a device on the PCI bus: its link, with widths in lanes, and its place.
+struct PciFacts {
+  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+  std::optional<int> numa_node;
+  std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
+};
+
+/// The facts of one GPU as NVML and sysfs give them; unknown ones are absent. Bytes, hertz and
+/// watts are plain numbers, since preflight sends and records these facts as JSON.
+struct GpuFacts : PciFacts {
   std::string uuid;        ///< "GPU-..."; "" if NVML does not know the GPU
   std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
@@ -44,9 +51,6 @@ struct GpuFacts {
   std::optional<std::int64_t> retired_pages;           ///< on GPUs that cannot remap rows
   std::optional<std::vector<int>> xids;                ///< in the kernel's log of this boot
   std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
-  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
-  std::optional<int> numa_node;
-  std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
 };
 
 /// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and

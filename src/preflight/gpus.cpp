@@ -113,17 +113,14 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   }
 }
 
-void take_if_absent(std::optional<int>& value, const std::optional<int>& other) {
-  if (!value) value = other;
-}
-
-void add_pci(GpuFacts& gpu, const PciFacts& facts) {
-  take_if_absent(gpu.pcie_generation, facts.generation);
-  take_if_absent(gpu.pcie_generation_max, facts.generation_max);
-  take_if_absent(gpu.pcie_width, facts.width);
-  take_if_absent(gpu.pcie_width_max, facts.width_max);
-  gpu.numa_node = facts.numa_node;
-  gpu.pci_path = facts.path;
+/// Adds the facts of sysfs. What NVML said about the link is kept.
+void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
+  for (const auto fact :
+       {&machine::PciFacts::pcie_generation, &machine::PciFacts::pcie_generation_max,
+        &machine::PciFacts::pcie_width, &machine::PciFacts::pcie_width_max}) {
+    if (gpu.*fact) facts.*fact = gpu.*fact;
+  }
+  static_cast<machine::PciFacts&>(gpu) = std::move(facts);
 }
 
 std::optional<std::string> ancestor_name(int level) {

@@ -32,16 +32,13 @@ struct CheckedPeers {
 };
 
 /// One port of an InfiniBand or RoCE adapter.
-struct CheckedPort {
+struct CheckedPort : machine::PciFacts {
   std::string device;  ///< "mlx5_0"
   int port = 1;
   std::optional<std::string> link_layer;                   ///< "InfiniBand", "Ethernet"
   std::optional<std::string> state, physical_state;        ///< "ACTIVE", "LinkUp"
   std::optional<double> rate;                              ///< bit/s as it runs
   std::optional<std::int64_t> link_downed, symbol_errors;  ///< counts since the last reset
-  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
-  std::optional<int> numa_node;
-  std::optional<std::string> pci_path;
 };
 
 struct CheckedNode {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "machine/kernel_files.hpp"
 #include "preflight/pci.hpp"
 #include "units/text.hpp"
 
@@ -191,13 +192,8 @@ bool is_switched_on(std::string_view value) {
 
 std::vector<std::string> parts_of_list(std::string_view list) {
   std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    std::string_view part = list.substr(0, end);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-    list.remove_prefix(std::min(end + 1, list.size()));
+  for (const std::string_view part : machine::split(list, ',')) {
+    if (!machine::trimmed(part).empty()) parts.emplace_back(machine::trimmed(part));
   }
   return parts;
 }
