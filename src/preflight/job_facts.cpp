@@ -135,6 +135,9 @@ void each_field(const T* facts, const Use& use) {
   std::apply([&](const auto&... field) { (use(field), ...); }, fields_of(facts));
 }
 
+template <class T>
+json json_of(const std::vector<T>& values);
+
 /// Writes a value; null means absent. Fields that have their default value are left out.
 template <class T>
 json json_of(const T& value) {
@@ -161,6 +164,9 @@ json json_of(const std::vector<T>& values) {
   for (const T& value : values) array.push_back(json_of(value));
   return array;
 }
+
+template <class T>
+void read(std::vector<T>& values, const json& from);
 
 template <class T>
 void read(T& value, const json& from) {

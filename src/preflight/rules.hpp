@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -35,6 +38,12 @@ inline const Answer nothing_wrong{};
 inline const Answer not_known{.fact = Answer::Fact::unknown};
 /// The rule does not apply to the subject, which counts neither as known nor as unknown.
 inline const Answer not_concerned{.fact = Answer::Fact::not_concerned};
+
+/// Returns the answer that something is wrong, which the clause says.
+template <class... Values>
+[[nodiscard]] Answer wrong(fmt::format_string<Values...> clause, Values&&... values) {
+  return {.wrong = fmt::format(clause, std::forward<Values>(values)...)};
+}
 
 /// The texts of the result of a rule that found nothing wrong.
 struct Otherwise {

@@ -45,9 +45,8 @@ void judge_gpu_nic(Findings& findings, const JobFacts& job) {
           "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
     }
     if (distance_name(nearest->distance) != "system") continue;
-    findings.add(one.place(),
-                 {.wrong = fmt::format("its nearest adapter, {}, is on another NUMA node",
-                                       nearest->ports.front()->device)});
+    findings.add(one.place(), wrong("its nearest adapter, {}, is on another NUMA node",
+                                    nearest->ports.front()->device));
   }
 }
 
@@ -105,8 +104,7 @@ void judge_gpu_cores(Findings& findings, const JobFacts& job) {
         findings.add(nothing_wrong);
       } else {
         findings.add(one.place(),
-                     {.wrong = fmt::format("none of its rank's CPUs is on its NUMA node, {}",
-                                           *one.gpu->numa_node)});
+                     wrong("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node));
       }
     }
   }
@@ -230,8 +228,8 @@ void judge_state(Findings& findings, const JobFacts& job) {
       unused.insert(port_text(port));
       continue;
     }
-    findings.add(one.place(), {.wrong = fmt::format("state {}, physical state {}", *port.state,
-                                                    port.physical_state.value_or("not known"))});
+    findings.add(one.place(), wrong("state {}, physical state {}", *port.state,
+                                    port.physical_state.value_or("not known")));
   }
   findings.otherwise.fine = fine_state(ports, unused);
 }
@@ -277,9 +275,8 @@ void judge_rate(Findings& findings, const JobFacts& job) {
     if (!is_up(*one.port) || !one.port->rate) continue;
     const std::string like = like_of(one, by_name, gpus);
     if (like.empty() || *one.port->rate >= usual.at(like)) continue;
-    findings.add(one.place(), {.wrong = fmt::format("runs at {}, most of its like at {}",
-                                                    bit_rate_text(*one.port->rate),
-                                                    bit_rate_text(usual.at(like)))});
+    findings.add(one.place(), wrong("runs at {}, most of its like at {}",
+                                    bit_rate_text(*one.port->rate), bit_rate_text(usual.at(like))));
   }
   std::vector<std::string> found;
   for (const double rate : all) found.push_back(bit_rate_text(rate));
@@ -308,8 +305,7 @@ void judge_errors(Findings& findings, const JobFacts& job) {
     for (const JobPort& one : ports) {
       const std::optional<std::int64_t>& count = one.port->*counter;
       if (!count || static_cast<double>(*count) <= limit) continue;
-      findings.add(one.place(),
-                   {.wrong = fmt::format("{} {} since its counters were reset", *count, what)});
+      findings.add(one.place(), wrong("{} {} since its counters were reset", *count, what));
     }
   }
 }

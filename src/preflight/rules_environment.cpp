@@ -62,7 +62,7 @@ constexpr auto transport_settings = std::to_array<BadSetting>(
 
 Answer judge_files(const CheckedRank& rank, const NodeRanks&, const JobFacts&) {
   if (rank.missing_files.empty()) return nothing_wrong;
-  return {.wrong = fmt::format("{} names a file that is not there", listed(rank.missing_files))};
+  return wrong("{} names a file that is not there", listed(rank.missing_files));
 }
 
 constexpr auto debug_settings = std::to_array<BadSetting>(
@@ -229,7 +229,7 @@ void judge_equal(Findings& findings, const JobFacts& job) {
     judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
       const std::string text = alike_part(rank, variable);
       if (text == usual) return nothing_wrong;
-      return {.wrong = fmt::format("{}, elsewhere {}", text, usual)};
+      return wrong("{}, elsewhere {}", text, usual);
     });
   }
 }

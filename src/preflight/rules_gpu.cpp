@@ -137,8 +137,7 @@ Answer judge_compute_mode(const JobGpu& one, const JobFacts&) {
   const std::string& mode = *one.gpu->compute_mode;
   if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
   if (!mode.starts_with("exclusive") || one.ranks.size() < 2) return nothing_wrong;
-  return {.wrong = fmt::format("compute mode '{}' with {}", mode,
-                               base::counted(one.ranks.size(), "rank"))};
+  return wrong("compute mode '{}' with {}", mode, base::counted(one.ranks.size(), "rank"));
 }
 
 /// Warns if clocks are limited before there is any load. Clocks that somebody set are left to the
@@ -151,7 +150,7 @@ void judge_throttle(Findings& findings, const JobFacts& job) {
     if (!findings.knows(one.gpu->throttle_reasons)) continue;
     for (const std::string& reason : *one.gpu->throttle_reasons) {
       if (std::ranges::find(settings, reason) != settings.end()) continue;
-      findings.add(one.place(), {.wrong = fmt::format("clocks are held down now: {}", reason)});
+      findings.add(one.place(), wrong("clocks are held down now: {}", reason));
     }
   }
 }

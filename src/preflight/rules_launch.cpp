@@ -47,8 +47,7 @@ void judge_device(Findings& findings, const JobFacts& job) {
                   .verdict = stop});
   }
   if (const std::string sign = sign_of_gpus(job); !sign.empty()) {
-    findings.add(
-        {.wrong = fmt::format("runs on the host, although {}: {}", sign, *job.device_reason)});
+    findings.add(wrong("runs on the host, although {}: {}", sign, *job.device_reason));
   }
   std::string& fine = findings.otherwise.fine;
   fine =
@@ -118,8 +117,8 @@ void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
     if (job.device != "cuda" || job.device_problem) break;  // reported as the problem already
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
-    Answer answer{.wrong = fmt::format("{} for {}", base::counted(*gpus, "GPU"),
-                                       base::counted(node.ranks.size(), "rank"))};
+    Answer answer =
+        wrong("{} for {}", base::counted(*gpus, "GPU"), base::counted(node.ranks.size(), "rank"));
     if (*gpus < node.ranks.size()) {
       if (job.share_gpu) continue;
       answer.cost = "ranks take turns on a GPU, and NCCL refuses them";
@@ -143,7 +142,7 @@ void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
     std::vector<std::string> numbers;
     for (const CheckedRank* rank : ranks) numbers.push_back(fmt::format("{}", rank->rank));
     findings.add({.host = hosts[ranks.front()->node], .device = uuid},
-                 {.wrong = fmt::format("ranks {} took the same GPU", listed(numbers))});
+                 wrong("ranks {} took the same GPU", listed(numbers)));
   }
 }
 
@@ -168,15 +167,14 @@ Answer judge_visibility(const CheckedRank& rank, const NodeRanks& node, const Jo
   const std::optional<std::size_t> seen = reachable(rank, taken);
   if (!seen) return not_known;
   if (*seen == taken.size()) return nothing_wrong;
-  return {.wrong = fmt::format("may use {} of the {} that ranks of its node took", *seen,
-                               base::counted(taken.size(), "GPU"))};
+  return wrong("may use {} of the {} that ranks of its node took", *seen,
+               base::counted(taken.size(), "GPU"));
 }
 
 Answer judge_lost_gpu(const CheckedNode& node, const JobFacts&) {
   if (!node.gpus_lost) return not_known;
   if (*node.gpus_lost == 0) return nothing_wrong;
-  return {.wrong = fmt::format("{} of it cannot be reached any more",
-                               base::counted(*node.gpus_lost, "GPU"))};
+  return wrong("{} of it cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
 }
 
 constexpr auto table = std::to_array<Rule>(

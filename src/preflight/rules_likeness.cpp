@@ -49,7 +49,7 @@ void judge_build(Findings& findings, const JobFacts& job) {
       findings.otherwise.fine = fmt::format("built as {} on all ranks", *type);
     }
     if (*type == "Release" || *type == "RelWithDebInfo") return nothing_wrong;
-    return {.wrong = fmt::format("isoscale was built as '{}'", *type)};
+    return wrong("isoscale was built as '{}'", *type);
   });
 }
 
@@ -131,8 +131,8 @@ void judge_node_memory(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fmt::format("about {} on all nodes", *bytes(usual));
   for (const CheckedNode& node : job.nodes) {
     if (!node.memory || *node.memory >= (1 - tolerance) * usual) continue;
-    findings.add({.host = node.host}, {.wrong = fmt::format("memory {}, elsewhere {}",
-                                                            *bytes(node.memory), *bytes(usual))});
+    findings.add({.host = node.host},
+                 wrong("memory {}, elsewhere {}", *bytes(node.memory), *bytes(usual)));
   }
 }
 

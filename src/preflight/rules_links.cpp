@@ -105,8 +105,7 @@ void judge_pairs(Findings& findings, const JobFacts& job) {
     links.insert(*pair.peers->link);
     if (pair.peers->link == "NVLink" || !with_nvlink.contains(pair.node)) continue;
     findings.add(pair.place(),
-                 {.wrong = fmt::format("joined by PCIe ({}), others of the node by NVLink",
-                                       *pair.peers->link)});
+                 wrong("joined by PCIe ({}), others of the node by NVLink", *pair.peers->link));
   }
   const std::vector<std::string> kinds{links.begin(), links.end()};
   findings.otherwise.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds));
@@ -116,7 +115,7 @@ Answer judge_fabric(const JobGpu& one, const JobFacts&) {
   const std::optional<std::string>& state = one.gpu->fabric_state;
   if (!state) return not_known;
   if (*state == "completed" || *state == "not supported") return nothing_wrong;
-  return {.wrong = fmt::format("its NVLink fabric is not ready: {}", *state)};
+  return wrong("its NVLink fabric is not ready: {}", *state);
 }
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
@@ -206,8 +205,8 @@ void judge_gpu_pcie(Findings& findings, const JobFacts& job) {
     } else if (*gpu.pcie_width >= *gpu.pcie_width_max) {
       findings.add(nothing_wrong);
     } else {
-      findings.add(one.place(), {.wrong = fmt::format("PCIe link has {} of {} lanes",
-                                                      *gpu.pcie_width, *gpu.pcie_width_max)});
+      findings.add(one.place(),
+                   wrong("PCIe link has {} of {} lanes", *gpu.pcie_width, *gpu.pcie_width_max));
     }
   }
   find_differences(findings, observed, "PCIe link of at most",

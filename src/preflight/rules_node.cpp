@@ -92,7 +92,7 @@ Answer judge_mask(const CheckedRank& rank, const NodeRanks& node, const JobFacts
   const std::optional<std::size_t> count = numa_nodes_of(rank, node.facts);
   if (!count) return not_known;
   if (*count < 2) return nothing_wrong;
-  return {.wrong = fmt::format("may run on {}", base::counted(*count, "NUMA node"))};
+  return wrong("may run on {}", base::counted(*count, "NUMA node"));
 }
 
 void judge_blas_threads(Findings& findings, const JobFacts& job) {
@@ -103,14 +103,14 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
     // With one thread for each rank, the check shared-cores warns instead.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
-    findings.add({.host = node.host()}, {.wrong = fmt::format("{} BLAS threads on {} cores",
-                                                              threads, *node.facts->cores)});
+    findings.add({.host = node.host()},
+                 wrong("{} BLAS threads on {} cores", threads, *node.facts->cores));
   }
   judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks&) -> Answer {
     const auto threads = static_cast<std::size_t>(std::max(rank.blas_threads, 0));
     if (rank.cores.empty() || threads <= count_cores(rank)) return not_concerned;
-    return {.wrong = fmt::format("{} BLAS threads on the {} it may run on", threads,
-                                 base::counted(count_cores(rank), "core"))};
+    return wrong("{} BLAS threads on the {} it may run on", threads,
+                 base::counted(count_cores(rank), "core"));
   });
 }
 
@@ -126,8 +126,7 @@ Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
     busy += job.device == "host" ? std::max(rank->blas_threads, 1) : 1;
   }
   if (*node.facts->cpu_quota >= busy) return nothing_wrong;
-  return {.wrong = fmt::format("a control group leaves {:g} CPUs to {} busy threads",
-                               *node.facts->cpu_quota, busy)};
+  return wrong("a control group leaves {:g} CPUs to {} busy threads", *node.facts->cpu_quota, busy);
 }
 
 /// Checks the limit of locked memory. Adapters register the buffers that they send from, and the
@@ -136,8 +135,7 @@ Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const
   if (!node.has_network()) return not_concerned;
   if (rank.locked_memory_unlimited) return nothing_wrong;
   if (!rank.locked_memory_limit) return not_known;
-  return {.wrong =
-              fmt::format("locked memory is limited to {}", bytes_text(*rank.locked_memory_limit))};
+  return wrong("locked memory is limited to {}", bytes_text(*rank.locked_memory_limit));
 }
 
 /// Returns the shared memory that NCCL needs. NVIDIA recommends 1 GiB in containers (NCCL
@@ -154,9 +152,8 @@ Answer judge_shared_memory(const NodeRanks& node, const JobFacts&) {
   if (!node.facts->shm_free) return not_known;
   const double need = shared_memory_need(node.ranks.size());
   if (*node.facts->shm_free >= need) return nothing_wrong;
-  return {.wrong =
-              fmt::format("/dev/shm has {} free, {} want {}", bytes_text(*node.facts->shm_free),
-                          base::counted(node.ranks.size(), "rank"), bytes_text(need))};
+  return wrong("/dev/shm has {} free, {} want {}", bytes_text(*node.facts->shm_free),
+               base::counted(node.ranks.size(), "rank"), bytes_text(need));
 }
 
 /// Returns two numbers of CPUs: those that have one of the wanted settings, and all.
@@ -180,14 +177,12 @@ Answer judge_governor(const CheckedNode& node, const JobFacts&) {
   if (!is_active) {
     const auto [saving, all] = count_cpus(*node.governors, {"powersave"});
     if (saving == 0) return nothing_wrong;
-    return {.wrong =
-                fmt::format("{} of {} CPUs have the frequency governor powersave", saving, all)};
+    return wrong("{} of {} CPUs have the frequency governor powersave", saving, all);
   }
   if (!node.energy_preferences) return nothing_wrong;
   const auto [saving, all] = count_cpus(*node.energy_preferences, {"power", "balance_power"});
   if (saving == 0) return nothing_wrong;
-  return {.wrong = fmt::format(
-              "{} of {} CPUs prefer to save energy (energy_performance_preference)", saving, all)};
+  return wrong("{} of {} CPUs prefer to save energy (energy_performance_preference)", saving, all);
 }
 
 constexpr auto table = std::to_array<Rule>(

@@ -76,11 +76,11 @@ void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measur
       findings.add(nothing_wrong);
       continue;
     }
-    findings.add(one.place, {.wrong = fmt::format("{}, {} below the median {} of {} {}",
-                                                  units::format_prefixed(one.value, unit),
-                                                  units::format_percent(1 - one.value / median),
-                                                  units::format_prefixed(median, unit),
-                                                  values[one.kind].size(), one.kind)});
+    findings.add(
+        one.place,
+        wrong("{}, {} below the median {} of {} {}", units::format_prefixed(one.value, unit),
+              units::format_percent(1 - one.value / median), units::format_prefixed(median, unit),
+              values[one.kind].size(), one.kind));
   }
 }
 
