@@ -12,31 +12,6 @@ using ::testing::ElementsAre;
 
 constexpr const char* second = "warning|c0|GPU 1 (0000:02:00.0)|";
 
-/// Sets a fact of all GPUs, then that of the second one; what the check says of both.
-template <class Member, class Value>
-void expect_of_second(const char* check, Member member, const Value& good, const Value& bad,
-                      const std::string& expected) {
-  JobFacts job = gpu_job(1, 4);
-  EXPECT_EQ(results_of(job, check).front().verdict, Verdict::not_checked) << check;
-  set_gpus(job, member, good);
-  const auto fine = results_of(job, check);
-  ASSERT_EQ(fine.size(), 1U) << check;
-  EXPECT_EQ(fine.front().verdict, Verdict::ok) << check;
-  gpu_at(job, 0, 1).*member = bad;
-  EXPECT_THAT(said(job, check), ElementsAre(second + expected));
-}
-
-TEST(GpuLikenessChecks, WarnOfTheOneThatDiffers) {
-  expect_of_second("gpu-memory", &GpuFacts::memory, 8e10, 4e10, "37.3 GiB 74.5 GiB");
-  expect_of_second("gpu-clocks", &GpuFacts::sm_clock_max, 1.98e9, 1.7e9, "1.7 GHz 1.98 GHz");
-  expect_of_second("gpu-clocks", &GpuFacts::memory_clock_max, 2.6e9, 1.5e9, "1.5 GHz 2.6 GHz");
-  expect_of_second("application-clock", &GpuFacts::sm_clock_application, 1.41e9, 1.2e9,
-                   "1.2 GHz 1.41 GHz");
-  expect_of_second("power-limit", &GpuFacts::power_limit, 700.0, 500.0, "500 W 700 W");
-  expect_of_second("vbios", &GpuFacts::vbios, std::string{"96.A5"}, std::string{"96.68"},
-                   "96.68 96.A5");
-}
-
 TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   JobFacts job = gpu_job(1, 4);
   set_gpus(job, &GpuFacts::memory, 8e10);
@@ -60,14 +35,6 @@ TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
   set_gpus(job, &GpuFacts::sm_clock_application, 1.41e9);
   set_gpus(job, &GpuFacts::sm_clock_max, 1.98e9);
   EXPECT_THAT(said(job, "application-clock"), ElementsAre("ok|||1.41 GHz 1.98 GHz"));
-}
-
-TEST(GpuErrorChecks, WarnOfTheOneThatHasThem) {
-  expect_of_second("ecc", &GpuFacts::ecc, true, false, "");
-  expect_of_second("ecc-errors", &GpuFacts::ecc_uncorrected, std::int64_t{0}, std::int64_t{1}, "1");
-  expect_of_second("row-remap", &GpuFacts::remap_pending, false, true, "");
-  expect_of_second("row-remap", &GpuFacts::remap_failed, false, true, "");
-  expect_of_second("row-remap", &GpuFacts::retired_pages, std::int64_t{12}, std::int64_t{60}, "60");
 }
 
 TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
@@ -99,14 +66,6 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
     EXPECT_EQ(results.front().verdict, Verdict::warning) << code;
     EXPECT_THAT(results.front().what, testing::HasSubstr(": ")) << code;
   }
-}
-
-TEST(GpuStateChecks, WarnOfTheOneThatIsSetOtherwise) {
-  expect_of_second("mig", &GpuFacts::mig, false, true, "");
-  expect_of_second("persistence", &GpuFacts::persistence, true, false, "");
-  using Texts = std::vector<std::string>;
-  expect_of_second("throttle", &GpuFacts::throttle_reasons, Texts{"application clock settings"},
-                   Texts{"hardware thermal slowdown"}, "");
 }
 
 TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {

@@ -62,16 +62,6 @@ TEST(NvlinksCheck, FindsNoFaultWhereNoneAreWired) {
   EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||"));
 }
 
-TEST(NvlinkFabricCheck, WarnsWhereItIsNotReady) {
-  JobFacts job = gpu_job(1, 2);
-  set_gpus(job, &GpuFacts::fabric_state, "completed");
-  EXPECT_EQ(results_of(job, "nvlink-fabric").front().verdict, Verdict::ok);
-  set_gpus(job, &GpuFacts::fabric_state, "not supported");
-  EXPECT_EQ(results_of(job, "nvlink-fabric").front().verdict, Verdict::ok);
-  gpu_at(job, 0, 1).fabric_state = "failed: 3";
-  EXPECT_THAT(said(job, "nvlink-fabric"), ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|3"));
-}
-
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
   set_gpus(job, &GpuFacts::name, "NVIDIA GB200");
