@@ -3,7 +3,6 @@
 """Runs that end early, by a budget or by being killed, and what goes on with them."""
 
 import glob
-import json
 import math
 import os
 import signal
@@ -30,9 +29,6 @@ def processes_naming(path):
 
 
 class Case(harness.Case):
-    def run_of(self, name="run.h5"):
-        return json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"][0]
-
     def content(self, name="run.h5"):
         with open(self.path(name), "rb") as file:
             return file.read()
