@@ -11,7 +11,6 @@ import shutil
 import signal
 import statistics
 import subprocess
-import time
 import unittest
 
 import h5py
@@ -191,27 +190,6 @@ class Damaged(harness.Case):
 
 
 class Killed(harness.Case):
-    def test_finished_points_survive(self):
-        """kill -9 of a run in the middle: the points that ended are in the file, which says partial."""
-        command = [harness.PROGRAM, "run", "--workload", "dp,tp,pp,hybrid",
-                   "--max-time", "0.5s", "--output", "run.h5"]
-        process = subprocess.Popen(command, cwd=self.dir, env=harness.clean_environment(),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        ended = 0
-        for line in process.stderr:
-            ended += line.startswith("point ")
-            if ended == 2:
-                time.sleep(0.1)
-                process.send_signal(signal.SIGKILL)
-                break
-        process.wait(timeout=60)
-        process.stderr.close()
-        run = self.run_of()
-        self.assertEqual(run["status"], "partial")
-        self.assertGreaterEqual(len(run["points"]), 2)
-        self.assertEqual(run["points"][0]["status"], "ok")
-
-
     def test_no_file_is_promised_before_the_first_point_has_ended(self):
         command = [harness.PROGRAM, "run", "--workload", "dp", "--max-time", "60s", "--precision",
                    "0.001%", "--output", "run.h5"]
