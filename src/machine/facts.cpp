@@ -64,14 +64,6 @@ std::optional<std::string> cpu_model_of(const Topology& topology) {
   return std::nullopt;
 }
 
-std::vector<int> cpus_in(hwloc_const_bitmap_t set) {
-  std::vector<int> cpus;
-  for (int cpu = hwloc_bitmap_first(set); cpu != -1; cpu = hwloc_bitmap_next(set, cpu)) {
-    cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 /// Returns the CPUs that the process may run on: its binding within what it is allowed. Null if
 /// unknown.
 Bitmap binding_of(const Topology& topology) {
@@ -84,7 +76,10 @@ Bitmap binding_of(const Topology& topology) {
 void add_binding(MachineFacts& facts, const Topology& topology) {
   const Bitmap set = binding_of(topology);
   if (!set) return;
-  facts.bound_cpus = cpus_in(set.get());
+  for (int cpu = hwloc_bitmap_first(set.get()); cpu != -1;
+       cpu = hwloc_bitmap_next(set.get(), cpu)) {
+    facts.bound_cpus.push_back(cpu);
+  }
   hwloc_obj_t core = nullptr;
   while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
     if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) {
@@ -103,10 +98,6 @@ void add_topology(MachineFacts& facts) {
   facts.sockets = count_of(topology, HWLOC_OBJ_PACKAGE);
   facts.cores = count_of(topology, HWLOC_OBJ_CORE);
   facts.numa_nodes = count_of(topology, HWLOC_OBJ_NUMANODE);
-  hwloc_obj_t numa = nullptr;
-  while ((numa = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_NUMANODE, numa)) != nullptr) {
-    facts.numa_cpus[fmt::format("{}", numa->os_index)] = cpus_in(numa->cpuset);
-  }
   add_binding(facts, topology);
 }
 

@@ -22,6 +22,15 @@ namespace {
 namespace fs = std::filesystem;
 using machine::MachineFacts;
 
+void add_machine(CheckedNode& node, const MachineFacts& machine) {
+  node.host = machine.host;
+  node.cpu_model = machine.cpu_model;
+  node.os = machine.os;
+  node.cores = machine.cores;
+  node.cpu_quota = machine.cpu_quota;
+  if (machine.memory_total) node.memory = static_cast<double>(machine.memory_total->value());
+}
+
 void add_shared_memory(CheckedNode& node, const fs::path& root) {
   struct statvfs about {};
   if (statvfs((root / "dev/shm").c_str(), &about) != 0) return;
@@ -119,9 +128,9 @@ std::optional<std::vector<std::string>> collect_visible_gpus(const FactSources& 
 
 CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine) {
   CheckedNode node;
-  static_cast<machine::NodeFacts&>(node) = machine;
-  if (machine.memory_total) node.memory = static_cast<double>(machine.memory_total->value());
+  add_machine(node, machine);
   add_shared_memory(node, sources.root);
+  node.numa_cpus = numa_cpus(sources.root);
   node.governors = governors(sources.root);
   node.frequency_driver = frequency_driver(sources.root);
   node.energy_preferences = energy_preferences(sources.root);

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/facts.hpp"
 #include "machine/gpu_facts.hpp"
 
 /// The facts that preflight judges before a job measures: those of its nodes and ranks, as they
@@ -42,9 +41,14 @@ struct CheckedPort : machine::PciFacts {
   std::optional<std::int64_t> link_downed, symbol_errors;  ///< counts since the last reset
 };
 
-struct CheckedNode : machine::NodeFacts {
+struct CheckedNode {
   int node = 0;  ///< index in the job, in order of first appearance
-  std::optional<double> memory, shm_size, shm_free;     ///< B; shm: /dev/shm
+  std::string host;
+  std::optional<std::string> cpu_model, os;
+  std::optional<int> cores;                           ///< physical
+  std::optional<double> cpu_quota;                    ///< CPUs that a control group allows the job
+  std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
+  std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...
   std::optional<std::map<std::string, int>> governors;  ///< CPUs by frequency governor
   std::optional<std::string> frequency_driver;          ///< of CPUs: "intel_pstate"
   /// The number of CPUs by energy preference, the driver's setting that trades speed for energy:

@@ -170,13 +170,13 @@ TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
   EXPECT_EQ(facts.pcie_width_max, std::nullopt);
   EXPECT_EQ(facts.numa_node, std::nullopt);
   EXPECT_EQ(facts.pci_path, std::nullopt);
-  EXPECT_EQ(pci_facts(tree_.at("none")).path, std::nullopt);
+  EXPECT_EQ(pci_facts(tree_.at("none")).pci_path, std::nullopt);
 }
 
 TEST_F(Pci, FindsHostBridgesBelowPlatformDevices) {
   tree_.pci_function("platform/NVDA0001:00/pci0002:00/0002:00:00.0/0002:01:00.0", "0x10de",
                      "0x030200");
-  EXPECT_EQ(pci_facts(tree_.at("sys/bus/pci/devices/0002:01:00.0")).path,
+  EXPECT_EQ(pci_facts(tree_.at("sys/bus/pci/devices/0002:01:00.0")).pci_path,
             "pci0002:00/0002:00:00.0/0002:01:00.0");
 }
 

@@ -126,10 +126,17 @@ TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
 }
 
 TEST_F(Collect, OfARankTellsItsBinding) {
-  MachineFacts machine;
-  machine.bound_cpus = {2, 3};
-  machine.bound_core_ids = {1};
-  const CheckedRank rank = collect_rank(sources(), machine);
+  const CheckedRank rank = collect_rank(sources(), {.host = "",
+                                                    .cpu_model = {},
+                                                    .sockets = {},
+                                                    .cores = {},
+                                                    .numa_nodes = {},
+                                                    .memory_total = {},
+                                                    .memory_available = {},
+                                                    .bound_cpus = {2, 3},
+                                                    .bound_core_ids = {1},
+                                                    .os = {},
+                                                    .cpu_quota = {}});
   EXPECT_EQ(rank.pid, getpid());
   EXPECT_THAT(rank.cpus, ElementsAre(2, 3));
   EXPECT_THAT(rank.cores, ElementsAre(1));
