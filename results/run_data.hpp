@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "preflight/check.hpp"
+#include "preflight/check_result.hpp"
 #include "program/outline.hpp"
 #include "results/calibration_data.hpp"
 #include "timeline/timeline.hpp"

@@ -15,7 +15,7 @@
 #include "analysis/render/findings.hpp"
 #include "analysis/render/machine.hpp"
 #include "base/text.hpp"
-#include "preflight/check.hpp"
+#include "preflight/check_result.hpp"
 
 namespace isoscale::analysis {
 namespace {

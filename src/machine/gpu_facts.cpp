@@ -17,6 +17,7 @@ namespace {
 
 using nvml::ask;
 using nvml::ask_clock;
+using nvml::ask_power;
 using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
@@ -78,8 +79,6 @@ std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
   return fmt::format("{:02x}.{}", fmt::join(info->cluster, ""), info->clique);
 }
 
-std::string on_or_off(bool value) { return value ? "on" : "off"; }  // NOLINT: the value itself
-
 }  // namespace
 
 std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid) {
@@ -92,22 +91,20 @@ std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view u
 GpuFacts gpu_facts(const Functions& nvml, Device device) {
   GpuFacts facts;
   facts.name = ask_text(nvml.name, device);
-  facts.uuid = ask_text(nvml.uuid, device);
-  facts.driver_version = ask_text(nvml.driver_version);
+  facts.uuid = ask_text(nvml.uuid, device).value_or("");
+  facts.driver = ask_text(nvml.driver_version);
   if (const auto pci = ask<nvml::PciInfo>(nvml.pci_info, device)) {
     facts.pci_bus_id = bus_id_of(*pci);
   }
   if (const auto memory = ask<nvml::Memory>(nvml.memory_info, device)) {
-    facts.memory_total = units::Bytes{memory->total};
-    facts.memory_used = units::Bytes{memory->used};
+    facts.memory = static_cast<double>(memory->total);
+    facts.memory_used = static_cast<double>(memory->used);
   }
   facts.sm_clock = ask_clock(nvml.clock_info, device, nvml::sm_clock);
   facts.sm_clock_max = ask_clock(nvml.max_clock_info, device, nvml::sm_clock);
   facts.memory_clock = ask_clock(nvml.clock_info, device, nvml::memory_clock);
   facts.memory_clock_max = ask_clock(nvml.max_clock_info, device, nvml::memory_clock);
-  if (const auto milliwatts = ask<unsigned>(nvml.power_limit, device)) {
-    facts.power_limit = *milliwatts * 1e-3;
-  }
+  facts.power_limit = ask_power(nvml.power_limit, device);
   facts.ecc = ask_mode(nvml.ecc_mode, device);
   facts.mig = ask_mode(nvml.mig_mode, device);
   if (const auto mode = ask<int>(nvml.persistence_mode, device)) facts.persistence = *mode != 0;
@@ -120,42 +117,39 @@ GpuFacts gpu_facts(const Functions& nvml, Device device) {
 std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts) {
   std::map<std::string, std::string> text;
   const auto put = [&](const char* key, const std::optional<std::string>& value) {
-    if (value) text[key] = *value;
+    if (value && !value->empty()) text[key] = *value;
   };
   const auto put_mode = [&](const char* key, const std::optional<bool>& value) {
-    if (value) text[key] = on_or_off(*value);
+    if (value) text[key] = *value ? "on" : "off";
   };
   put("gpu_name", facts.name);
   put("gpu_uuid", facts.uuid);
   put("gpu_pci", facts.pci_bus_id);
-  put("gpu_driver", facts.driver_version);
+  put("gpu_driver", facts.driver);
   put("gpu_compute_mode", facts.compute_mode);
   put("gpu_fabric", facts.fabric);
   put_mode("gpu_ecc", facts.ecc);
   put_mode("gpu_mig", facts.mig);
   put_mode("gpu_persistence", facts.persistence);
-  if (facts.nvlink_peers && !facts.nvlink_peers->empty()) {
-    text["gpu_nvlink_peers"] = fmt::format("{}", fmt::join(*facts.nvlink_peers, ","));
+  if (facts.nvlink_peers) {
+    put("gpu_nvlink_peers", fmt::format("{}", fmt::join(*facts.nvlink_peers, ",")));
   }
   return text;
 }
 
 std::map<std::string, double> gpu_facts_number(const GpuFacts& facts) {
   std::map<std::string, double> number;
-  const auto put = [&](const char* key, const std::optional<double>& value) {
+  const auto put = [&](const char* key, const auto& value) {
     if (value) number[key] = *value;
   };
-  const auto put_bytes = [&](const char* key, const std::optional<units::Bytes>& value) {
-    if (value) number[key] = static_cast<double>(value->value());
-  };
-  put_bytes("gpu_memory_total", facts.memory_total);
-  put_bytes("gpu_memory_used", facts.memory_used);
+  put("gpu_memory_total", facts.memory);
+  put("gpu_memory_used", facts.memory_used);
   put("gpu_sm_clock", facts.sm_clock);
   put("gpu_sm_clock_max", facts.sm_clock_max);
   put("gpu_memory_clock", facts.memory_clock);
   put("gpu_memory_clock_max", facts.memory_clock_max);
   put("gpu_power_limit", facts.power_limit);
-  if (facts.nvlinks_active) number["gpu_nvlinks"] = *facts.nvlinks_active;
+  put("gpu_nvlinks", facts.nvlinks_active);
   return number;
 }
 

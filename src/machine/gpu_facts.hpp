@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,26 +10,47 @@
 #include <vector>
 
 #include "machine/nvml.hpp"
-#include "units/quantity.hpp"
 
 namespace isoscale::machine {
 
-/// The facts of one GPU; unknown ones are absent.
-struct GpuFacts {
-  std::optional<std::string> name, uuid, pci_bus_id, driver_version;
-  std::optional<units::Bytes> memory_total, memory_used;  ///< used by all processes
-  std::optional<double> sm_clock, sm_clock_max;           ///< Hz
-  std::optional<double> memory_clock, memory_clock_max;   ///< Hz
-  std::optional<double> power_limit;                      ///< W
+/// The facts of a device on the PCI bus: its link, with widths in lanes, and its place.
+struct PciFacts {
+  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
+  std::optional<int> numa_node;
+  std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
+};
+
+/// The facts of one GPU as NVML and sysfs give them; unknown ones are absent. Bytes, hertz and
+/// watts are plain numbers, since preflight sends and records these facts as JSON.
+struct GpuFacts : PciFacts {
+  std::string uuid;        ///< "GPU-..."; "" if NVML does not know the GPU
+  std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
+  std::optional<std::string> name, driver, vbios;
+  std::optional<std::string> compute_mode;                 ///< "default", "exclusive process", ...
+  std::optional<double> memory, memory_used;               ///< B; used by all processes
+  std::optional<double> sm_clock, sm_clock_max;            ///< Hz
+  std::optional<double> sm_clock_application;              ///< Hz, as clocks were locked or set
+  std::optional<double> memory_clock, memory_clock_max;    ///< Hz
+  std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<bool> ecc, mig, persistence;
-  std::optional<std::string> compute_mode;  ///< "default", "exclusive process", ...
-  std::optional<int> nvlinks_active;        ///< 0 on a GPU without NVLink
-  std::optional<int> nvlinks_inactive;      ///< links that are down or off
+  std::optional<int> nvlinks_active;    ///< 0 on a GPU without NVLink
+  std::optional<int> nvlinks_inactive;  ///< links that are down or off
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
   /// The NVLink domain of several nodes that the GPU belongs to: cluster in hexadecimal, ".",
   /// clique. GPUs with equal texts are joined by NVLink. Absent if there is none.
   std::optional<std::string> fabric;
+  // The following facts are for preflight alone, see collect_facts.hpp there.
+  std::optional<std::string> fabric_state;  ///< "not supported", "not started", "in progress",
+                                            ///< "completed", or "failed: CODE"
+  /// "software power cap", "hardware slowdown", ...; not idle
+  std::optional<std::vector<std::string>> throttle_reasons;
+  std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
+  std::optional<std::int64_t> remapped_rows;    ///< after uncorrectable errors
+  std::optional<bool> remap_pending, remap_failed;
+  std::optional<std::int64_t> retired_pages;           ///< on GPUs that cannot remap rows
+  std::optional<std::vector<int>> xids;                ///< in the kernel's log of this boot
+  std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
 };
 
 /// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and

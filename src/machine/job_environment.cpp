@@ -21,196 +21,79 @@ namespace {
 // Only variables of these names are read: no token, key or password is among them.
 
 /// Variables that set the number of threads and their binding.
-constexpr std::array thread_names = std::to_array<std::string_view>({
-    "OMP_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_PLACES",
-    "OPENBLAS_NUM_THREADS",
-    "OPENBLAS_CORETYPE",
-    "GOTO_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
-});
+constexpr std::array thread_names = std::to_array<std::string_view>(
+    {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE",
+     "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "GOMP_CPU_AFFINITY",
+     "KMP_AFFINITY"});
 /// Variables that describe the job and its ranks.
-constexpr std::array job_names = std::to_array<std::string_view>({
-    "SLURM_JOB_ID",
-    "SLURM_STEP_ID",
-    "SLURM_NNODES",
-    "SLURM_NTASKS",
-    "SLURM_NTASKS_PER_NODE",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_CPUS_PER_TASK",
-    "SLURM_GPUS_PER_TASK",
-    "SLURM_GPUS_ON_NODE",
-    "SLURM_GPUS",
-    "SLURM_GPUS_PER_NODE",
-    "SLURM_JOB_GPUS",
-    "SLURM_STEP_GPUS",
-    "SLURM_NTASKS_PER_GPU",
-    "SLURM_CPUS_PER_GPU",
-    "SLURM_GPU_BIND",
-    "SLURM_GPU_FREQ",
-    "SLURM_JOB_PARTITION",
-    "SLURM_JOB_END_TIME",
-    "SLURM_CPU_BIND",
-    "SLURM_MPI_TYPE",
-    "PBS_JOBID",
-    "PBS_QUEUE",
-    "PBS_WALLTIME",
-    "PBS_NP",
-    "LSB_JOBID",
-    "LSB_QUEUE",
-    "LSB_DJOB_NUMPROC",
-    "FLUX_JOB_ID",
-    "FLUX_JOB_SIZE",
-    "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "PMIX_RANK",
-    "PMI_SIZE",
-    "PMI_RANK",
-    "MPI_LOCALNRANKS",
-});
+constexpr std::array job_names = std::to_array<std::string_view>(
+    {// Slurm
+     "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NNODES", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE",
+     "SLURM_STEP_NUM_TASKS", "SLURM_CPUS_PER_TASK", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_ON_NODE",
+     "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS",
+     "SLURM_NTASKS_PER_GPU", "SLURM_CPUS_PER_GPU", "SLURM_GPU_BIND", "SLURM_GPU_FREQ",
+     "SLURM_JOB_PARTITION", "SLURM_JOB_END_TIME", "SLURM_CPU_BIND", "SLURM_MPI_TYPE",
+     // PBS, LSF and Flux
+     "PBS_JOBID", "PBS_QUEUE", "PBS_WALLTIME", "PBS_NP", "LSB_JOBID", "LSB_QUEUE",
+     "LSB_DJOB_NUMPROC", "FLUX_JOB_ID", "FLUX_JOB_SIZE",
+     // MPI libraries
+     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_RANK", "PMI_SIZE", "PMI_RANK",
+     "MPI_LOCALNRANKS"});
 /// Variables that set how libraries and devices work.
-constexpr std::array library_names = std::to_array<std::string_view>({
-    // MPI: Open MPI, MPICH and what derives from it
-    "OMPI_MCA_pml",
-    "OMPI_MCA_btl",
-    "OMPI_MCA_osc",
-    "OMPI_MCA_mtl",
-    "OMPI_MCA_coll",
-    "OMPI_MCA_coll_hcoll_enable",
-    "OMPI_MCA_coll_tuned_use_dynamic_rules",
-    "OMPI_MCA_rmaps_base_mapping_policy",
-    "OMPI_MCA_rmaps_base_oversubscribe",
-    "OMPI_MCA_hwloc_base_binding_policy",
-    "I_MPI_FABRICS",
-    "I_MPI_PIN_DOMAIN",
-    "MPICH_GPU_SUPPORT_ENABLED",
-    "MPICH_OFI_NIC_POLICY",
-    "MV2_USE_CUDA",
-    // networks
-    "UCX_TLS",
-    "UCX_NET_DEVICES",
-    "UCX_RNDV_SCHEME",
-    "UCX_RNDV_THRESH",
-    "UCX_MAX_RNDV_RAILS",
-    "UCX_IB_GPU_DIRECT_RDMA",
-    "UCX_IB_GID_INDEX",
-    "UCX_IB_SL",
-    "UCX_IB_TRAFFIC_CLASS",
-    "UCX_MEMTYPE_CACHE",
-    "UCX_CUDA_IPC_CACHE",
-    "UCX_RNDV_FRAG_MEM_TYPE",
-    "FI_PROVIDER",
-    "FI_CXI_RX_MATCH_MODE",
-    "FI_EFA_USE_DEVICE_RDMA",
-    // devices
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_MODULE_LOADING",
-    "CUDA_MPS_PIPE_DIRECTORY",
-    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-    "CUDA_SCALE_LAUNCH_QUEUES",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "NVIDIA_TF32_OVERRIDE",
-    "NVIDIA_VISIBLE_DEVICES",
-    // NCCL
-    "NCCL_ALGO",
-    "NCCL_PROTO",
-    "NCCL_DEBUG",
-    "NCCL_SOCKET_IFNAME",
-    "NCCL_SOCKET_FAMILY",
-    "NCCL_SOCKET_NTHREADS",
-    "NCCL_NSOCKS_PERTHREAD",
-    "NCCL_IB_HCA",
-    "NCCL_IB_DISABLE",
-    "NCCL_IB_GID_INDEX",
-    "NCCL_IB_SL",
-    "NCCL_IB_TIMEOUT",
-    "NCCL_IB_RETRY_CNT",
-    "NCCL_IB_ADAPTIVE_ROUTING",
-    "NCCL_IB_PCI_RELAXED_ORDERING",
-    "NCCL_IB_SPLIT_DATA_ON_QPS",
-    "NCCL_IB_MERGE_NICS",
-    "NCCL_DMABUF_ENABLE",
-    "NCCL_IB_TC",
-    "NCCL_IB_QPS_PER_CONNECTION",
-    "NCCL_LAUNCH_ORDER_IMPLICIT",
-    "NCCL_NET",
-    "NCCL_NET_PLUGIN",
-    "NCCL_NET_GDR_LEVEL",
-    "NCCL_NET_GDR_READ",
-    "NCCL_NET_GDR_C2C",
-    "NCCL_NET_SHARED_BUFFERS",
-    "NCCL_P2P_DISABLE",
-    "NCCL_P2P_LEVEL",
-    "NCCL_P2P_DIRECT_DISABLE",
-    "NCCL_P2P_NET_CHUNKSIZE",
-    "NCCL_P2P_PXN_LEVEL",
-    "NCCL_NVB_DISABLE",
-    "NCCL_SHM_DISABLE",
-    "NCCL_NVLS_ENABLE",
-    "NCCL_NVLS_NCHANNELS",
-    "NCCL_MNNVL_ENABLE",
-    "NCCL_CUMEM_ENABLE",
-    "NCCL_CUMEM_HOST_ENABLE",
-    "NCCL_COLLNET_ENABLE",
-    "NCCL_CROSS_NIC",
-    "NCCL_BUFFSIZE",
-    "NCCL_MIN_NCHANNELS",
-    "NCCL_MAX_NCHANNELS",
-    "NCCL_MIN_P2P_NCHANNELS",
-    "NCCL_MAX_P2P_NCHANNELS",
-    "NCCL_NCHANNELS_PER_NET_PEER",
-    "NCCL_MIN_CTAS",
-    "NCCL_MAX_CTAS",
-    "NCCL_CGA_CLUSTER_SIZE",
-    "NCCL_NTHREADS",
-    "NCCL_TUNER_PLUGIN",
-    "NCCL_TOPO_FILE",
-    "NCCL_GRAPH_FILE",
-    "NCCL_LAUNCH_MODE",
-    "NCCL_GRAPH_REGISTER",
-    "NCCL_GRAPH_MIXING_SUPPORT",
-    "NCCL_COMM_BLOCKING",
-    "NCCL_IGNORE_CPU_AFFINITY",
-    "NCCL_HOSTID",
-    "NCCL_CONF_FILE",
-    "NCCL_RUNTIME_CONNECT",
-    "NCCL_PXN_DISABLE",
-});
+constexpr std::array library_names = std::to_array<std::string_view>(
+    {// MPI: Open MPI, MPICH and what derives from it
+     "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_osc", "OMPI_MCA_mtl", "OMPI_MCA_coll",
+     "OMPI_MCA_coll_hcoll_enable", "OMPI_MCA_coll_tuned_use_dynamic_rules",
+     "OMPI_MCA_rmaps_base_mapping_policy", "OMPI_MCA_rmaps_base_oversubscribe",
+     "OMPI_MCA_hwloc_base_binding_policy", "I_MPI_FABRICS", "I_MPI_PIN_DOMAIN",
+     "MPICH_GPU_SUPPORT_ENABLED", "MPICH_OFI_NIC_POLICY", "MV2_USE_CUDA",
+     // networks
+     "UCX_TLS", "UCX_NET_DEVICES", "UCX_RNDV_SCHEME", "UCX_RNDV_THRESH", "UCX_MAX_RNDV_RAILS",
+     "UCX_IB_GPU_DIRECT_RDMA", "UCX_IB_GID_INDEX", "UCX_IB_SL", "UCX_IB_TRAFFIC_CLASS",
+     "UCX_MEMTYPE_CACHE", "UCX_CUDA_IPC_CACHE", "UCX_RNDV_FRAG_MEM_TYPE", "FI_PROVIDER",
+     "FI_CXI_RX_MATCH_MODE", "FI_EFA_USE_DEVICE_RDMA",
+     // devices
+     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS",
+     "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_MPS_PIPE_DIRECTORY",
+     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "CUDA_SCALE_LAUNCH_QUEUES", "CUBLAS_WORKSPACE_CONFIG",
+     "NVIDIA_TF32_OVERRIDE", "NVIDIA_VISIBLE_DEVICES",
+     // NCCL
+     "NCCL_ALGO", "NCCL_PROTO", "NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY",
+     "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD", "NCCL_IB_HCA", "NCCL_IB_DISABLE",
+     "NCCL_IB_GID_INDEX", "NCCL_IB_SL", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT",
+     "NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_SPLIT_DATA_ON_QPS",
+     "NCCL_IB_MERGE_NICS", "NCCL_DMABUF_ENABLE", "NCCL_IB_TC", "NCCL_IB_QPS_PER_CONNECTION",
+     "NCCL_LAUNCH_ORDER_IMPLICIT", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_NET_GDR_LEVEL",
+     "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C", "NCCL_NET_SHARED_BUFFERS", "NCCL_P2P_DISABLE",
+     "NCCL_P2P_LEVEL", "NCCL_P2P_DIRECT_DISABLE", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_P2P_PXN_LEVEL",
+     "NCCL_NVB_DISABLE", "NCCL_SHM_DISABLE", "NCCL_NVLS_ENABLE", "NCCL_NVLS_NCHANNELS",
+     "NCCL_MNNVL_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_CUMEM_HOST_ENABLE", "NCCL_COLLNET_ENABLE",
+     "NCCL_CROSS_NIC", "NCCL_BUFFSIZE", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
+     "NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS", "NCCL_NCHANNELS_PER_NET_PEER",
+     "NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_CGA_CLUSTER_SIZE", "NCCL_NTHREADS",
+     "NCCL_TUNER_PLUGIN", "NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_LAUNCH_MODE",
+     "NCCL_GRAPH_REGISTER", "NCCL_GRAPH_MIXING_SUPPORT", "NCCL_COMM_BLOCKING",
+     "NCCL_IGNORE_CPU_AFFINITY", "NCCL_HOSTID", "NCCL_CONF_FILE", "NCCL_RUNTIME_CONNECT",
+     "NCCL_PXN_DISABLE"});
 
 /// Variables in which launchers give the numbers of processes, nodes and devices.
-constexpr std::array launcher_names = std::to_array<std::string_view>({
-    "OMPI_COMM_WORLD_SIZE",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "PMI_SIZE",
-    "MPI_LOCALNRANKS",
-    "SLURM_NTASKS",
-    "SLURM_STEP_NUM_TASKS",
-    "SLURM_NTASKS_PER_NODE",
-    "SLURM_NNODES",
-    "SLURM_JOB_NUM_NODES",
-    "SLURM_STEP_NUM_NODES",
-    "SLURM_CPUS_PER_TASK",
-    "SLURM_GPUS_ON_NODE",
-    "PBS_NP",
-    "LSB_DJOB_NUMPROC",
-    "FLUX_JOB_SIZE",
-});
+constexpr std::array launcher_names = std::to_array<std::string_view>(
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
+     "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES",
+     "SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES", "SLURM_CPUS_PER_TASK", "SLURM_GPUS_ON_NODE",
+     "PBS_NP", "LSB_DJOB_NUMPROC", "FLUX_JOB_SIZE"});
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
 
 /// Returns a count or rank that a launcher set; nullopt if it is unset or not a number.
-std::optional<long> number_of(const Lookup& environment, std::string_view name) {
+std::optional<std::int64_t> number_of(const Lookup& environment, std::string_view name) {
   const std::optional<std::string> text = environment(name);
-  if (!text) return std::nullopt;
-  long value = 0;
-  const char* const end = text->data() + text->size();
-  const auto parsed = std::from_chars(text->data(), end, value);
-  return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional{value} : std::nullopt;
+  return text ? whole_number(*text) : std::nullopt;
 }
 
 /// Appends the variables of `names` that are set, with their values.
@@ -230,13 +113,6 @@ std::string sentence(std::string_view evidence, std::string_view fix) {
 
 /// The share of the time left that a run may plan with; MPI needs the rest to start and to end.
 constexpr double usable = 0.9;
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 /// Returns the seconds of "3600" or "01:00:00".
 std::optional<std::int64_t> duration(std::string_view text) {
@@ -300,7 +176,7 @@ std::optional<std::string> singleton_problem(int world, const Lookup& environmen
   bool launcher_known = false;
   for (const std::string_view name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     launcher_known = launcher_known || environment(name).has_value();
-    const std::optional<long> size = number_of(environment, name);
+    const std::optional<std::int64_t> size = number_of(environment, name);
     if (size && *size > 1) {
       return sentence(fmt::format("{} says that there are {}", name, *size), match_launcher);
     }

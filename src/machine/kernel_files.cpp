@@ -16,12 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
 /// Reads a whole number at the beginning of the text; a blank and more text may follow.
 std::optional<std::int64_t> number(std::string_view text) {
   text = trimmed(text);
@@ -30,16 +24,6 @@ std::optional<std::int64_t> number(std::string_view text) {
   if (error != std::errc{}) return std::nullopt;
   if (end != text.data() + text.size() && *end != ' ' && *end != '\n') return std::nullopt;
   return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
 }
 
 /// Returns the folders of a control group and of all groups above it. In a container only the mount
@@ -147,10 +131,24 @@ std::optional<std::string> read_file(const std::string& path) {
   return file.bad() ? std::nullopt : std::optional{text.str()};
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
 std::optional<double> leading_number(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(first);
+  text = trimmed(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} ? std::optional{value} : std::nullopt;
@@ -162,12 +160,9 @@ std::optional<double> number_in(const fs::path& file) {
 }
 
 std::optional<std::string> line_in(const fs::path& file) {
-  std::optional<std::string> text = read_file(file.string());
+  const std::optional<std::string> text = read_file(file.string());
   if (!text) return std::nullopt;
-  text->resize(std::min(text->find('\n'), text->size()));
-  const std::size_t last = text->find_last_not_of(" \t\r");
-  text->resize(last == std::string::npos ? 0 : last + 1);
-  return text;
+  return std::string{trimmed(split(*text, '\n').front())};
 }
 
 std::optional<std::string> field_of(std::string_view text, std::string_view key) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "units/quantity.hpp"
 
@@ -20,6 +21,10 @@ namespace isoscale::machine {
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
+/// Returns the parts of a text between separators; one empty part if the text is empty.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+/// Returns the text without blanks and ends of lines around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
 /// Returns the number that a text begins with after any blanks.
 [[nodiscard]] std::optional<double> leading_number(std::string_view text);
 [[nodiscard]] std::optional<double> number_in(const std::filesystem::path& file);

@@ -90,49 +90,79 @@ constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, 
 constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
 constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
 
+/// Finds a function of the library by its name, or by the name that older drivers have for it.
+struct FindFunction {
+  /// An address that takes the type of the pointer that it is assigned to; null if there is none.
+  struct Address {
+    void* value;
+    template <class Function>
+    operator Function*() const {                  // NOLINT: converts on assignment
+      return reinterpret_cast<Function*>(value);  // NOLINT: dlsym gives functions as void*
+    }
+  };
+  FindSymbol symbol;
+
+  [[nodiscard]] Address operator()(const char* name, const char* older = nullptr) const {
+    void* const found = symbol ? symbol(name) : nullptr;
+    return {found == nullptr && older != nullptr && symbol ? symbol(older) : found};
+  }
+};
+
 /// The functions of the library; those that it lacks are null.
 struct Functions {
-  int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
-  int (*driver_version)(char* text, unsigned length) = nullptr;
-  int (*handle_by_uuid)(const char* uuid, Device* device) = nullptr;
-  int (*name)(Device, char* text, unsigned length) = nullptr;
-  int (*uuid)(Device, char* text, unsigned length) = nullptr;
-  int (*pci_info)(Device, PciInfo*) = nullptr;
-  int (*memory_info)(Device, Memory*) = nullptr;
-  int (*clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
-  int (*max_clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
-  int (*power_limit)(Device, unsigned* milliwatts) = nullptr;
-  int (*ecc_mode)(Device, int* current, int* pending) = nullptr;
-  int (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
-  int (*persistence_mode)(Device, int* mode) = nullptr;
-  int (*compute_mode)(Device, int* mode) = nullptr;
-  int (*nvlink_state)(Device, unsigned link, int* active) = nullptr;
-  int (*nvlink_remote_pci)(Device, unsigned link, PciInfo*) = nullptr;
-  int (*fabric_info)(Device, FabricInfo*) = nullptr;
-  int (*index)(Device, unsigned* index) = nullptr;
-  int (*power_usage)(Device, unsigned* milliwatts) = nullptr;
-  int (*total_energy)(Device, unsigned long long* millijoules) = nullptr;  ///< since driver load
-  int (*temperature)(Device, int sensor, unsigned* celsius) = nullptr;
-  int (*utilisation)(Device, Utilisation*) = nullptr;
-  int (*clock_reasons)(Device, unsigned long long* bits) = nullptr;
-  int (*ecc_errors)(Device, int error, int counter, unsigned long long* count) = nullptr;
-  int (*field_values)(Device, int count, FieldValue*) = nullptr;
-  int (*count)(unsigned* devices) = nullptr;
-  int (*handle_by_index)(unsigned index, Device* device) = nullptr;
-  int (*vbios)(Device, char* text, unsigned length) = nullptr;
-  int (*application_clock)(Device, int clock, unsigned* megahertz) = nullptr;
-  int (*power_limit_default)(Device, unsigned* milliwatts) = nullptr;
+  FindFunction find{};
+  int (*init)() = find("nvmlInit_v2");
+  int (*shutdown)() = find("nvmlShutdown");
+  int (*driver_version)(char* text, unsigned length) = find("nvmlSystemGetDriverVersion");
+  int (*handle_by_uuid)(const char* uuid, Device* device) = find("nvmlDeviceGetHandleByUUID");
+  int (*name)(Device, char* text, unsigned length) = find("nvmlDeviceGetName");
+  int (*uuid)(Device, char* text, unsigned length) = find("nvmlDeviceGetUUID");
+  int (*pci_info)(Device, PciInfo*) = find("nvmlDeviceGetPciInfo_v3");
+  int (*memory_info)(Device, Memory*) = find("nvmlDeviceGetMemoryInfo");
+  int (*clock_info)(Device, int clock, unsigned* megahertz) = find("nvmlDeviceGetClockInfo");
+  int (*max_clock_info)(Device, int clock, unsigned* megahertz) = find("nvmlDeviceGetMaxClockInfo");
+  int (*power_limit)(Device, unsigned* milliwatts) = find("nvmlDeviceGetPowerManagementLimit");
+  int (*ecc_mode)(Device, int* current, int* pending) = find("nvmlDeviceGetEccMode");
+  int (*mig_mode)(Device, unsigned* current, unsigned* pending) = find("nvmlDeviceGetMigMode");
+  int (*persistence_mode)(Device, int* mode) = find("nvmlDeviceGetPersistenceMode");
+  int (*compute_mode)(Device, int* mode) = find("nvmlDeviceGetComputeMode");
+  int (*nvlink_state)(Device, unsigned link, int* active) = find("nvmlDeviceGetNvLinkState");
+  int (*nvlink_remote_pci)(Device, unsigned link,
+                           PciInfo*) = find("nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  int (*fabric_info)(Device, FabricInfo*) = find("nvmlDeviceGetGpuFabricInfo");
+  int (*index)(Device, unsigned* index) = find("nvmlDeviceGetIndex");
+  int (*power_usage)(Device, unsigned* milliwatts) = find("nvmlDeviceGetPowerUsage");
+  int (*total_energy)(Device, unsigned long long* millijoules) =
+      find("nvmlDeviceGetTotalEnergyConsumption");  ///< since driver load
+  int (*temperature)(Device, int sensor, unsigned* celsius) = find("nvmlDeviceGetTemperature");
+  int (*utilisation)(Device, Utilisation*) = find("nvmlDeviceGetUtilizationRates");
+  int (*clock_reasons)(Device, unsigned long long* bits) =
+      find("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
+  int (*ecc_errors)(Device, int error, int counter,
+                    unsigned long long* count) = find("nvmlDeviceGetTotalEccErrors");
+  int (*field_values)(Device, int count, FieldValue*) = find("nvmlDeviceGetFieldValues");
+  int (*count)(unsigned* devices) = find("nvmlDeviceGetCount_v2");
+  int (*handle_by_index)(unsigned index, Device* device) = find("nvmlDeviceGetHandleByIndex_v2");
+  int (*vbios)(Device, char* text, unsigned length) = find("nvmlDeviceGetVbiosVersion");
+  int (*application_clock)(Device, int clock,
+                           unsigned* megahertz) = find("nvmlDeviceGetApplicationsClock");
+  int (*power_limit_default)(Device, unsigned* milliwatts) =
+      find("nvmlDeviceGetPowerManagementDefaultLimit");
   int (*remapped_rows)(Device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
-                       unsigned* failed) = nullptr;
-  int (*retired_pages)(Device, int cause, unsigned* count, unsigned long long* addresses) = nullptr;
-  int (*compute_processes)(Device, unsigned* count, ProcessInfo*) = nullptr;
-  int (*pcie_generation)(Device, unsigned* generation) = nullptr;
-  int (*pcie_generation_max)(Device, unsigned* generation) = nullptr;  ///< of GPU and slot
-  int (*pcie_width)(Device, unsigned* lanes) = nullptr;
-  int (*pcie_width_max)(Device, unsigned* lanes) = nullptr;
-  int (*common_ancestor)(Device, Device, int* level) = nullptr;
-  int (*p2p_status)(Device, Device, int capability, int* status) = nullptr;
+                       unsigned* failed) = find("nvmlDeviceGetRemappedRows");
+  int (*retired_pages)(Device, int cause, unsigned* count,
+                       unsigned long long* addresses) = find("nvmlDeviceGetRetiredPages");
+  int (*compute_processes)(Device, unsigned* count,
+                           ProcessInfo*) = find("nvmlDeviceGetComputeRunningProcesses_v3",
+                                                "nvmlDeviceGetComputeRunningProcesses_v2");
+  int (*pcie_generation)(Device,
+                         unsigned* generation) = find("nvmlDeviceGetCurrPcieLinkGeneration");
+  int (*pcie_generation_max)(Device, unsigned* generation) =
+      find("nvmlDeviceGetMaxPcieLinkGeneration");  ///< of GPU and slot
+  int (*pcie_width)(Device, unsigned* lanes) = find("nvmlDeviceGetCurrPcieLinkWidth");
+  int (*pcie_width_max)(Device, unsigned* lanes) = find("nvmlDeviceGetMaxPcieLinkWidth");
+  int (*common_ancestor)(Device, Device, int* level) = find("nvmlDeviceGetTopologyCommonAncestor");
+  int (*p2p_status)(Device, Device, int capability, int* status) = find("nvmlDeviceGetP2PStatus");
 };
 
 /// Calls a function of the library that fills `result`; nullopt if it is missing or fails.
@@ -162,6 +192,13 @@ template <class Function, class... Arguments>
   constexpr double megahertz = 1e6;
   const std::optional<unsigned> value = ask<unsigned>(function, device, clock);
   return value ? std::optional{*value * megahertz} : std::nullopt;
+}
+
+/// Returns a power in W.
+[[nodiscard]] inline std::optional<double> ask_power(int (*function)(Device, unsigned*),
+                                                     Device device) {
+  const std::optional<unsigned> milliwatts = ask<unsigned>(function, device);
+  return milliwatts ? std::optional{*milliwatts * 1e-3} : std::nullopt;
 }
 
 /// Returns the GPU or MIG instance with this UUID; nullopt if NVML does not know it.
@@ -194,7 +231,7 @@ class NvmlLibrary {
   };
   using SharedObject = base::Handle<SharedObjectTraits>;
   explicit NvmlLibrary(SharedObject object);
-  void initialise(const FindSymbol& find);
+  void initialise();
 
   SharedObject object_;  ///< holds the functions' code; none in tests
   nvml::Functions functions_;

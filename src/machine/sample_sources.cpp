@@ -30,16 +30,6 @@ namespace fs = std::filesystem;
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t most_clocks = 16;  ///< limited, since a reading may interrupt its CPU
 
-/// Calls `use` with each line of a text.
-template <class Use>
-void each_line(std::string_view text, const Use& use) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    use(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 bool wanted(const std::vector<int>& cpus, int cpu) {
   return cpus.empty() || std::ranges::find(cpus, cpu) != cpus.end();
 }
@@ -57,13 +47,13 @@ std::map<int, double> clocks_in_cpuinfo(std::string_view text) {
   constexpr double megahertz = 1e6;
   std::map<int, double> clocks;
   int cpu = -1;
-  each_line(text, [&](std::string_view line) {
+  for (const std::string_view line : split(text, '\n')) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) return;
+    if (colon == std::string_view::npos) continue;
     const std::optional<double> value = leading_number(line.substr(colon + 1));
     if (line.starts_with("processor") && value) cpu = static_cast<int>(*value);
     if (line.starts_with("cpu MHz") && value && *value > 0) clocks[cpu] = *value * megahertz;
-  });
+  }
   return clocks;
 }
 
@@ -111,20 +101,17 @@ double busy_time(std::string_view stat, const std::vector<int>& cpus) {
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   double busy = 0;
   int found = 0;
-  each_line(stat, [&](std::string_view line) {
+  for (const std::string_view line : split(stat, '\n')) {
     constexpr std::string_view prefix = "cpu";
-    if (!line.starts_with(prefix) || line.starts_with("cpu ")) return;
-    line.remove_prefix(prefix.size());
-    const std::optional<double> cpu = leading_number(line);
-    if (!cpu || !wanted(cpus, static_cast<int>(*cpu))) return;
+    if (!line.starts_with(prefix) || line.starts_with("cpu ")) continue;
+    const std::vector<std::string_view> parts = split(line.substr(prefix.size()), ' ');
+    const std::optional<double> cpu = leading_number(parts.front());
+    if (!cpu || !wanted(cpus, static_cast<int>(*cpu))) continue;
     ++found;
-    for (std::size_t field = 0; field < fields; ++field) {
-      const std::size_t blank = line.find(' ');
-      if (blank == std::string_view::npos) break;
-      line.remove_prefix(blank + 1);
-      if (field != idle && field != waiting) busy += leading_number(line).value_or(0);
+    for (std::size_t field = 0; field < fields && field + 1 < parts.size(); ++field) {
+      if (field != idle && field != waiting) busy += leading_number(parts[field + 1]).value_or(0);
     }
-  });
+  }
   return found == 0 ? unknown : busy / ticks / found;
 }
 

@@ -19,19 +19,22 @@
 namespace isoscale::preflight {
 namespace {
 
-std::vector<Check> join_checks() {
-  std::vector<Check> checks;
-  for (const auto& subject :
-       {launch_checks(), likeness_checks(), gpu_checks(), link_checks(), adapter_checks(),
-        node_checks(), environment_checks(), sniff_checks()}) {
-    checks.insert(checks.end(), subject.begin(), subject.end());
-  }
-  return checks;
+std::span<const Rule> all_rules() {
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> joined;
+    for (const auto& subject :
+         {launch_rules(), likeness_rules(), gpu_rules(), link_rules(), adapter_rules(),
+          node_rules(), environment_rules(), sniff_rules()}) {
+      joined.insert(joined.end(), subject.begin(), subject.end());
+    }
+    return joined;
+  }();
+  return rules;
 }
 
 void require_known(const std::vector<std::string>& names) {
   std::vector<std::string_view> known;
-  for (const Check& check : all_checks()) known.push_back(check.name);
+  for (const Rule& rule : all_rules()) known.push_back(rule.name);
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
     throw base::UsageError(
@@ -67,64 +70,6 @@ Results with_all_hosts(const Results& results) {
 
 }  // namespace
 
-void Findings::warn(Place place, Finding finding) {
-  found_.push_back({.name = {},
-                    .verdict = Verdict::warning,
-                    .host = std::move(place.host),
-                    .device = std::move(place.device),
-                    .what = std::move(finding.what),
-                    .cost = std::move(finding.cost),
-                    .fix = std::move(finding.fix)});
-}
-
-void Findings::stop(Place place, Finding finding) {
-  warn(std::move(place), std::move(finding));
-  found_.back().verdict = Verdict::stop;
-}
-
-Results Findings::results(const Otherwise& otherwise) && {
-  if (!found_.empty()) return std::move(found_);
-  CheckResult result;
-  result.verdict = known_ > 0 ? Verdict::ok : Verdict::not_checked;
-  result.what = known_ > 0 ? otherwise.fine : otherwise.unknown;
-  if (known_ == 0) result.fix = otherwise.how;
-  if (known_ > 0 && unknown_ > 0) {
-    result.what += fmt::format("; not known in {} of {} places", unknown_, known_ + unknown_);
-  }
-  return {result};
-}
-
-void find_differences(Findings& findings, std::span<const Observed> observed,
-                      const Difference& difference) {
-  std::map<std::string_view, std::vector<std::string>> values;
-  for (const Observed& one : observed) {
-    if (findings.knows(one.value)) values[one.kind].push_back(*one.value);
-  }
-  std::map<std::string_view, std::string> usual;
-  for (const auto& [kind, of_kind] : values) {
-    usual[kind] = *most_common(std::span<const std::string>{of_kind});
-  }
-  for (const Observed& one : observed) {
-    if (!one.value || *one.value == usual[one.kind]) continue;
-    Finding finding{.what = fmt::format("{} {}, elsewhere {}", difference.quantity, *one.value,
-                                        usual[one.kind]),
-                    .cost = difference.cost,
-                    .fix = difference.fix};
-    if (difference.verdict == Verdict::stop) {
-      findings.stop(one.place, std::move(finding));
-    } else {
-      findings.warn(one.place, std::move(finding));
-    }
-  }
-}
-
-std::string listed(std::span<const std::string> names) {
-  constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
-  if (names.size() > most) return base::listed(names, shown);
-  if (names.size() < 2) return base::listed(names);
-  return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());
-}
-
 std::string_view name(Verdict verdict) {
   switch (verdict) {
     case Verdict::ok:
@@ -140,17 +85,21 @@ std::string_view name(Verdict verdict) {
 }
 
 std::span<const Check> all_checks() {
-  static const std::vector<Check> checks = join_checks();
+  static const std::vector<Check> checks = [] {
+    std::vector<Check> all;
+    for (const Rule& rule : all_rules()) all.push_back({.name = rule.name, .about = rule.about});
+    return all;
+  }();
   return checks;
 }
 
 std::vector<CheckResult> check_job(const JobFacts& job, const std::vector<std::string>& allowed) {
   require_known(allowed);
   std::vector<CheckResult> all;
-  for (const Check& check : all_checks()) {
-    const bool is_allowed = std::ranges::find(allowed, check.name) != allowed.end();
-    for (CheckResult& result : with_all_hosts(check.judge(job))) {
-      result.name = check.name;
+  for (const Rule& rule : all_rules()) {
+    const bool is_allowed = std::ranges::find(allowed, rule.name) != allowed.end();
+    for (CheckResult& result : with_all_hosts(judge(rule, job))) {
+      result.name = rule.name;
       result.allowed = is_allowed && result.verdict == Verdict::stop;
       all.push_back(std::move(result));
     }

@@ -2,45 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "preflight/check_result.hpp"
+
 /// Preflight judges a job with pure functions over its facts.
 namespace isoscale::preflight {
 
-/// ok: checked and fine. not_checked: there was no source to check, which is never "ok". warning:
-/// the run measures all the same, but at a cost. stop: the results would not be what they seem.
-enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
-inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
-                                         Verdict::stop};
-/// Returns "ok", "not checked", "warning" or "stop".
-[[nodiscard]] std::string_view name(Verdict verdict);
-
-struct CheckResult {
-  std::string name{};  ///< of the check, as in --allow: "duplicate-gpu"
-  Verdict verdict = Verdict::ok;
-  std::string host{};    ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
-  std::string device{};  ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
-  std::string what{};    ///< what was found, as a clause; if ok: what was compared
-  std::string cost{};    ///< what it costs the measurement; "" when ok or not checked
-  std::string fix{};     ///< what to do; if not checked: how to check it; "" when ok
-  bool allowed = false;  ///< a stop that --allow turned off
-
-  bool operator==(const CheckResult&) const = default;
-};
-
 struct JobFacts;
 
-/// One check. It gives one result for each host and device where something is wrong, or a single
-/// result if nothing is.
 struct Check {
   std::string_view name;
   std::string_view about;  ///< one clause for people: what it checks
-  std::vector<CheckResult> (*judge)(const JobFacts& job);
 };
 /// Returns all checks, in the order of a report.
 [[nodiscard]] std::span<const Check> all_checks();
@@ -50,12 +26,5 @@ struct Check {
 /// has.
 [[nodiscard]] std::vector<CheckResult> check_job(const JobFacts& job,
                                                  const std::vector<std::string>& allowed);
-
-/// True if one of the results is a stop that is not allowed.
-[[nodiscard]] bool stops(std::span<const CheckResult> results);
-
-/// Writes a result on one line: "warning port-rate: c3, mlx5_0 port 1: what was found; what it
-/// costs; what to do", without empty parts; "stop duplicate-gpu (allowed): ...".
-[[nodiscard]] std::string to_sentence(const CheckResult& result);
 
 }  // namespace isoscale::preflight

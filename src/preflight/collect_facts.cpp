@@ -40,12 +40,12 @@ void add_shared_memory(CheckedNode& node, const fs::path& root) {
 }
 
 /// Adds the Xids that the kernel's log has for each GPU. A GPU that no message names has had none.
-void add_xids(std::vector<CheckedGpu>& gpus, const fs::path& root) {
+void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
   if (gpus.empty()) return;
   const std::optional<std::string> log = kernel_log(root);
   if (!log) return;
   const std::map<std::string, std::vector<int>> xids = xids_in(*log);
-  for (CheckedGpu& gpu : gpus) {
+  for (GpuFacts& gpu : gpus) {
     if (gpu.pci_bus_id.empty()) continue;  // the log names GPUs by bus id
     const auto found = xids.find(gpu.pci_bus_id);
     gpu.xids = found == xids.end() ? std::vector<int>{} : found->second;
@@ -68,7 +68,7 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
 /// Adds facts about the paths of data between devices: access control (ACS) and IOMMU.
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
-  for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+  for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
     if (gpu.pci_bus_id.empty()) continue;
     functions.push_back(sources.root / "sys/bus/pci/devices" / gpu.pci_bus_id);
   }
@@ -116,7 +116,7 @@ std::vector<std::string> missing_files(const FactSources& sources) {
 
 }  // namespace
 
-std::optional<CheckedGpu> collect_gpu(const FactSources& sources, std::string_view uuid) {
+std::optional<GpuFacts> collect_gpu(const FactSources& sources, std::string_view uuid) {
   const nvml::Functions* const nvml = functions_of(sources);
   return nvml == nullptr ? std::nullopt : find_gpu(*nvml, uuid, sources.root);
 }

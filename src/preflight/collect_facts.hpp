@@ -32,8 +32,8 @@ struct FactSources {
 
 /// Returns the facts of a rank's GPU, for which NVML is asked on the rank itself: the rank that
 /// calls collect_node() may not see this GPU. Absent if NVML does not know it.
-[[nodiscard]] std::optional<CheckedGpu> collect_gpu(const FactSources& sources,
-                                                    std::string_view uuid);
+[[nodiscard]] std::optional<GpuFacts> collect_gpu(const FactSources& sources,
+                                                  std::string_view uuid);
 /// Returns the UUIDs of the GPUs that this process may use; absent if NVML cannot be asked.
 [[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
     const FactSources& sources);
@@ -49,8 +49,8 @@ namespace nvml = machine::nvml;
 
 /// The GPUs of a node: first those of NVML by its index, then those that only the PCI bus shows.
 struct FoundGpus {
-  std::optional<std::vector<CheckedGpu>> gpus;  ///< absent: no source could be asked
-  std::vector<nvml::Device> handles;            ///< of NVML's GPUs, which come first in `gpus`
+  std::optional<std::vector<GpuFacts>> gpus;  ///< absent: no source could be asked
+  std::vector<nvml::Device> handles;          ///< of NVML's GPUs, which come first in `gpus`
   std::optional<int> lost;  ///< GPUs that NVML cannot reach; absent: NVML could not be asked
 };
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
@@ -58,14 +58,14 @@ struct FoundGpus {
 
 /// Returns the facts of the GPU with this UUID from NVML and sysfs; absent if NVML does not know
 /// it. Xids are not filled in.
-[[nodiscard]] std::optional<CheckedGpu> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
-                                                 const std::filesystem::path& root);
+[[nodiscard]] std::optional<GpuFacts> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
+                                               const std::filesystem::path& root);
 /// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
 /// a control group limits them.
 [[nodiscard]] std::optional<std::vector<std::string>> visible_gpus(const nvml::Functions& nvml);
 
 /// Asks NVML about one GPU.
-[[nodiscard]] CheckedGpu ask_gpu(const nvml::Functions& nvml, nvml::Device device);
+[[nodiscard]] GpuFacts ask_gpu(const nvml::Functions& nvml, nvml::Device device);
 
 /// Returns the names of the throttle reasons in an answer of
 /// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.

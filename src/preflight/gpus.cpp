@@ -20,48 +20,14 @@ namespace {
 namespace fs = std::filesystem;
 using nvml::ask;
 using nvml::ask_clock;
+using nvml::ask_power;
 using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
 
-std::optional<double> bytes(const std::optional<units::Bytes>& value) {
-  return value ? std::optional{static_cast<double>(value->value())} : std::nullopt;
-}
-
-std::optional<double> ask_power(int (*function)(Device, unsigned*), Device device) {
-  const std::optional<unsigned> milliwatts = ask<unsigned>(function, device);
-  return milliwatts ? std::optional{*milliwatts * 1e-3} : std::nullopt;
-}
-
 std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
   const std::optional<unsigned> value = ask<unsigned>(function, device);
   return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
-}
-
-/// Copies the facts that CheckedGpu and GpuFacts have in common.
-void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
-  gpu.uuid = facts.uuid.value_or("");
-  if (facts.pci_bus_id) gpu.pci_bus_id = sysfs_bus_id(*facts.pci_bus_id);
-  gpu.name = facts.name;
-  gpu.driver = facts.driver_version;
-  gpu.compute_mode = facts.compute_mode;
-  gpu.memory = bytes(facts.memory_total);
-  gpu.memory_used = bytes(facts.memory_used);
-  gpu.sm_clock = facts.sm_clock;
-  gpu.sm_clock_max = facts.sm_clock_max;
-  gpu.memory_clock_max = facts.memory_clock_max;
-  gpu.power_limit = facts.power_limit;
-  gpu.ecc = facts.ecc;
-  gpu.mig = facts.mig;
-  gpu.persistence = facts.persistence;
-  gpu.nvlinks_active = facts.nvlinks_active;
-  gpu.nvlinks_inactive = facts.nvlinks_inactive;
-  gpu.fabric = facts.fabric;
-  if (!facts.nvlink_peers) return;
-  gpu.nvlink_peers.emplace();
-  for (const std::string& peer : *facts.nvlink_peers) {
-    gpu.nvlink_peers->push_back(sysfs_bus_id(peer));
-  }
 }
 
 /// Returns the number of memory pages that were retired for one cause. Only older GPUs retire
@@ -75,7 +41,7 @@ std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, 
   return count;
 }
 
-void add_health(CheckedGpu& gpu, const Functions& nvml, Device device) {
+void add_health(GpuFacts& gpu, const Functions& nvml, Device device) {
   if (const auto errors = ask<unsigned long long>(nvml.ecc_errors, device, nvml::uncorrected,
                                                   nvml::volatile_count)) {
     gpu.ecc_uncorrected = static_cast<std::int64_t>(*errors);
@@ -147,17 +113,14 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   }
 }
 
-void take_if_absent(std::optional<int>& value, const std::optional<int>& other) {
-  if (!value) value = other;
-}
-
-void add_pci(CheckedGpu& gpu, const PciFacts& facts) {
-  take_if_absent(gpu.pcie_generation, facts.generation);
-  take_if_absent(gpu.pcie_generation_max, facts.generation_max);
-  take_if_absent(gpu.pcie_width, facts.width);
-  take_if_absent(gpu.pcie_width_max, facts.width_max);
-  gpu.numa_node = facts.numa_node;
-  gpu.pci_path = facts.path;
+/// Adds the facts of sysfs. What NVML said about the link is kept.
+void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
+  for (const auto fact :
+       {&machine::PciFacts::pcie_generation, &machine::PciFacts::pcie_generation_max,
+        &machine::PciFacts::pcie_width, &machine::PciFacts::pcie_width_max}) {
+    if (gpu.*fact) facts.*fact = gpu.*fact;
+  }
+  static_cast<machine::PciFacts&>(gpu) = std::move(facts);
 }
 
 std::optional<std::string> ancestor_name(int level) {
@@ -219,9 +182,11 @@ std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
   return names;
 }
 
-CheckedGpu ask_gpu(const Functions& nvml, Device device) {
-  CheckedGpu gpu;
-  add_known(gpu, machine::gpu_facts(nvml, device));
+GpuFacts ask_gpu(const Functions& nvml, Device device) {
+  GpuFacts gpu = machine::gpu_facts(nvml, device);
+  gpu.pci_bus_id = sysfs_bus_id(gpu.pci_bus_id);
+  if (gpu.nvlink_peers)
+    std::ranges::transform(*gpu.nvlink_peers, gpu.nvlink_peers->begin(), sysfs_bus_id);
   gpu.vbios = ask_text(nvml.vbios, device);
   // The clock that users set is the graphics clock, which the SMs follow.
   gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
@@ -244,7 +209,7 @@ FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   if (!found.gpus) found.gpus.emplace();
   for (const fs::path& function : *functions) {
     const std::string bus_id = function.filename().string();
-    auto gpu = std::ranges::find(*found.gpus, bus_id, &CheckedGpu::pci_bus_id);
+    auto gpu = std::ranges::find(*found.gpus, bus_id, &GpuFacts::pci_bus_id);
     if (gpu == found.gpus->end()) {
       gpu = found.gpus->emplace(found.gpus->end());
       gpu->pci_bus_id = bus_id;
@@ -254,12 +219,12 @@ FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   return found;
 }
 
-std::optional<CheckedGpu> find_gpu(const Functions& nvml, std::string_view uuid,
-                                   const fs::path& root) {
+std::optional<GpuFacts> find_gpu(const Functions& nvml, std::string_view uuid,
+                                 const fs::path& root) {
   const std::string text{uuid};
   const auto device = ask<Device>(nvml.handle_by_uuid, text.c_str());
   if (!device) return std::nullopt;
-  CheckedGpu gpu = ask_gpu(nvml, *device);
+  GpuFacts gpu = ask_gpu(nvml, *device);
   if (!gpu.pci_bus_id.empty()) {
     add_pci(gpu, pci_facts(root / "sys/bus/pci/devices" / gpu.pci_bus_id));
   }
@@ -283,7 +248,7 @@ std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& fou
   if (!found.gpus) return all;
   for (std::size_t j = 0; j < found.gpus->size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
-      const CheckedGpu &a = (*found.gpus)[i], &b = (*found.gpus)[j];
+      const GpuFacts &a = (*found.gpus)[i], &b = (*found.gpus)[j];
       CheckedPeers peers;
       peers.i = static_cast<int>(i);
       peers.j = static_cast<int>(j);

@@ -9,188 +9,153 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
-#include <set>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
-// The fields of job facts are listed here by name, once for both writing and reading:
-// fields(&facts, visit) calls visit(name, pointer to member) for each.
+/// A field of facts: its name in JSON, and the member.
+template <class Struct, class Value>
+struct Field {
+  const char* name;
+  Value Struct::*member;
+};
 
-template <class Visit>
-void fields(const CheckedGpu*, Visit visit) {
-  visit("uuid", &CheckedGpu::uuid);
-  visit("pci_bus_id", &CheckedGpu::pci_bus_id);
-  visit("name", &CheckedGpu::name);
-  visit("driver", &CheckedGpu::driver);
-  visit("vbios", &CheckedGpu::vbios);
-  visit("compute_mode", &CheckedGpu::compute_mode);
-  visit("memory", &CheckedGpu::memory);
-  visit("memory_used", &CheckedGpu::memory_used);
-  visit("sm_clock", &CheckedGpu::sm_clock);
-  visit("sm_clock_max", &CheckedGpu::sm_clock_max);
-  visit("sm_clock_application", &CheckedGpu::sm_clock_application);
-  visit("memory_clock_max", &CheckedGpu::memory_clock_max);
-  visit("power_limit", &CheckedGpu::power_limit);
-  visit("power_limit_default", &CheckedGpu::power_limit_default);
-  visit("throttle_reasons", &CheckedGpu::throttle_reasons);
-  visit("ecc", &CheckedGpu::ecc);
-  visit("mig", &CheckedGpu::mig);
-  visit("persistence", &CheckedGpu::persistence);
-  visit("ecc_uncorrected", &CheckedGpu::ecc_uncorrected);
-  visit("remapped_rows", &CheckedGpu::remapped_rows);
-  visit("remap_pending", &CheckedGpu::remap_pending);
-  visit("remap_failed", &CheckedGpu::remap_failed);
-  visit("retired_pages", &CheckedGpu::retired_pages);
-  visit("xids", &CheckedGpu::xids);
-  visit("processes", &CheckedGpu::processes);
-  visit("nvlinks_active", &CheckedGpu::nvlinks_active);
-  visit("nvlinks_inactive", &CheckedGpu::nvlinks_inactive);
-  visit("nvlink_peers", &CheckedGpu::nvlink_peers);
-  visit("fabric", &CheckedGpu::fabric);
-  visit("fabric_state", &CheckedGpu::fabric_state);
-  visit("pcie_generation", &CheckedGpu::pcie_generation);
-  visit("pcie_generation_max", &CheckedGpu::pcie_generation_max);
-  visit("pcie_width", &CheckedGpu::pcie_width);
-  visit("pcie_width_max", &CheckedGpu::pcie_width_max);
-  visit("numa_node", &CheckedGpu::numa_node);
-  visit("pci_path", &CheckedGpu::pci_path);
+// The fields of job facts are listed here by name, once for both writing and reading.
+
+template <class Struct, class Value>
+constexpr Field<Struct, Value> field(const char* name, Value Struct::*member) {
+  return {name, member};
 }
 
-template <class Visit>
-void fields(const CheckedPeers*, Visit visit) {
-  visit("i", &CheckedPeers::i);
-  visit("j", &CheckedPeers::j);
-  visit("peer_access", &CheckedPeers::peer_access);
-  visit("link", &CheckedPeers::link);
+constexpr auto fields_of(const GpuFacts*) {
+  using F = GpuFacts;
+  return std::tuple(
+      field("uuid", &F::uuid), field("pci_bus_id", &F::pci_bus_id), field("name", &F::name),
+      field("driver", &F::driver), field("vbios", &F::vbios),
+      field("compute_mode", &F::compute_mode), field("memory", &F::memory),
+      field("memory_used", &F::memory_used), field("sm_clock", &F::sm_clock),
+      field("sm_clock_max", &F::sm_clock_max),
+      field("sm_clock_application", &F::sm_clock_application),
+      field("memory_clock_max", &F::memory_clock_max), field("power_limit", &F::power_limit),
+      field("power_limit_default", &F::power_limit_default),
+      field("throttle_reasons", &F::throttle_reasons), field("ecc", &F::ecc), field("mig", &F::mig),
+      field("persistence", &F::persistence), field("ecc_uncorrected", &F::ecc_uncorrected),
+      field("remapped_rows", &F::remapped_rows), field("remap_pending", &F::remap_pending),
+      field("remap_failed", &F::remap_failed), field("retired_pages", &F::retired_pages),
+      field("xids", &F::xids), field("processes", &F::processes),
+      field("nvlinks_active", &F::nvlinks_active), field("nvlinks_inactive", &F::nvlinks_inactive),
+      field("nvlink_peers", &F::nvlink_peers), field("fabric", &F::fabric),
+      field("fabric_state", &F::fabric_state), field("pcie_generation", &F::pcie_generation),
+      field("pcie_generation_max", &F::pcie_generation_max), field("pcie_width", &F::pcie_width),
+      field("pcie_width_max", &F::pcie_width_max), field("numa_node", &F::numa_node),
+      field("pci_path", &F::pci_path));
 }
 
-template <class Visit>
-void fields(const CheckedPort*, Visit visit) {
-  visit("device", &CheckedPort::device);
-  visit("port", &CheckedPort::port);
-  visit("link_layer", &CheckedPort::link_layer);
-  visit("state", &CheckedPort::state);
-  visit("physical_state", &CheckedPort::physical_state);
-  visit("rate", &CheckedPort::rate);
-  visit("link_downed", &CheckedPort::link_downed);
-  visit("symbol_errors", &CheckedPort::symbol_errors);
-  visit("pcie_generation", &CheckedPort::pcie_generation);
-  visit("pcie_generation_max", &CheckedPort::pcie_generation_max);
-  visit("pcie_width", &CheckedPort::pcie_width);
-  visit("pcie_width_max", &CheckedPort::pcie_width_max);
-  visit("numa_node", &CheckedPort::numa_node);
-  visit("pci_path", &CheckedPort::pci_path);
+constexpr auto fields_of(const CheckedPeers*) {
+  using F = CheckedPeers;
+  return std::tuple(field("i", &F::i), field("j", &F::j), field("peer_access", &F::peer_access),
+                    field("link", &F::link));
 }
 
-template <class Visit>
-void fields(const CheckedNode*, Visit visit) {
-  visit("node", &CheckedNode::node);
-  visit("host", &CheckedNode::host);
-  visit("cpu_model", &CheckedNode::cpu_model);
-  visit("os", &CheckedNode::os);
-  visit("cores", &CheckedNode::cores);
-  visit("cpu_quota", &CheckedNode::cpu_quota);
-  visit("memory", &CheckedNode::memory);
-  visit("shm_size", &CheckedNode::shm_size);
-  visit("shm_free", &CheckedNode::shm_free);
-  visit("numa_cpus", &CheckedNode::numa_cpus);
-  visit("governors", &CheckedNode::governors);
-  visit("frequency_driver", &CheckedNode::frequency_driver);
-  visit("energy_preferences", &CheckedNode::energy_preferences);
-  visit("iommu_translates", &CheckedNode::iommu_translates);
-  visit("acs", &CheckedNode::acs);
-  visit("nvidia_peermem", &CheckedNode::nvidia_peermem);
-  visit("gdrcopy", &CheckedNode::gdrcopy);
-  visit("dmabuf", &CheckedNode::dmabuf);
-  visit("nccl_plugins", &CheckedNode::nccl_plugins);
-  visit("gpus", &CheckedNode::gpus);
-  visit("gpus_lost", &CheckedNode::gpus_lost);
-  visit("peers", &CheckedNode::peers);
-  visit("ports", &CheckedNode::ports);
+constexpr auto fields_of(const CheckedPort*) {
+  using F = CheckedPort;
+  return std::tuple(
+      field("device", &F::device), field("port", &F::port), field("link_layer", &F::link_layer),
+      field("state", &F::state), field("physical_state", &F::physical_state),
+      field("rate", &F::rate), field("link_downed", &F::link_downed),
+      field("symbol_errors", &F::symbol_errors), field("pcie_generation", &F::pcie_generation),
+      field("pcie_generation_max", &F::pcie_generation_max), field("pcie_width", &F::pcie_width),
+      field("pcie_width_max", &F::pcie_width_max), field("numa_node", &F::numa_node),
+      field("pci_path", &F::pci_path));
 }
 
-template <class Visit>
-void fields(const CheckedNeighbour*, Visit visit) {
-  visit("rank", &CheckedNeighbour::rank);
-  visit("bandwidth", &CheckedNeighbour::bandwidth);
+constexpr auto fields_of(const CheckedNode*) {
+  using F = CheckedNode;
+  return std::tuple(
+      field("node", &F::node), field("host", &F::host), field("cpu_model", &F::cpu_model),
+      field("os", &F::os), field("cores", &F::cores), field("cpu_quota", &F::cpu_quota),
+      field("memory", &F::memory), field("shm_size", &F::shm_size), field("shm_free", &F::shm_free),
+      field("numa_cpus", &F::numa_cpus), field("governors", &F::governors),
+      field("frequency_driver", &F::frequency_driver),
+      field("energy_preferences", &F::energy_preferences),
+      field("iommu_translates", &F::iommu_translates), field("acs", &F::acs),
+      field("nvidia_peermem", &F::nvidia_peermem), field("gdrcopy", &F::gdrcopy),
+      field("dmabuf", &F::dmabuf), field("nccl_plugins", &F::nccl_plugins), field("gpus", &F::gpus),
+      field("gpus_lost", &F::gpus_lost), field("peers", &F::peers), field("ports", &F::ports));
 }
 
-template <class Visit>
-void fields(const CheckedRank*, Visit visit) {
-  visit("rank", &CheckedRank::rank);
-  visit("node", &CheckedRank::node);
-  visit("local_rank", &CheckedRank::local_rank);
-  visit("pid", &CheckedRank::pid);
-  visit("cpus", &CheckedRank::cpus);
-  visit("cores", &CheckedRank::cores);
-  visit("gpu", &CheckedRank::gpu);
-  visit("visible_gpus", &CheckedRank::visible_gpus);
-  visit("blas_threads", &CheckedRank::blas_threads);
-  visit("locked_memory_limit", &CheckedRank::locked_memory_limit);
-  visit("locked_memory_unlimited", &CheckedRank::locked_memory_unlimited);
-  visit("versions", &CheckedRank::versions);
-  visit("environment", &CheckedRank::environment);
-  visit("missing_files", &CheckedRank::missing_files);
-  visit("launcher", &CheckedRank::launcher);
-  visit("gemm_rate", &CheckedRank::gemm_rate);
-  visit("neighbours", &CheckedRank::neighbours);
+constexpr auto fields_of(const CheckedNeighbour*) {
+  using F = CheckedNeighbour;
+  return std::tuple(field("rank", &F::rank), field("bandwidth", &F::bandwidth));
 }
 
-template <class Visit>
-void fields(const JobFacts*, Visit visit) {
-  visit("device", &JobFacts::device);
-  visit("share_gpu", &JobFacts::share_gpu);
-  visit("world", &JobFacts::world);
-  visit("device_problem", &JobFacts::device_problem);
-  visit("device_reason", &JobFacts::device_reason);
-  visit("sniff_skipped", &JobFacts::sniff_skipped);
-  visit("nodes", &JobFacts::nodes);
-  visit("ranks", &JobFacts::ranks);
+constexpr auto fields_of(const CheckedRank*) {
+  using F = CheckedRank;
+  return std::tuple(field("rank", &F::rank), field("node", &F::node),
+                    field("local_rank", &F::local_rank), field("pid", &F::pid),
+                    field("cpus", &F::cpus), field("cores", &F::cores), field("gpu", &F::gpu),
+                    field("visible_gpus", &F::visible_gpus),
+                    field("blas_threads", &F::blas_threads),
+                    field("locked_memory_limit", &F::locked_memory_limit),
+                    field("locked_memory_unlimited", &F::locked_memory_unlimited),
+                    field("versions", &F::versions), field("environment", &F::environment),
+                    field("missing_files", &F::missing_files), field("launcher", &F::launcher),
+                    field("gemm_rate", &F::gemm_rate), field("neighbours", &F::neighbours));
+}
+
+constexpr auto fields_of(const JobFacts*) {
+  using F = JobFacts;
+  return std::tuple(field("device", &F::device), field("share_gpu", &F::share_gpu),
+                    field("world", &F::world), field("device_problem", &F::device_problem),
+                    field("device_reason", &F::device_reason),
+                    field("sniff_skipped", &F::sniff_skipped), field("nodes", &F::nodes),
+                    field("ranks", &F::ranks));
 }
 
 using nlohmann::json;
 
 template <class T>
-concept Struct = requires(const T* facts) { fields(facts, [](const char*, auto) {}); };
-
-// There is one overload for each kind of field; null means absent.
-
-json json_of(const std::string& value) { return value; }
-json json_of(bool value) { return value; }  // NOLINT: the value itself
-json json_of(int value) { return value; }
-json json_of(std::int64_t value) { return value; }
-json json_of(double value) { return std::isfinite(value) ? json(value) : json(); }
-
+concept Facts = requires(const T* facts) {
+  fields_of(facts);
+};
 template <class T>
-json json_of(const std::optional<T>& value);
+struct IsOptional : std::false_type {};
 template <class T>
-json json_of(const std::vector<T>& values);
-template <class T>
-json json_of(const std::map<std::string, T>& values);
+struct IsOptional<std::optional<T>> : std::true_type {};
 
-/// Writes a struct of facts. Fields that have their default value are left out.
-template <Struct T>
-json json_of(const T& facts) {
-  json object = json::object();
-  const T untold;
-  fields(&facts, [&](const char* key, auto member) {
-    json value = json_of(facts.*member);
-    if (value != json_of(untold.*member)) object[key] = std::move(value);
-  });
-  return object;
+/// Calls `use` with each field of a struct of facts.
+template <Facts T, class Use>
+void each_field(const T* facts, const Use& use) {
+  std::apply([&](const auto&... field) { (use(field), ...); }, fields_of(facts));
 }
 
 template <class T>
-json json_of(const std::optional<T>& value) {
-  return value ? json_of(*value) : json();
+json json_of(const std::vector<T>& values);
+
+/// Writes a value; null means absent. Fields that have their default value are left out.
+template <class T>
+json json_of(const T& value) {
+  if constexpr (Facts<T>) {
+    json object = json::object();
+    const T without_facts;
+    each_field(&value, [&](const auto& field) {
+      json written = json_of(value.*field.member);
+      if (written != json_of(without_facts.*field.member)) object[field.name] = std::move(written);
+    });
+    return object;
+  } else if constexpr (IsOptional<T>::value) {
+    return value ? json_of(*value) : json();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isfinite(value) ? json(value) : json();
+  } else {
+    return json(value);
+  }
 }
 
 template <class T>
@@ -201,91 +166,28 @@ json json_of(const std::vector<T>& values) {
 }
 
 template <class T>
-json json_of(const std::map<std::string, T>& values) {
-  json object = json::object();
-  for (const auto& [key, value] : values) object[key] = json_of(value);
-  return object;
-}
-
-[[noreturn]] void refuse(const std::string& where, const std::string& problem) {
-  throw base::Error(fmt::format("job facts{}{}: {}", where.empty() ? "" : ", ", where, problem));
-}
-
-std::string path_of(const std::string& where, std::string_view key) {
-  return where.empty() ? std::string{key} : fmt::format("{}.{}", where, key);
-}
-
-void read(std::string& value, const json& from, const std::string& where) {
-  if (!from.is_string()) refuse(where, "a text is expected");
-  value = from.get<std::string>();
-}
-
-void read(bool& value, const json& from, const std::string& where) {
-  if (!from.is_boolean()) refuse(where, "true or false is expected");
-  value = from.get<bool>();
-}
-
-void read(double& value, const json& from, const std::string& where) {
-  if (!from.is_number()) refuse(where, "a number is expected");
-  value = from.get<double>();
-}
-
-template <std::signed_integral T>
-void read(T& value, const json& from, const std::string& where) {
-  const auto fits = [](auto number) { return std::in_range<T>(number); };
-  const bool whole = from.is_number_unsigned()
-                         ? fits(from.get<std::uint64_t>())
-                         : from.is_number_integer() && fits(from.get<std::int64_t>());
-  if (!whole) refuse(where, "a whole number is expected");
-  value = from.get<T>();
-}
+void read(std::vector<T>& values, const json& from);
 
 template <class T>
-void read(std::optional<T>& value, const json& from, const std::string& where);
-template <class T>
-void read(std::vector<T>& values, const json& from, const std::string& where);
-template <class T>
-void read(std::map<std::string, T>& values, const json& from, const std::string& where);
-
-template <Struct T>
-void read(T& facts, const json& from, const std::string& where) {
-  if (!from.is_object()) refuse(where, "an object is expected");
-  std::vector<std::string_view> names;
-  fields(&facts, [&](const char* key, auto member) {
-    names.emplace_back(key);
-    if (from.contains(key)) read(facts.*member, from.at(key), path_of(where, key));
-  });
-  for (const auto& item : from.items()) {
-    if (std::ranges::find(names, item.key()) != names.end()) continue;
-    refuse(where, fmt::format("there is no field {}{}", base::quoted(item.key()),
-                              base::did_you_mean(item.key(), names)));
+void read(T& value, const json& from) {
+  if constexpr (Facts<T>) {
+    each_field(&value, [&](const auto& field) {
+      if (from.contains(field.name)) read(value.*field.member, from.at(field.name));
+    });
+  } else if constexpr (IsOptional<T>::value) {
+    read(value.emplace(), from);
+  } else {
+    from.get_to(value);
   }
 }
 
 template <class T>
-void read(std::optional<T>& value, const json& from, const std::string& where) {
-  read(value.emplace(), from, where);
-}
-
-template <class T>
-void read(std::vector<T>& values, const json& from, const std::string& where) {
-  if (!from.is_array()) refuse(where, "an array is expected");
+void read(std::vector<T>& values, const json& from) {
   values.clear();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    read(values.emplace_back(), from[i], fmt::format("{}[{}]", where, i));
-  }
+  for (const json& item : from) read(values.emplace_back(), item);
 }
 
-template <class T>
-void read(std::map<std::string, T>& values, const json& from, const std::string& where) {
-  if (!from.is_object()) refuse(where, "an object is expected");
-  values.clear();
-  for (const auto& item : from.items()) {
-    read(values[item.key()], item.value(), path_of(where, base::printable(item.key())));
-  }
-}
-
-bool is_same(const CheckedGpu& a, const CheckedGpu& b) {
+bool is_same(const GpuFacts& a, const GpuFacts& b) {
   if (!a.uuid.empty() && !b.uuid.empty()) return a.uuid == b.uuid;
   return !a.pci_bus_id.empty() && a.pci_bus_id == b.pci_bus_id;
 }
@@ -293,10 +195,10 @@ bool is_same(const CheckedGpu& a, const CheckedGpu& b) {
 /// Adds the facts of a GPU that another rank of the node reported. They replace the facts of a GPU
 /// that was known only from the PCI bus, except for its Xids, which only the node's first rank
 /// reads from the kernel's log.
-void add_gpu(CheckedNode& node, CheckedGpu seen) {
+void add_gpu(CheckedNode& node, GpuFacts seen) {
   if (!node.gpus) node.gpus.emplace();
   const auto known =
-      std::ranges::find_if(*node.gpus, [&](const CheckedGpu& gpu) { return is_same(gpu, seen); });
+      std::ranges::find_if(*node.gpus, [&](const GpuFacts& gpu) { return is_same(gpu, seen); });
   if (known == node.gpus->end()) {
     node.gpus->push_back(std::move(seen));
   } else if (known->uuid.empty()) {
@@ -315,16 +217,16 @@ void find_nvlinks(CheckedNode& node) {
   }
 }
 
-std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> told) {
+std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> reported) {
   std::map<int, CheckedNode> nodes;
-  for (CheckedNode& node : told) {
+  for (CheckedNode& node : reported) {
     const int index = node.node;
     const auto known = nodes.find(index);
     if (known == nodes.end()) {
       nodes.emplace(index, std::move(node));
       continue;
     }
-    for (CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+    for (GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
       add_gpu(known->second, std::move(gpu));
     }
   }
@@ -338,7 +240,7 @@ std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> told) {
 
 }  // namespace
 
-bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b) {
+bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b) {
   if (!a.nvlink_peers || !b.nvlink_peers) return false;
   return std::ranges::any_of(*a.nvlink_peers, [&](const std::string& peer) {
     return peer == b.pci_bus_id ||
@@ -350,12 +252,12 @@ std::string to_json(const JobFacts& facts) {
   return json_of(facts).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-JobFacts job_facts_from_json(std::string_view text) {
-  const json parsed = json::parse(text, nullptr, false);
-  if (parsed.is_discarded()) refuse("", "this is not JSON");
+JobFacts job_facts_from_json(std::string_view text) try {
   JobFacts facts;
-  read(facts, parsed, "");
+  read(facts, json::parse(text));
   return facts;
+} catch (const json::exception& failure) {
+  throw base::Error(fmt::format("job facts: {}", failure.what()));
 }
 
 JobFacts merge(std::vector<JobFacts> parts) {

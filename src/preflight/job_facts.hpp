@@ -9,44 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/gpu_facts.hpp"
+
 /// The facts that preflight judges before a job measures: those of its nodes and ranks, as they
 /// were found. If a source is absent, its field is absent. Bytes, hertz, watts and bits per second
 /// are plain numbers here, since the facts are sent and recorded as JSON, with the field names used
 /// here.
 namespace isoscale::preflight {
 
-/// One GPU of a node, as NVML and sysfs know it; GPUs that no rank of the job has taken are
-/// included.
-struct CheckedGpu {
-  std::string uuid;        ///< "GPU-..."; "" when only sysfs knows it
-  std::string pci_bus_id;  ///< "0000:1b:00.0", lower case, four digits of domain
-  std::optional<std::string> name, driver, vbios, compute_mode;
-  std::optional<double> memory, memory_used;               ///< B; used: by all processes
-  std::optional<double> sm_clock, sm_clock_max;            ///< Hz
-  std::optional<double> sm_clock_application;              ///< Hz, as clocks were locked or set
-  std::optional<double> memory_clock_max;                  ///< Hz
-  std::optional<double> power_limit, power_limit_default;  ///< W
-  std::optional<std::vector<std::string>>
-      throttle_reasons;  ///< "software power cap", "hardware slowdown", ...; not idle
-  std::optional<bool> ecc, mig, persistence;
-  std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
-  std::optional<std::int64_t> remapped_rows;    ///< after uncorrectable errors
-  std::optional<bool> remap_pending, remap_failed;
-  std::optional<std::int64_t> retired_pages;           ///< on GPUs that cannot remap rows
-  std::optional<std::vector<int>> xids;                ///< in the kernel's log of this boot
-  std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
-  std::optional<int> nvlinks_active, nvlinks_inactive;
-  std::optional<std::vector<std::string>> nvlink_peers;  ///< PCI bus ids at the other ends
-  std::optional<std::string> fabric;        ///< NVLink domain of several nodes: cluster "." clique
-  std::optional<std::string> fabric_state;  ///< "not supported", "not started", "in progress",
-                                            ///< "completed", or "failed: CODE"
-  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
-  std::optional<int> numa_node;
-  std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
-};
+using machine::GpuFacts;
 
 /// True if an NVLink joins the two GPUs, or both have links to the same switch.
-[[nodiscard]] bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b);
+[[nodiscard]] bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b);
 
 /// The link between two GPUs of a node; i < j are their places in CheckedNode::gpus.
 struct CheckedPeers {
@@ -58,16 +32,13 @@ struct CheckedPeers {
 };
 
 /// One port of an InfiniBand or RoCE adapter.
-struct CheckedPort {
+struct CheckedPort : machine::PciFacts {
   std::string device;  ///< "mlx5_0"
   int port = 1;
   std::optional<std::string> link_layer;                   ///< "InfiniBand", "Ethernet"
   std::optional<std::string> state, physical_state;        ///< "ACTIVE", "LinkUp"
   std::optional<double> rate;                              ///< bit/s as it runs
   std::optional<std::int64_t> link_downed, symbol_errors;  ///< counts since the last reset
-  std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
-  std::optional<int> numa_node;
-  std::optional<std::string> pci_path;
 };
 
 struct CheckedNode {
@@ -88,7 +59,7 @@ struct CheckedNode {
   std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< what GPUDirect RDMA needs: modules
                                                          ///< loaded, kernel able
   std::optional<std::vector<std::string>> nccl_plugins;  ///< libraries found: "libnccl-net.so"
-  std::optional<std::vector<CheckedGpu>> gpus;           ///< absent: nothing could be asked
+  std::optional<std::vector<GpuFacts>> gpus;             ///< absent: nothing could be asked
   std::optional<int> gpus_lost;  ///< GPUs that NVML counts but cannot reach, though permitted
   std::vector<CheckedPeers> peers;
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
@@ -141,8 +112,8 @@ struct JobFacts {
 
 /// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
-/// Reads facts from JSON. Throws base::Error that says what is wrong, also for unknown fields, so
-/// that a misspelled field cannot be overlooked.
+/// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if it is
+/// no JSON, or if a value has another type.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
 /// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the

@@ -10,7 +10,9 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "machine/kernel_files.hpp"
 #include "preflight/pci.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -22,7 +24,7 @@ using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
 /// as unknown. Nodes with partitioned GPUs are left out: their ranks take instances, which are not
 /// listed as GPUs.
 void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
-  static const CheckedGpu unseen;
+  static const GpuFacts unseen;
   std::map<int, const CheckedNode*> nodes;
   for (const CheckedNode& node : job.nodes) nodes[node.node] = &node;
   std::unordered_map<std::string, bool> seen;
@@ -32,7 +34,7 @@ void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& ta
     if (!rank.gpu || node == nodes.end() || !seen.emplace(*rank.gpu, true).second) continue;
     const bool has_mig = node->second->gpus &&
                          std::ranges::any_of(*node->second->gpus,
-                                             [](const CheckedGpu& gpu) { return gpu.mig == true; });
+                                             [](const GpuFacts& gpu) { return gpu.mig == true; });
     if (has_mig) continue;
     gpus.push_back({.node = node->second,
                     .gpu = &unseen,
@@ -76,6 +78,12 @@ bool names_in_full(std::string_view part, const CheckedPort& port) {
                                          : part.substr(colon + 1) == fmt::format("{}", port.port);
 }
 
+std::optional<std::string> value_in(const std::map<std::string, std::string>& values,
+                                    const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? std::nullopt : std::optional{found->second};
+}
+
 }  // namespace
 
 Place JobGpu::place() const { return {.host = node->host, .device = gpu_text(index, *gpu)}; }
@@ -96,7 +104,7 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
     const auto begin = gpus.size();
     int index = 0;
     bool any_taken = false;
-    for (const CheckedGpu& gpu : *node.gpus) {
+    for (const GpuFacts& gpu : *node.gpus) {
       JobGpu& one =
           gpus.emplace_back(JobGpu{.node = &node, .gpu = &gpu, .index = index++, .ranks = {}});
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
@@ -121,11 +129,11 @@ std::string no_gpus(const JobFacts& job, std::string_view source) {
   return fmt::format("{} gives no information on it", source);
 }
 
-std::string gpu_text(int index, const CheckedGpu& gpu) {
+std::string gpu_text(int index, const GpuFacts& gpu) {
   return fmt::format("GPU {} ({})", index, gpu.pci_bus_id);
 }
 
-bool is_joined_by_c2c(const CheckedGpu& gpu) {
+bool is_joined_by_c2c(const GpuFacts& gpu) {
   return gpu.name && (gpu.name->find("GH200") != std::string::npos ||
                       gpu.name->find("GB200") != std::string::npos ||
                       gpu.name->find("GB300") != std::string::npos);
@@ -139,6 +147,19 @@ bool is_up(const CheckedPort& port) { return port.state == "ACTIVE"; }
 
 bool has_up_port(const CheckedNode& node) {
   return node.ports && std::ranges::any_of(*node.ports, is_up);
+}
+
+std::string bytes_text(double bytes) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
+}
+
+std::string bit_rate_text(double rate) { return units::format_prefixed(rate, "bit/s"); }
+
+std::string listed(std::span<const std::string> names) {
+  constexpr std::size_t most = 3, shown = 2;  // as many as fit a short line
+  if (names.size() > most) return base::listed(names, shown);
+  if (names.size() < 2) return base::listed(names);
+  return fmt::format("{} and {}", base::listed(names.first(names.size() - 1)), names.back());
 }
 
 std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
@@ -156,44 +177,23 @@ std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
   return in_order;
 }
 
-void for_ranks(const JobFacts& job, const JudgeRank& judge,
-               const std::function<void(Place, const std::string& text)>& found) {
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    std::map<std::string, std::vector<std::string>> ranks;
-    for (const CheckedRank* rank : node.ranks) {
-      const std::string text = judge(*rank, node.facts);
-      if (!text.empty()) ranks[text].push_back(fmt::format("{}", rank->rank));
-    }
-    for (const auto& [text, numbers] : ranks) {
-      std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
-      // "every rank" is the same text on all nodes, so that results of many nodes are joined.
-      if (numbers.size() == node.ranks.size()) who = "every rank";
-      found({.host = node.host(), .device = std::move(who)}, text);
-    }
-  }
+std::optional<std::string> version_of(const CheckedRank& rank, const std::string& key) {
+  return value_in(rank.versions, key);
 }
 
 std::optional<std::string> setting(const CheckedRank& rank, const std::string& name) {
-  const auto found = rank.environment.find(name);
-  return found == rank.environment.end() ? std::nullopt : std::optional{found->second};
+  return value_in(rank.environment, name);
 }
 
-bool is_switched_on(const CheckedRank& rank, const std::string& name) {
-  const std::optional<std::string> value = setting(rank, name);
-  if (!value || value->empty()) return false;
-  return std::ranges::all_of(*value, [](char c) { return c >= '0' && c <= '9'; }) &&
-         value->find_first_not_of('0') != std::string::npos;
+bool is_switched_on(std::string_view value) {
+  return std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; }) &&
+         value.find_first_not_of('0') != std::string_view::npos;
 }
 
 std::vector<std::string> parts_of_list(std::string_view list) {
   std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    std::string_view part = list.substr(0, end);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    if (!part.empty()) parts.emplace_back(part);
-    list.remove_prefix(std::min(end + 1, list.size()));
+  for (const std::string_view part : machine::split(list, ',')) {
+    if (!machine::trimmed(part).empty()) parts.emplace_back(machine::trimmed(part));
   }
   return parts;
 }
@@ -201,21 +201,6 @@ std::vector<std::string> parts_of_list(std::string_view list) {
 bool has_several_nodes(const JobFacts& job) {
   return std::ranges::any_of(
       job.ranks, [&](const CheckedRank& rank) { return rank.node != job.ranks.front().node; });
-}
-
-void find_bad_settings(Findings& findings, const JobFacts& job,
-                       const std::vector<BadSetting>& settings) {
-  if (!job.ranks.empty()) findings.know();
-  for (const BadSetting& bad : settings) {
-    const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
-      const std::optional<std::string> value = setting(rank, bad.variable);
-      if (!value || !bad.hurts(rank, node)) return {};
-      return fmt::format("{}={}", bad.variable, base::printable(*value));
-    };
-    for_ranks(job, judge, [&](Place place, const std::string& text) {
-      findings.warn(std::move(place), {.what = text, .cost = bad.cost, .fix = bad.fix});
-    });
-  }
 }
 
 std::string settings_of_first(const JobFacts& job, const std::vector<std::string>& variables) {
@@ -253,7 +238,7 @@ std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNo
   return unknown;
 }
 
-std::optional<std::size_t> distance_between(const CheckedGpu& gpu, const CheckedPort& port) {
+std::optional<std::size_t> distance_between(const GpuFacts& gpu, const CheckedPort& port) {
   const auto closest = closest_on_paths(gpu.pci_path, gpu.numa_node, port.pci_path, port.numa_node);
   if (!closest) return std::nullopt;
   return static_cast<std::size_t>(std::ranges::find(distances, *closest) - distances.begin());
@@ -261,7 +246,7 @@ std::optional<std::size_t> distance_between(const CheckedGpu& gpu, const Checked
 
 std::string_view distance_name(std::size_t distance) { return distances.at(distance); }
 
-std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node) {
+std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node) {
   if (!node.ports) return std::nullopt;
   std::optional<Nearest> nearest;
   for (const CheckedPort& port : *node.ports) {

@@ -4,27 +4,31 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "preflight/job_facts.hpp"
-#include "preflight/rules.hpp"
 
 /// Views of a job's facts from which rules judge: GPUs, ports and ranks by node, environment
 /// variables, and the adapters near a GPU. The time of every function is linear in ranks and
 /// devices.
 namespace isoscale::preflight {
 
+/// The host and device that a finding is about; "" as in CheckResult.
+struct Place {
+  std::string host{}, device{};
+};
+
 /// A GPU that the job uses. If ranks report the GPUs that they took, the job uses only these;
 /// otherwise it is assumed to use all GPUs that NVML lists.
 struct JobGpu {
   const CheckedNode* node = nullptr;
-  const CheckedGpu* gpu = nullptr;
+  const GpuFacts* gpu = nullptr;
   int index = 0;  ///< in CheckedNode::gpus
   std::vector<const CheckedRank*> ranks;
 
@@ -32,19 +36,39 @@ struct JobGpu {
 };
 /// Returns the GPUs of the job; none if it runs on the host.
 [[nodiscard]] std::vector<JobGpu> job_gpus(const JobFacts& job);
-/// Returns the reason why job_gpus() is empty.
-[[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source);
+/// Returns the reason why a source has no facts about the job's GPUs.
+[[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source = "NVML");
 
 /// Returns "GPU 3 (0000:5d:00.0)".
-[[nodiscard]] std::string gpu_text(int index, const CheckedGpu& gpu);
+[[nodiscard]] std::string gpu_text(int index, const GpuFacts& gpu);
 /// True if NVLink-C2C joins the GPU with its CPU (Grace). Its PCIe link then carries no relevant
 /// traffic.
-[[nodiscard]] bool is_joined_by_c2c(const CheckedGpu& gpu);
+[[nodiscard]] bool is_joined_by_c2c(const GpuFacts& gpu);
 /// Returns "mlx5_2 port 1".
 [[nodiscard]] std::string port_text(const CheckedPort& port);
 /// True if the port's state is ACTIVE.
 [[nodiscard]] bool is_up(const CheckedPort& port);
 [[nodiscard]] bool has_up_port(const CheckedNode& node);
+
+/// Returns "74.5 GiB".
+[[nodiscard]] std::string bytes_text(double bytes);
+/// Returns "200 Gbit/s".
+[[nodiscard]] std::string bit_rate_text(double rate);
+/// Returns "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
+[[nodiscard]] std::string listed(std::span<const std::string> names);
+
+/// Returns the most common of some values, the first of equally common ones; absent if there are
+/// none.
+template <class T>
+[[nodiscard]] std::optional<T> most_common(std::span<const T> values) {
+  std::map<T, std::size_t> counts;
+  for (const T& value : values) ++counts[value];
+  std::optional<T> most;
+  for (const T& value : values) {
+    if (!most || counts[value] > counts[*most]) most = value;
+  }
+  return most;
+}
 
 struct NodeRanks {
   int node = 0;
@@ -52,37 +76,24 @@ struct NodeRanks {
   std::vector<const CheckedRank*> ranks;
 
   [[nodiscard]] std::string host() const;
+  /// True if the node is known to have an InfiniBand or RoCE port that is up.
+  [[nodiscard]] bool has_network() const { return facts != nullptr && has_up_port(*facts); }
 };
 /// Returns the nodes that have ranks, by index.
 [[nodiscard]] std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job);
 
-/// Judges a rank: returns a text about what is wrong, or "" if nothing is.
-using JudgeRank = std::function<std::string(const CheckedRank&, const CheckedNode*)>;
-/// Judges every rank, and calls `found` once for each node and text. The device of the place names
-/// the ranks with that text: "every rank" if all ranks of the node have it.
-void for_ranks(const JobFacts& job, const JudgeRank& judge,
-               const std::function<void(Place, const std::string& text)>& found);
-
+/// Returns the version of a piece of software, by its key in CheckedRank::versions.
+[[nodiscard]] std::optional<std::string> version_of(const CheckedRank& rank,
+                                                    const std::string& key);
 /// Returns the value of an environment variable of a rank; nullopt = unset.
 [[nodiscard]] std::optional<std::string> setting(const CheckedRank& rank, const std::string& name);
-/// True if the variable is set to a number other than 0.
-[[nodiscard]] bool is_switched_on(const CheckedRank& rank, const std::string& name);
+/// True if a variable's value is a number other than 0.
+[[nodiscard]] bool is_switched_on(std::string_view value);
 /// Splits a list at commas, and drops blanks and empty parts.
 [[nodiscard]] std::vector<std::string> parts_of_list(std::string_view list);
 
 /// True if the job has ranks on more than one node.
 [[nodiscard]] bool has_several_nodes(const JobFacts& job);
-
-/// An environment variable that usually hurts performance if it has certain values.
-struct BadSetting {
-  std::string variable;
-  /// True if the rank's value hurts; the node is nullptr if nothing is known about it.
-  std::function<bool(const CheckedRank& rank, const CheckedNode* node)> hurts;
-  std::string cost, fix;
-};
-/// Adds a warning for each node and each value there that hurts.
-void find_bad_settings(Findings& findings, const JobFacts& job,
-                       const std::vector<BadSetting>& settings);
 
 /// Returns those of the variables that are set on the first rank: "NCCL_ALGO=Ring, NCCL_PROTO=LL".
 [[nodiscard]] std::string settings_of_first(const JobFacts& job,
@@ -100,7 +111,7 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 
 /// Returns the distance between a GPU and a port: 0 is nearest, see distance_name(). nullopt if it
 /// is unknown.
-[[nodiscard]] std::optional<std::size_t> distance_between(const CheckedGpu& gpu,
+[[nodiscard]] std::optional<std::size_t> distance_between(const GpuFacts& gpu,
                                                           const CheckedPort& port);
 /// Returns the name of a distance, from near to far: "one switch", "several switches", "host
 /// bridge", "NUMA node", "system".
@@ -112,6 +123,6 @@ struct Nearest {
 };
 /// Returns the ports nearest to a GPU among those of its node that are up; nullopt if none of them
 /// has a known distance.
-[[nodiscard]] std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node);
+[[nodiscard]] std::optional<Nearest> nearest_ports(const GpuFacts& gpu, const CheckedNode& node);
 
 }  // namespace isoscale::preflight

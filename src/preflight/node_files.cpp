@@ -109,8 +109,9 @@ std::optional<std::int64_t> count_in(const fs::path& file) {
   return count ? std::optional{static_cast<std::int64_t>(*count)} : std::nullopt;
 }
 
-CheckedPort read_port(std::string device, const fs::path& folder, const PciFacts& pci) {
+CheckedPort read_port(std::string device, const fs::path& folder, const machine::PciFacts& pci) {
   CheckedPort port;
+  static_cast<machine::PciFacts&>(port) = pci;
   port.device = std::move(device);
   port.link_layer = line_in(folder / "link_layer");
   port.state = state_in(folder / "state");
@@ -118,12 +119,6 @@ CheckedPort read_port(std::string device, const fs::path& folder, const PciFacts
   port.rate = rate_in(folder / "rate");
   port.link_downed = count_in(folder / "counters/link_downed");
   port.symbol_errors = count_in(folder / "counters/symbol_error");
-  port.pcie_generation = pci.generation;
-  port.pcie_generation_max = pci.generation_max;
-  port.pcie_width = pci.width;
-  port.pcie_width_max = pci.width_max;
-  port.numa_node = pci.numa_node;
-  port.pci_path = pci.path;
   return port;
 }
 
@@ -133,16 +128,6 @@ bool is_plugin(std::string_view name) {
   return name.find(".so") != std::string_view::npos &&
          std::ranges::any_of(prefixes,
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
-/// Calls `use` with each part of a text between separators.
-template <class Use>
-void each_part(std::string_view text, char separator, const Use& use) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    use(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
 }
 
 constexpr std::size_t most_bytes = std::size_t{16} << 20U;
@@ -295,13 +280,12 @@ fs::path below(const fs::path& root, const fs::path& file) {
 }
 
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
-  std::error_code failure;
   // Only if sys/class itself is missing are the ports unknown. If it exists without the folder of
   // adapters, the kernel lacks the subsystem, and the node has no port.
-  if (!fs::is_directory(root / "sys/class", failure)) return std::nullopt;
+  if (!is_folder(root / "sys/class")) return std::nullopt;
   std::vector<CheckedPort> ports;
   for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
-    const PciFacts pci = pci_facts(adapter / "device");
+    const machine::PciFacts pci = pci_facts(adapter / "device");
     for (const fs::path& folder : base::entries_of(adapter / "ports")) {
       const std::string number = folder.filename().string();
       CheckedPort port = read_port(adapter.filename().string(), folder, pci);
@@ -327,25 +311,25 @@ std::vector<fs::path> adapter_functions(const fs::path& root) {
 std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
                                                      const machine::Lookup& environment) {
   std::set<std::string> names;
-  bool looked = false;
-  each_part(environment("LD_LIBRARY_PATH").value_or(""), ':', [&](std::string_view folder) {
-    std::error_code failure;
-    if (folder.empty() || !fs::is_directory(below(root, folder), failure)) return;
-    looked = true;
+  bool searched = false;
+  const std::string folders = environment("LD_LIBRARY_PATH").value_or("");
+  for (const std::string_view folder : machine::split(folders, ':')) {
+    if (folder.empty() || !is_folder(below(root, folder))) continue;
+    searched = true;
     for (const fs::path& file : base::entries_of(below(root, folder), "lib")) {
       if (is_plugin(file.filename().string())) names.insert(file.filename().string());
     }
-  });
+  }
   // The strings in the cache, each ended by a zero, are names and paths of libraries (ldconfig(8)).
   if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
-    looked = true;
-    each_part(*cache, '\0', [&](std::string_view text) {
+    searched = true;
+    for (const std::string_view text : machine::split(*cache, '\0')) {
       const std::size_t slash = text.rfind('/');
-      if (slash == std::string_view::npos) return;
+      if (slash == std::string_view::npos) continue;
       if (is_plugin(text.substr(slash + 1))) names.emplace(text.substr(slash + 1));
-    });
+    }
   }
-  if (!looked) return std::nullopt;
+  if (!searched) return std::nullopt;
   return std::vector<std::string>(names.begin(), names.end());
 }
 

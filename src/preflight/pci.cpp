@@ -60,16 +60,6 @@ std::optional<std::string> path_of(const fs::path& function) {
   return text.substr(at);
 }
 
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    parts.push_back(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return parts;
-}
-
 /// True for "0000:16:00.0".
 bool is_bus_id(std::string_view name) {
   return name.find(':') != std::string_view::npos && name.find('.') != std::string_view::npos;
@@ -120,15 +110,15 @@ std::uint32_t access_control(std::string_view configuration) {
 
 }  // namespace
 
-PciFacts pci_facts(const fs::path& function) {
-  PciFacts facts;
-  facts.generation = generation_in(function / "current_link_speed");
-  facts.generation_max = generation_in(function / "max_link_speed");
-  facts.width = lanes_in(function / "current_link_width");
-  facts.width_max = lanes_in(function / "max_link_width");
+machine::PciFacts pci_facts(const fs::path& function) {
+  machine::PciFacts facts;
+  facts.pcie_generation = generation_in(function / "current_link_speed");
+  facts.pcie_generation_max = generation_in(function / "max_link_speed");
+  facts.pcie_width = lanes_in(function / "current_link_width");
+  facts.pcie_width_max = lanes_in(function / "max_link_width");
   const std::optional<double> node = number_in(function / "numa_node");
   if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: unknown
-  facts.path = path_of(function);
+  facts.pci_path = path_of(function);
   return facts;
 }
 
@@ -156,7 +146,8 @@ std::optional<std::string> closest_on_paths(const std::optional<std::string>& pa
                                             const std::optional<std::string>& path_b,
                                             std::optional<int> numa_b) {
   if (!path_a || !path_b) return std::nullopt;
-  const std::vector<std::string_view> a = parts_of(*path_a), b = parts_of(*path_b);
+  const std::vector<std::string_view> a = machine::split(*path_a, '/'),
+                                      b = machine::split(*path_b, '/');
   const auto [end_a, end_b] = std::ranges::mismatch(a, b);
   const auto shared = end_a - a.begin();
   if (shared == 0) {

@@ -9,17 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "machine/gpu_facts.hpp"
+
 /// Facts about PCI functions, and about the path between two of them, as the kernel shows them.
 namespace isoscale::preflight {
 
-/// Facts of one PCI function. A fact is absent if the kernel has no file for it.
-struct PciFacts {
-  std::optional<int> generation, generation_max, width, width_max;  ///< of its link; width in lanes
-  std::optional<int> numa_node;
-  std::optional<std::string> path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
-};
-/// Returns the facts of a function. `function` is its folder in sysfs, or a link to it.
-[[nodiscard]] PciFacts pci_facts(const std::filesystem::path& function);
+/// Returns the facts of a function; a fact is absent if the kernel has no file for it. `function`
+/// is its folder in sysfs, or a link to it.
+[[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
 
 /// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
 [[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);

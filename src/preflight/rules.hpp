@@ -2,58 +2,159 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cstddef>
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "preflight/check.hpp"
+#include "preflight/job_view.hpp"
 
-/// A rule judges the facts of a job and collects its findings. Results have no name at first;
-/// check_job() sets it.
+/// Checks are rows of tables: the facts that a rule judges, its verdict, and its texts. One judge
+/// (rules.cpp) goes through the subjects of every rule and writes the results.
 namespace isoscale::preflight {
 
 using Results = std::vector<CheckResult>;
 
-struct Place {
-  std::string host{}, device{};
+/// The answer of a rule about one subject, such as a GPU.
+struct Answer {
+  enum class Fact : std::uint8_t { known, unknown, not_concerned };
+
+  std::string wrong{};  ///< a clause that says what is wrong; "" = nothing is
+  Fact fact = Fact::known;
+  std::string_view cost{}, fix{};    ///< instead of the rule's; "" = the rule's
+  std::optional<Verdict> verdict{};  ///< instead of the rule's
 };
-struct Finding {
-  std::string what, cost, fix;
-};
+inline const Answer nothing_wrong{};
+inline const Answer not_known{.fact = Answer::Fact::unknown};
+/// The rule does not apply to the subject, which counts neither as known nor as unknown.
+inline const Answer not_concerned{.fact = Answer::Fact::not_concerned};
+
+/// Returns the answer that something is wrong, which the clause says.
+template <class... Values>
+[[nodiscard]] Answer wrong(fmt::format_string<Values...> clause, Values&&... values) {
+  return {.wrong = fmt::format(clause, std::forward<Values>(values)...)};
+}
+
 /// The texts of the result of a rule that found nothing wrong.
 struct Otherwise {
   std::string fine;     ///< if ok: what was compared
   std::string unknown;  ///< if not checked: why nothing could be compared
-  std::string how{};    ///< if not checked: how it could be compared
+  std::string how;      ///< if not checked: how it could be compared
 };
+
+struct Rule;
 
 /// Collects the findings of one rule. The results have no name; the caller sets it.
 class Findings {
  public:
-  void warn(Place place, Finding finding);
-  void stop(Place place, Finding finding);
-  /// True if the fact is present. Each call counts one known or unknown fact, so that "ok" can say
-  /// how many were unknown.
+  explicit Findings(const Rule& rule) : rule_(rule) {}
+  /// Counts a known or unknown fact, so that "ok" can say how many were unknown, and adds a result
+  /// if something is wrong.
+  void add(Place place, const Answer& answer);
+  void add(const Answer& answer) { add({}, answer); }
+  /// True if the fact is present. Each call counts one known or unknown fact.
   template <class T>
   [[nodiscard]] bool knows(const std::optional<T>& fact) {
-    fact ? ++known_ : ++unknown_;
+    add(fact ? nothing_wrong : not_known);
     return fact.has_value();
   }
-  void know() { ++known_; }
-  void miss() { ++unknown_; }
   /// Returns the findings. If there are none, it returns one result: ok if any fact was known, else
   /// not checked.
-  [[nodiscard]] Results results(const Otherwise& otherwise) &&;
+  [[nodiscard]] Results results() &&;
+
+  Otherwise otherwise;  ///< a rule may replace the texts of its row
 
  private:
+  const Rule& rule_;
   Results found_;
   std::size_t known_ = 0, unknown_ = 0;
 };
+
+// A rule judges one of these subjects at a time, or the job as a whole. Ranks of a node with the
+// same answer give one result.
+using JudgeGpu = Answer (*)(const JobGpu& gpu, const JobFacts& job);
+using JudgeNode = Answer (*)(const CheckedNode& node, const JobFacts& job);
+using JudgeNodeRanks = Answer (*)(const NodeRanks& node, const JobFacts& job);
+using JudgeRank = Answer (*)(const CheckedRank& rank, const NodeRanks& node, const JobFacts& job);
+using JudgeJob = void (*)(Findings& findings, const JobFacts& job);
+
+/// Checks one fact that is either true or false.
+template <class Subject>
+struct Flag {
+  std::optional<bool> Subject::*fact = nullptr;
+  bool bad = true;
+  std::string_view wrong{};  ///< the clause if the fact has the value `bad`
+};
+/// Compares one fact, as text, among all nodes, or among the GPUs of each model.
+template <class Subject>
+struct Compare {
+  std::string_view quantity{};  ///< "driver"
+  std::optional<std::string> (*text)(const Subject& subject) = nullptr;
+};
+/// Compares versions of software among all ranks. The first one is shown if all are alike.
+struct Versions {
+  struct Version {
+    std::string_view software{}, key{};  ///< "CUDA runtime", "cuda_runtime"
+  };
+  std::array<Version, 3> all{};  ///< rows without a key are not used
+};
+
+/// An environment variable that usually hurts performance if it has certain values.
+struct BadSetting {
+  std::string_view variable{};
+  bool (*hurts)(std::string_view value, const NodeRanks& node, const CheckedRank& rank) = nullptr;
+  std::string_view cost{}, fix{};  ///< "" = the rule's
+};
+using BadSettings = std::span<const BadSetting>;
+
+using Judge =
+    std::variant<JudgeGpu, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob, Flag<GpuFacts>,
+                 Flag<CheckedNode>, Compare<GpuFacts>, Compare<CheckedNode>, Versions, BadSettings>;
+
+/// The device on which a rule can be checked, and the reason why it is not checked on others.
+struct Scope {
+  std::string_view device{};  ///< "" = any
+  std::string_view unknown{};
+};
+constexpr Scope on_gpus{"cuda", "the job runs on the host"};
+constexpr Scope with_nccl{"cuda", "the job does not use NCCL"};
+constexpr Scope with_blas{"host", "the job does not compute with BLAS"};
+
+/// The way to know what only NVML tells.
+constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answers";
+
+/// A row of the tables of checks. It gives one result for each host and device where something is
+/// wrong, or a single result if nothing is.
+struct Rule {
+  std::string_view name{};
+  std::string_view about{};  ///< one clause for people: what it checks
+  Judge judge{};
+  Verdict verdict = Verdict::warning;  ///< of what is wrong
+  std::string_view cost{}, fix{};      ///< as in CheckResult
+  // Texts of Otherwise. A rule about GPUs, nodes or ranks may leave `unknown` and `how` empty.
+  std::string_view fine{}, unknown{}, how{};
+  Scope scope{};
+};
+
+/// Applies a rule to the facts of a job.
+[[nodiscard]] Results judge(const Rule& rule, const JobFacts& job);
+
+/// Judges every rank, and adds one finding for each node and answer. The device of the place names
+/// the ranks with that answer: "every rank" if all ranks of the node have it.
+void judge_ranks(Findings& findings, const JobFacts& job,
+                 const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one);
+/// Adds a finding for each node and each value there that hurts.
+void find_bad_settings(Findings& findings, const JobFacts& job, BadSettings settings);
 
 /// A value that should equal the others of its kind.
 struct Observed {
@@ -61,42 +162,25 @@ struct Observed {
   std::optional<std::string> value;
   std::string kind{};  ///< values of one kind are compared
 };
-/// The texts of a finding about a differing value: the name of the quantity ("driver"), the cost
-/// and the fix.
-struct Difference {
-  std::string_view quantity;
-  std::string cost, fix;
-  Verdict verdict = Verdict::warning;
-};
 /// Adds a finding for each value that differs from the most common value of its kind (the first of
-/// equally common ones): "driver 550.54.15, elsewhere 560.35.03".
+/// equally common ones): "driver 550.54.15, elsewhere 560.35.03". `difference` has the texts of
+/// these findings.
 void find_differences(Findings& findings, std::span<const Observed> observed,
-                      const Difference& difference);
+                      std::string_view quantity, const Answer& difference = {});
+/// Compares a fact, as text, among the GPUs of each model.
+void compare_gpus(Findings& findings, const JobFacts& job, const Compare<GpuFacts>& compare,
+                  const Answer& difference = {});
+/// Returns the text of the first GPU for which there is one: "NVIDIA H100 80GB HBM3".
+[[nodiscard]] std::string first_text(const JobFacts& job, const Compare<GpuFacts>& compare);
 
-/// Returns "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
-[[nodiscard]] std::string listed(std::span<const std::string> names);
-
-/// Returns the most common of some values, the first of equally common ones; absent if there are
-/// none.
-template <class T>
-[[nodiscard]] std::optional<T> most_common(std::span<const T> values) {
-  std::map<T, std::size_t> counts;
-  for (const T& value : values) ++counts[value];
-  std::optional<T> most;
-  for (const T& value : values) {
-    if (!most || counts[value] > counts[*most]) most = value;
-  }
-  return most;
-}
-
-// The checks by subject, each from the file rules_SUBJECT.cpp.
-[[nodiscard]] std::span<const Check> launch_checks();
-[[nodiscard]] std::span<const Check> likeness_checks();
-[[nodiscard]] std::span<const Check> gpu_checks();
-[[nodiscard]] std::span<const Check> link_checks();
-[[nodiscard]] std::span<const Check> adapter_checks();
-[[nodiscard]] std::span<const Check> node_checks();
-[[nodiscard]] std::span<const Check> environment_checks();
-[[nodiscard]] std::span<const Check> sniff_checks();
+// The rules by subject, each from the file rules_SUBJECT.cpp.
+[[nodiscard]] std::span<const Rule> launch_rules();
+[[nodiscard]] std::span<const Rule> likeness_rules();
+[[nodiscard]] std::span<const Rule> gpu_rules();
+[[nodiscard]] std::span<const Rule> link_rules();
+[[nodiscard]] std::span<const Rule> adapter_rules();
+[[nodiscard]] std::span<const Rule> node_rules();
+[[nodiscard]] std::span<const Rule> environment_rules();
+[[nodiscard]] std::span<const Rule> sniff_rules();
 
 }  // namespace isoscale::preflight

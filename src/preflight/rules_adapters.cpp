@@ -8,15 +8,15 @@
 #include <map>
 #include <set>
 
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
 
 /// These rules check InfiniBand and RoCE adapters: their distance from GPUs, the distance of GPUs
 /// from the cores of their ranks, and the state of ports.
 namespace isoscale::preflight {
 namespace {
+
+using enum Verdict;
 
 std::string no_distance(const JobFacts& job) {
   const bool any_port = std::ranges::any_of(job.nodes, has_up_port);
@@ -33,30 +33,21 @@ bool is_behind_switches(std::size_t distance) {
 
 /// Warns of GPUs whose nearest adapter is on another NUMA node. A node with a single NUMA node gets
 /// no such warning, nor does one with a single GPU that NVLink-C2C joins to its CPU.
-Results judge_gpu_nic(const JobFacts& job) {
-  Findings findings;
-  std::string fine = "every GPU has an adapter on its own NUMA node";
+void judge_gpu_nic(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_distance(job);
   for (const JobGpu& one : job_gpus(job)) {
     if (!one.node->ports) continue;
     const auto nearest = nearest_ports(*one.gpu, *one.node);
     if (!findings.knows(nearest)) continue;
     if (!is_behind_switches(nearest->distance) && !is_joined_by_c2c(*one.gpu)) {
-      fine =
+      findings.otherwise.fine =
           "every GPU has an adapter on its own NUMA node, some not behind PCIe switches alone: "
           "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
     }
     if (distance_name(nearest->distance) != "system") continue;
-    findings.warn(one.place(),
-                  {.what = fmt::format("its nearest adapter, {}, is on another NUMA node",
-                                       nearest->ports.front()->device),
-                   .cost = "what it sends to other nodes crosses the links between NUMA nodes, and "
-                           "NCCL uses GPUDirect RDMA over that distance only where "
-                           "NCCL_NET_GDR_LEVEL allows it (SYS)",
-                   .fix = "use the GPUs beside the adapter, or move the adapter; see nvidia-smi "
-                          "topo -m"});
+    findings.add(one.place(), wrong("its nearest adapter, {}, is on another NUMA node",
+                                    nearest->ports.front()->device));
   }
-  return std::move(findings).results(
-      {.fine = std::move(fine), .unknown = no_distance(job), .how = "mount /sys"});
 }
 
 /// Returns the adapter of each GPU, "GPU0-mlx5_0 GPU1-mlx5_1": of its nearest adapters, the one
@@ -75,8 +66,8 @@ std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   return fmt::format("{}", fmt::join(rails, " "));
 }
 
-Results judge_rail_map(const JobFacts& job) {
-  Findings findings;
+void judge_rail_map(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_distance(job);
   std::vector<Observed> observed;
   const std::vector<JobGpu> gpus = job_gpus(job);
   for (auto begin = gpus.begin(); begin != gpus.end();) {
@@ -85,21 +76,13 @@ Results judge_rail_map(const JobFacts& job) {
     observed.push_back({.place = {.host = begin->node->host}, .value = rail_map({begin, end})});
     begin = end;
   }
-  find_differences(findings, observed,
-                   {.quantity = "nearest adapters",
-                    .cost = "traffic that should stay on one rail crosses to another one through "
-                            "the spine, or shares a port",
-                    .fix = "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi "
-                           "topo -m"});
-  std::string fine;
-  for (const Observed& one : observed) {
-    if (!one.value || !fine.empty()) continue;
-    fine = fmt::format(
-        "{} on {}", *one.value,
-        observed.size() == 1 ? "the node" : fmt::format("all {} nodes", observed.size()));
-  }
-  return std::move(findings).results(
-      {.fine = fine, .unknown = no_distance(job), .how = "mount /sys"});
+  find_differences(findings, observed, "nearest adapters");
+  const auto known =
+      std::ranges::find_if(observed, [](const Observed& one) { return one.value.has_value(); });
+  if (known == observed.end()) return;
+  findings.otherwise.fine =
+      fmt::format("{} on {}", *known->value,
+                  observed.size() == 1 ? "the node" : fmt::format("all {} nodes", observed.size()));
 }
 
 /// True if the two lists have a CPU in common.
@@ -108,33 +91,23 @@ bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
       cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
 }
 
-Results judge_gpu_cores(const JobFacts& job) {
-  Findings findings;
+void judge_gpu_cores(Findings& findings, const JobFacts& job) {
+  if (job_gpus(job).empty()) findings.otherwise.unknown = no_gpus(job);
   for (const JobGpu& one : job_gpus(job)) {
     const auto& cpus_of = one.node->numa_cpus;
     for (const CheckedRank* rank : one.ranks) {
       const auto near =
           one.gpu->numa_node ? cpus_of.find(fmt::format("{}", *one.gpu->numa_node)) : cpus_of.end();
       if (near == cpus_of.end() || near->second.empty() || rank->cpus.empty()) {
-        findings.miss();
-        continue;
+        findings.add(not_known);
+      } else if (share_any(rank->cpus, near->second)) {
+        findings.add(nothing_wrong);
+      } else {
+        findings.add(one.place(),
+                     wrong("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node));
       }
-      findings.know();
-      if (share_any(rank->cpus, near->second)) continue;
-      findings.warn(
-          one.place(),
-          {.what =
-               fmt::format("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node),
-           .cost = "launches, copies and proxy threads cross the links between NUMA nodes",
-           .fix = "bind ranks beside their GPUs: launch/bind.sh, with srun "
-                  "--gpu-bind=none; nvidia-smi topo -m shows the places"});
     }
   }
-  return std::move(findings).results(
-      {.fine = "every rank has CPUs on the NUMA node of its GPU",
-       .unknown = job_gpus(job).empty() ? no_gpus(job, "NVML")
-                                        : "the NUMA nodes of GPUs or ranks are not known",
-       .how = "mount /sys"});
 }
 
 struct JobPort {
@@ -171,7 +144,7 @@ std::vector<JobPort> job_ports(const JobFacts& job) {
 }
 
 /// The GPUs of the job by node.
-using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
+using GpusByNode = std::map<const CheckedNode*, std::vector<const GpuFacts*>>;
 GpusByNode gpus_by_node(const JobFacts& job) {
   GpusByNode gpus;
   for (const JobGpu& one : job_gpus(job)) gpus[one.node].push_back(one.gpu);
@@ -183,7 +156,7 @@ GpusByNode gpus_by_node(const JobFacts& job) {
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
   if (on_node == gpus.end()) return false;
-  return std::ranges::any_of(on_node->second, [&](const CheckedGpu* gpu) {
+  return std::ranges::any_of(on_node->second, [&](const GpuFacts* gpu) {
     const std::optional<std::size_t> distance = distance_between(*gpu, *one.port);
     const std::optional<Nearest> nearest = nearest_ports(*gpu, *one.node);
     if (!distance) return false;
@@ -192,14 +165,14 @@ bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   });
 }
 
-Results of_ports(const JobFacts& job, Findings findings, std::string fine) {
+/// Sets the texts of a rule about ports for a job in which no port's fact is known.
+void set_unknown_ports(Findings& findings, const JobFacts& job) {
   const bool any_known = std::ranges::any_of(
       job.nodes, [](const CheckedNode& node) { return node.ports.has_value(); });
-  return std::move(findings).results(
-      {.fine = std::move(fine),
-       .unknown = any_known ? "the nodes have no InfiniBand or RoCE port that reports it"
-                            : "the nodes' adapters are not known",
-       .how = any_known ? "" : "mount /sys"});
+  findings.otherwise.unknown = any_known
+                                   ? "the nodes have no InfiniBand or RoCE port that reports it"
+                                   : "the nodes' adapters are not known";
+  if (!any_known) findings.otherwise.how = "mount /sys";
 }
 
 bool works(const CheckedPort& port) {
@@ -233,36 +206,32 @@ bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode&
   return others == 0 ? is_rail(one, gpus) : 2 * same.working > others;
 }
 
-std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& resting) {
-  if (resting.empty()) return "all ports are ACTIVE and LinkUp";
+std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& unused) {
+  if (unused.empty()) return "all ports are ACTIVE and LinkUp";
   const bool any = std::ranges::any_of(ports, [](const JobPort& one) { return works(*one.port); });
-  const std::vector<std::string> names{resting.begin(), resting.end()};
+  const std::vector<std::string> names{unused.begin(), unused.end()};
   return fmt::format("{}; down alike on all nodes, or nearest to no GPU of the job: {}",
                      any ? "ports that the job needs are ACTIVE and LinkUp" : "no port is up",
                      listed(names));
 }
 
-Results judge_state(const JobFacts& job) {
-  Findings findings;
+void judge_state(Findings& findings, const JobFacts& job) {
+  set_unknown_ports(findings, job);
   const std::vector<JobPort> ports = job_ports(job);
   const PortsByName by_name = ports_by_name(ports);
   const GpusByNode gpus = gpus_by_node(job);
-  std::set<std::string> resting;
+  std::set<std::string> unused;
   for (const JobPort& one : ports) {
     const CheckedPort& port = *one.port;
     if (!findings.knows(port.state) || works(port)) continue;
     if (!is_missed(one, by_name, gpus)) {
-      resting.insert(port_text(port));
+      unused.insert(port_text(port));
       continue;
     }
-    findings.warn(one.place(),
-                  {.what = fmt::format("state {}, physical state {}", *port.state,
-                                       port.physical_state.value_or("not known")),
-                   .cost = "nothing is sent over it: GPUs beside it go through another one",
-                   .fix = "check cable, switch port and subnet manager; a port that is not meant "
-                          "for the job may be left out of NCCL_IB_HCA and UCX_NET_DEVICES"});
+    findings.add(one.place(), wrong("state {}, physical state {}", *port.state,
+                                    port.physical_state.value_or("not known")));
   }
-  return of_ports(job, std::move(findings), fine_state(ports, resting));
+  findings.otherwise.fine = fine_state(ports, unused);
 }
 
 /// Returns the group of ports whose rates are compared with this port's: the ports of the same name
@@ -289,8 +258,8 @@ std::map<std::string, double> usual_rates(
   return usual;
 }
 
-Results judge_rate(const JobFacts& job) {
-  Findings findings;
+void judge_rate(Findings& findings, const JobFacts& job) {
+  set_unknown_ports(findings, job);
   const std::vector<JobPort> ports = job_ports(job);
   const PortsByName by_name = ports_by_name(ports);
   const GpusByNode gpus = gpus_by_node(job);
@@ -306,92 +275,87 @@ Results judge_rate(const JobFacts& job) {
     if (!is_up(*one.port) || !one.port->rate) continue;
     const std::string like = like_of(one, by_name, gpus);
     if (like.empty() || *one.port->rate >= usual.at(like)) continue;
-    findings.warn(one.place(),
-                  {.what = fmt::format("runs at {}, most of its like at {}",
-                                       units::format_prefixed(*one.port->rate, "bit/s"),
-                                       units::format_prefixed(usual.at(like), "bit/s")),
-                   .cost = "collectives over several nodes go at the pace of the slowest port",
-                   .fix = "check its cable and switch port: lanes or speed were lost (ibstat, "
-                          "mlxlink)"});
+    findings.add(one.place(), wrong("runs at {}, most of its like at {}",
+                                    bit_rate_text(*one.port->rate), bit_rate_text(usual.at(like))));
   }
   std::vector<std::string> found;
-  for (const double rate : all) found.push_back(units::format_prefixed(rate, "bit/s"));
-  return of_ports(job, std::move(findings),
-                  fmt::format("{}; no port is slower than its like", listed(found)));
+  for (const double rate : all) found.push_back(bit_rate_text(rate));
+  findings.otherwise.fine = fmt::format("{}; no port is slower than its like", listed(found));
 }
-
-using Counter = std::optional<std::int64_t> CheckedPort::*;
 
 /// Warns of ports whose error count is above 10 and above four times the median of the job's ports:
 /// they have a fault of cable, transceiver or port. A few errors are normal after maintenance and
 /// while links train.
-void judge_counter(Findings& findings, const JobFacts& job, Counter counter,
-                   std::string_view what) {
+void judge_errors(Findings& findings, const JobFacts& job) {
   constexpr double fewest = 10, times_median = 4;
-  std::vector<double> counts;
-  for (const JobPort& one : job_ports(job)) {
-    const std::optional<std::int64_t>& count = one.port->*counter;
-    if (findings.knows(count)) counts.push_back(static_cast<double>(*count));
+  struct Counter {
+    std::optional<std::int64_t> CheckedPort::*count;
+    std::string_view what;
+  };
+  set_unknown_ports(findings, job);
+  const std::vector<JobPort> ports = job_ports(job);
+  for (const auto& [counter, what] : {Counter{&CheckedPort::link_downed, "losses of the link"},
+                                      Counter{&CheckedPort::symbol_errors, "symbol errors"}}) {
+    std::vector<double> counts;
+    for (const JobPort& one : ports) {
+      const std::optional<std::int64_t>& count = one.port->*counter;
+      if (findings.knows(count)) counts.push_back(static_cast<double>(*count));
+    }
+    const double limit = std::max(fewest, times_median * statistics::median(counts).value_or(0));
+    for (const JobPort& one : ports) {
+      const std::optional<std::int64_t>& count = one.port->*counter;
+      if (!count || static_cast<double>(*count) <= limit) continue;
+      findings.add(one.place(), wrong("{} {} since its counters were reset", *count, what));
+    }
   }
-  if (counts.empty()) return;
-  const double limit = std::max(fewest, times_median * statistics::median(counts).value_or(0));
-  for (const JobPort& one : job_ports(job)) {
-    const std::optional<std::int64_t>& count = one.port->*counter;
-    if (!count || static_cast<double>(*count) <= limit) continue;
-    findings.warn(one.place(),
-                  {.what = fmt::format("{} {} since its counters were reset", *count, what),
-                   .cost = "packets are sent again, or the link goes away for seconds",
-                   .fix = "clean or replace cable and transceiver; perfquery shows the counters"});
-  }
-}
-
-Results judge_errors(const JobFacts& job) {
-  Findings findings;
-  judge_counter(findings, job, &CheckedPort::link_downed, "losses of the link");
-  judge_counter(findings, job, &CheckedPort::symbol_errors, "symbol errors");
-  return of_ports(job, std::move(findings), "few losses of links and symbol errors");
 }
 
 /// Warns of nodes that have neither nvidia_peermem nor dma-buf (which needs both kernel and
 /// driver). NCCL needs one of them for GPUDirect RDMA.
-Results judge_gpudirect(const JobFacts& job) {
-  Findings findings;
-  for (const CheckedNode& node : job.nodes) {
-    if (job.device != "cuda" || !has_up_port(node)) continue;
-    const bool can = node.nvidia_peermem == true || node.dmabuf == true;
-    const bool cannot = node.nvidia_peermem == false && node.dmabuf == false;
-    if (!can && !cannot) {
-      findings.miss();
-      continue;
-    }
-    findings.know();
-    if (can) continue;
-    findings.warn({.host = node.host},
-                  {.what = "neither nvidia_peermem nor dma-buf is there",
-                   .cost = "adapters cannot read GPU memory: what goes to other nodes passes host "
-                           "memory",
-                   .fix = "modprobe nvidia_peermem, or the open kernel modules of the driver on a "
-                          "kernel from 5.12 on"});
-  }
-  return std::move(findings).results(
-      {.fine = "nvidia_peermem or dma-buf is there on nodes with adapters",
-       .unknown = job.device == "cuda" ? "no node with a port that is up reports its modules"
-                                       : "the job runs on the host",
-       .how = ""});
+Answer judge_gpudirect(const CheckedNode& node, const JobFacts&) {
+  if (!has_up_port(node)) return not_concerned;
+  if (node.nvidia_peermem == true || node.dmabuf == true) return nothing_wrong;
+  if (!node.nvidia_peermem || !node.dmabuf) return not_known;
+  return {.wrong = "neither nvidia_peermem nor dma-buf is there"};
 }
 
-constexpr std::array adapter_table{
-    Check{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic},
-    Check{"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map},
-    Check{"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores},
-    Check{"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state},
-    Check{"port-rate", "rates of ports against the same ports of other nodes", judge_rate},
-    Check{"port-errors", "losses of the link and symbol errors of ports", judge_errors},
-    Check{"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect},
-};
+constexpr auto table = std::to_array<Rule>(
+    {{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic, warning,
+      "what it sends to other nodes crosses the links between NUMA nodes, and NCCL uses GPUDirect "
+      "RDMA over that distance only where NCCL_NET_GDR_LEVEL allows it (SYS)",
+      "use the GPUs beside the adapter, or move the adapter; see nvidia-smi topo -m",
+      "every GPU has an adapter on its own NUMA node", "", "mount /sys"},
+     {"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map,
+      warning,
+      "traffic that should stay on one rail crosses to another one through the spine, or shares a "
+      "port",
+      "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi topo -m", "", "",
+      "mount /sys"},
+     {"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores, warning,
+      "launches, copies and proxy threads cross the links between NUMA nodes",
+      "bind ranks beside their GPUs: launch/bind.sh, with srun --gpu-bind=none; nvidia-smi topo -m "
+      "shows the places",
+      "every rank has CPUs on the NUMA node of its GPU",
+      "the NUMA nodes of GPUs or ranks are not known", "mount /sys"},
+     {"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state,
+      warning, "nothing is sent over it: GPUs beside it go through another one",
+      "check cable, switch port and subnet manager; a port that is not meant for the job may be "
+      "left out of NCCL_IB_HCA and UCX_NET_DEVICES"},
+     {"port-rate", "rates of ports against the same ports of other nodes", judge_rate, warning,
+      "collectives over several nodes go at the pace of the slowest port",
+      "check its cable and switch port: lanes or speed were lost (ibstat, mlxlink)"},
+     {"port-errors", "losses of the link and symbol errors of ports", judge_errors, warning,
+      "packets are sent again, or the link goes away for seconds",
+      "clean or replace cable and transceiver; perfquery shows the counters",
+      "few losses of links and symbol errors"},
+     {"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect, warning,
+      "adapters cannot read GPU memory: what goes to other nodes passes host memory",
+      "modprobe nvidia_peermem, or the open kernel modules of the driver on a kernel from 5.12 on",
+      "nvidia_peermem or dma-buf is there on nodes with adapters",
+      "no node with a port that is up reports its modules", "", on_gpus}});
 
 }  // namespace
 
-std::span<const Check> adapter_checks() { return adapter_table; }
+std::span<const Rule> adapter_rules() { return table; }
 
 }  // namespace isoscale::preflight

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 
 /// These rules check environment variables: those of NCCL and the files and devices that they name
@@ -16,124 +15,72 @@
 namespace isoscale::preflight {
 namespace {
 
-Results of_nccl(const JobFacts& job, Findings findings, std::string fine) {
-  return std::move(findings).results(
-      {.fine = std::move(fine),
-       .unknown = job.device == "cuda" ? "no rank is known" : "the job does not use NCCL",
-       .how = "run with --device cuda"});
+using enum Verdict;
+
+bool is_on(std::string_view value, const NodeRanks&, const CheckedRank&) {
+  return is_switched_on(value);
 }
 
-/// Returns the value of a variable in lower case, since NCCL ignores case.
-std::optional<std::string> lower_setting(const CheckedRank& rank, const std::string& name) {
-  std::optional<std::string> value = setting(rank, name);
-  if (!value) return value;
-  std::ranges::transform(*value, value->begin(), [](char c) {
+bool is_on_with_network(std::string_view value, const NodeRanks& node, const CheckedRank&) {
+  return is_switched_on(value) && node.has_network();
+}
+
+/// Returns a value in lower case, since NCCL ignores case.
+std::string lower(std::string_view value) {
+  std::string text{value};
+  std::ranges::transform(text, text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  return value;
+  return text;
 }
 
 /// True if a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 in the old form.
-bool says_never(const CheckedRank& rank, const std::string& name) {
-  const std::optional<std::string> level = lower_setting(rank, name);
-  return level == "loc" || level == "0";
+bool is_never(std::string_view value, const NodeRanks&, const CheckedRank&) {
+  return lower(value) == "loc" || value == "0";
 }
 
-Results judge_transports(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
-  const auto is_on = [](const std::string& variable) {
-    return [variable](const CheckedRank& rank, const CheckedNode*) {
-      return is_switched_on(rank, variable);
-    };
-  };
-  const auto has_network = [](const CheckedNode* node) {
-    return node != nullptr && has_up_port(*node);
-  };
-  find_bad_settings(
-      findings, job,
-      {{.variable = "NCCL_P2P_DISABLE",
-        .hurts = is_on("NCCL_P2P_DISABLE"),
-        .cost = "GPUs of a node talk through host memory instead of NVLink or PCIe",
-        .fix = "unset it"},
-       {.variable = "NCCL_P2P_LEVEL",
-        .hurts = [](const CheckedRank& rank,
-                    const CheckedNode*) { return says_never(rank, "NCCL_P2P_LEVEL"); },
-        .cost = "GPUs of a node talk through host memory instead of NVLink or PCIe",
-        .fix = "unset it"},
-       {.variable = "NCCL_NET_GDR_LEVEL",
-        .hurts =
-            [&](const CheckedRank& rank, const CheckedNode* node) {
-              return says_never(rank, "NCCL_NET_GDR_LEVEL") && has_network(node);
-            },
-        .cost = "adapters do not read GPU memory: what goes to other nodes passes host memory",
-        .fix = "unset it"},
-       {.variable = "NCCL_SHM_DISABLE",
-        .hurts = is_on("NCCL_SHM_DISABLE"),
-        .cost = "GPUs of a node without peer access talk through the network",
-        .fix = "unset it"},
-       {.variable = "NCCL_IB_DISABLE",
-        .hurts =
-            [&](const CheckedRank& rank, const CheckedNode* node) {
-              return is_switched_on(rank, "NCCL_IB_DISABLE") && has_network(node);
-            },
-        .cost = "nodes talk through TCP sockets although they have InfiniBand or RoCE",
-        .fix = "unset it"},
-       {.variable = "NCCL_NET",
-        .hurts =
-            [&](const CheckedRank& rank, const CheckedNode* node) {
-              return lower_setting(rank, "NCCL_NET") == "socket" && has_network(node);
-            },
-        .cost = "nodes talk through TCP sockets although they have InfiniBand or RoCE",
-        .fix = "unset it"}});
-  return of_nccl(job, std::move(findings), "no variable turns a transport off");
+constexpr std::string_view through_host =
+    "GPUs of a node talk through host memory instead of NVLink or PCIe";
+constexpr std::string_view through_tcp =
+    "nodes talk through TCP sockets although they have InfiniBand or RoCE";
+
+constexpr auto transport_settings = std::to_array<BadSetting>(
+    {{"NCCL_P2P_DISABLE", is_on, through_host},
+     {"NCCL_P2P_LEVEL", is_never, through_host},
+     {"NCCL_NET_GDR_LEVEL",
+      [](std::string_view value, const NodeRanks& node, const CheckedRank& rank) {
+        return is_never(value, node, rank) && node.has_network();
+      },
+      "adapters do not read GPU memory: what goes to other nodes passes host memory"},
+     {"NCCL_SHM_DISABLE", is_on, "GPUs of a node without peer access talk through the network"},
+     {"NCCL_IB_DISABLE", is_on_with_network, through_tcp},
+     {"NCCL_NET",
+      [](std::string_view value, const NodeRanks& node, const CheckedRank&) {
+        return lower(value) == "socket" && node.has_network();
+      },
+      through_tcp}});
+
+Answer judge_files(const CheckedRank& rank, const NodeRanks&, const JobFacts&) {
+  if (rank.missing_files.empty()) return nothing_wrong;
+  return wrong("{} names a file that is not there", listed(rank.missing_files));
 }
 
-Results judge_files(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
-  if (!job.ranks.empty()) findings.know();
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
-    if (rank.missing_files.empty()) return {};
-    return fmt::format("{} names a file that is not there", listed(rank.missing_files));
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = "NCCL uses what it detects itself, which may be another topology",
-                   .fix = "put the file on every node, or unset the variable"});
-  });
-  return of_nccl(job, std::move(findings), "no variable names a file that is not there");
-}
-
-Results judge_debug(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
-  find_bad_settings(findings, job,
-                    {{.variable = "NCCL_DEBUG",
-                      .hurts =
-                          [](const CheckedRank& rank, const CheckedNode*) {
-                            const auto level = lower_setting(rank, "NCCL_DEBUG");
-                            return level == "trace" || level == "info";
-                          },
-                      .cost = "every rank prints while it connects, with TRACE at every call",
-                      .fix = "NCCL_DEBUG=WARN, or unset it"}});
-  return of_nccl(job, std::move(findings), "NCCL prints no more than warnings");
-}
+constexpr auto debug_settings = std::to_array<BadSetting>(
+    {{"NCCL_DEBUG", [](std::string_view value, const NodeRanks&, const CheckedRank&) {
+        return lower(value) == "trace" || lower(value) == "info";
+      }}});
 
 /// Lists the variables that force a choice of NCCL, such as its algorithm. Experiments set them on
 /// purpose, so this is no warning, but they explain results.
-Results judge_choices(const JobFacts& job) {
-  Findings findings;
-  if (job.device == "cuda" && !job.ranks.empty()) findings.know();
+void judge_choices(Findings& findings, const JobFacts& job) {
   const std::string forced =
       settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                               "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_CROSS_NIC",
                               "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"});
-  return of_nccl(
-      job, std::move(findings),
+  findings.otherwise.fine =
       fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
-                  forced.empty() ? "variables leave all to NCCL" : fmt::format("set: {}", forced)));
+                  forced.empty() ? "variables leave all to NCCL" : fmt::format("set: {}", forced));
+  if (!job.ranks.empty()) findings.add(nothing_wrong);
 }
 
 bool names_loopback(std::string_view list) {
@@ -143,34 +90,24 @@ bool names_loopback(std::string_view list) {
   return std::ranges::find(parts, "lo") != parts.end();
 }
 
-Results judge_interfaces(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
-  if (!job.ranks.empty()) findings.know();
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
+void judge_interfaces(Findings& findings, const JobFacts& job) {
+  judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks& node) -> Answer {
     const std::optional<std::string> list = setting(rank, "NCCL_IB_HCA");
-    if (!list || node == nullptr || !node->ports) return {};
-    const std::vector<std::string> unknown = unknown_adapters(*list, *node);
-    if (unknown.empty()) return {};
-    return fmt::format("NCCL_IB_HCA names {}, which the node does not have", listed(unknown));
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = "NCCL uses fewer adapters, or TCP sockets where none is left",
-                   .fix = "name adapters as ibv_devices does, or unset it"});
+    if (!list || node.facts == nullptr || !node.facts->ports) return nothing_wrong;
+    const std::vector<std::string> unknown = unknown_adapters(*list, *node.facts);
+    if (unknown.empty()) return nothing_wrong;
+    return {
+        .wrong = fmt::format("NCCL_IB_HCA names {}, which the node does not have", listed(unknown)),
+        .cost = "NCCL uses fewer adapters, or TCP sockets where none is left",
+        .fix = "name adapters as ibv_devices does, or unset it"};
   });
-  const bool several = has_several_nodes(job);
-  find_bad_settings(findings, job,
-                    {{.variable = "NCCL_SOCKET_IFNAME",
-                      .hurts =
-                          [&](const CheckedRank& rank, const CheckedNode*) {
-                            return several && names_loopback(*setting(rank, "NCCL_SOCKET_IFNAME"));
-                          },
-                      .cost = "other nodes cannot be reached through the loopback device: NCCL "
-                              "does not connect",
-                      .fix = "name the device of the nodes' common network, or unset it"}});
-  return of_nccl(job, std::move(findings), "adapters and devices that are named exist");
+  if (!has_several_nodes(job)) return;
+  find_bad_settings(
+      findings, job,
+      std::to_array<BadSetting>(
+          {{"NCCL_SOCKET_IFNAME", [](std::string_view value, const NodeRanks&, const CheckedRank&) {
+              return names_loopback(value);
+            }}}));
 }
 
 /// True if a library is the plugin that NCCL_NET_PLUGIN names: NAME itself, or libnccl-net-NAME.so.
@@ -180,7 +117,7 @@ bool is_plugin(std::string_view wanted, std::string_view library) {
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
 }
 
-std::string plugin_trouble(const CheckedRank& rank, const std::vector<std::string>& plugins) {
+std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>& plugins) {
   const std::optional<std::string> wanted = setting(rank, "NCCL_NET_PLUGIN");
   const auto is_network = [](const std::string& library) {
     return library.starts_with("libnccl-net");
@@ -191,65 +128,38 @@ std::string plugin_trouble(const CheckedRank& rank, const std::vector<std::strin
     return fmt::format("NCCL_NET_PLUGIN={}, and no such library is found",
                        base::printable(*wanted));
   }
-  if (is_switched_on(rank, "NCCL_COLLNET_ENABLE") && std::ranges::none_of(plugins, is_network)) {
+  if (is_switched_on(setting(rank, "NCCL_COLLNET_ENABLE").value_or("")) &&
+      std::ranges::none_of(plugins, is_network)) {
     return "NCCL_COLLNET_ENABLE asks for SHARP, and no network plugin is found";
   }
   return {};
 }
 
-Results judge_plugins(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+void judge_plugins(Findings& findings, const JobFacts& job) {
+  findings.otherwise.how = {};  // this is known on GPUs, or nowhere
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {
-    Observed one{.place = {.host = node.host}, .value = std::nullopt};
-    if (node.nccl_plugins) {
-      one.value = node.nccl_plugins->empty()
-                      ? "none"
-                      : fmt::format("{}", fmt::join(*node.nccl_plugins, ", "));
-    }
-    observed.push_back(std::move(one));
+    Observed& one = observed.emplace_back(Observed{.place = {.host = node.host}, .value = {}});
+    if (!node.nccl_plugins) continue;
+    one.value = node.nccl_plugins->empty() ? "none" : base::listed(*node.nccl_plugins);
+    findings.otherwise.fine = *one.value + " on all nodes";
   }
-  find_differences(findings, observed,
-                   {.quantity = "NCCL plugins",
-                    .cost = "nodes choose other networks or tunings: they hang, or differ in speed",
+  find_differences(findings, observed, "NCCL plugins",
+                   {.cost = "nodes choose other networks or tunings: they hang, or differ in speed",
                     .fix = "install the same plugins on all nodes, and the same LD_LIBRARY_PATH"});
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
-    if (node == nullptr || !node->nccl_plugins) return {};
-    return plugin_trouble(rank, *node->nccl_plugins);
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = "NCCL uses its own network code, without what was asked for",
-                   .fix = "put the plugin's folder into LD_LIBRARY_PATH, or unset the variable"});
+  judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks& node) -> Answer {
+    if (node.facts == nullptr || !node.facts->nccl_plugins) return not_concerned;
+    const std::string fault = plugin_fault(rank, *node.facts->nccl_plugins);
+    return fault.empty() ? not_concerned : Answer{.wrong = fault};
   });
-  std::string fine;
-  for (const Observed& one : observed) {
-    if (one.value) fine = *one.value + " on all nodes";
-  }
-  return std::move(findings).results(
-      {.fine = fine, .unknown = "the library paths of the nodes are not known"});
 }
 
 /// Checks variables of CUDA (CUDA C++ Programming Guide, CUDA Environment Variables).
-Results judge_cuda_settings(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "cuda") {
-    return std::move(findings).results({.fine = {}, .unknown = "the job runs on the host"});
-  }
-  find_bad_settings(
-      findings, job,
-      {{.variable = "CUDA_LAUNCH_BLOCKING",
-        .hurts = [](const CheckedRank& rank,
-                    const CheckedNode*) { return is_switched_on(rank, "CUDA_LAUNCH_BLOCKING"); },
-        .cost = "every kernel is waited for: nothing overlaps, gaps everywhere",
-        .fix = "unset it"}});
+void judge_cuda_settings(Findings& findings, const JobFacts& job) {
+  find_bad_settings(findings, job, std::to_array<BadSetting>({{"CUDA_LAUNCH_BLOCKING", is_on}}));
   const std::string set = settings_of_first(
       job, {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING"});
-  return std::move(findings).results(
-      {.fine = set.empty() ? "nothing that orders kernels is set" : fmt::format("set: {}", set),
-       .unknown = "no rank is known"});
+  findings.otherwise.fine = set.empty() ? "nothing that orders kernels is set" : "set: " + set;
 }
 
 /// True if the list leaves UCX a transport over InfiniBand: "all", "ib", or one that begins with
@@ -267,43 +177,21 @@ bool leaves_infiniband(std::string_view list) {
          });
 }
 
-Results judge_ucx(const JobFacts& job) {
-  Findings findings;
-  const bool several = has_several_nodes(job);
-  find_bad_settings(findings, job,
-                    {{.variable = "UCX_TLS",
-                      .hurts =
-                          [&](const CheckedRank& rank, const CheckedNode* node) {
-                            return several && node != nullptr && has_up_port(*node) &&
-                                   !leaves_infiniband(*setting(rank, "UCX_TLS"));
-                          },
-                      .cost = "MPI between nodes goes through TCP although there is InfiniBand or "
-                              "RoCE",
-                      .fix = "add rc or dc to it, or unset it"}});
-  return std::move(findings).results(
-      {.fine = "UCX may use what the nodes have", .unknown = "no rank is known"});
+void judge_ucx(Findings& findings, const JobFacts& job) {
+  if (!job.ranks.empty()) findings.add(nothing_wrong);
+  if (!has_several_nodes(job)) return;
+  find_bad_settings(
+      findings, job,
+      std::to_array<BadSetting>(
+          {{"UCX_TLS", [](std::string_view value, const NodeRanks& node, const CheckedRank&) {
+              return node.has_network() && !leaves_infiniband(value);
+            }}}));
 }
 
-Results judge_threads(const JobFacts& job) {
-  Findings findings;
-  if (job.device != "host") {
-    return std::move(findings).results(
-        {.fine = {}, .unknown = "the job does not compute with BLAS"});
-  }
-  find_bad_settings(findings, job,
-                    {{.variable = "OMP_NUM_THREADS",
-                      .hurts =
-                          [](const CheckedRank& rank, const CheckedNode*) {
-                            return setting(rank, "OMP_NUM_THREADS") !=
-                                   fmt::format("{}", rank.blas_threads);
-                          },
-                      .cost = "none if only this program reads it: BLAS has the number of threads "
-                              "that --blas-threads says",
-                      .fix = "set both to the same number, or unset it"}});
-  return std::move(findings).results({.fine = "OMP_NUM_THREADS says nothing else than "
-                                              "--blas-threads",
-                                      .unknown = "no rank is known"});
-}
+constexpr auto thread_settings = std::to_array<BadSetting>(
+    {{"OMP_NUM_THREADS", [](std::string_view value, const NodeRanks&, const CheckedRank& rank) {
+        return value != fmt::format("{}", rank.blas_threads);
+      }}});
 
 /// True for variables that launchers and scripts set differently for each rank.
 bool is_of_one_rank(const std::string& variable) {
@@ -326,11 +214,10 @@ std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   return fmt::format("{}={}", variable, base::printable(*value));
 }
 
-Results judge_equal(const JobFacts& job) {
-  Findings findings;
+void judge_equal(Findings& findings, const JobFacts& job) {
   std::set<std::string> variables;
   for (const CheckedRank& rank : job.ranks) {
-    findings.know();
+    findings.add(nothing_wrong);
     for (const auto& [variable, value] : rank.environment) {
       if (!is_of_one_rank(variable)) variables.insert(variable);
     }
@@ -339,37 +226,57 @@ Results judge_equal(const JobFacts& job) {
     std::vector<std::string> values;
     for (const CheckedRank& rank : job.ranks) values.push_back(alike_part(rank, variable));
     const std::string usual = *most_common(std::span<const std::string>{values});
-    const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
+    judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
       const std::string text = alike_part(rank, variable);
-      return text == usual ? "" : fmt::format("{}, elsewhere {}", text, usual);
-    };
-    for_ranks(job, judge, [&](Place place, const std::string& text) {
-      findings.warn(std::move(place),
-                    {.what = text,
-                     .cost = "libraries that choose differently hang, or differ in speed",
-                     .fix = "hand variables to all nodes: mpirun -x NAME, srun --export=ALL"});
+      if (text == usual) return nothing_wrong;
+      return wrong("{}, elsewhere {}", text, usual);
     });
   }
-  return std::move(findings).results(
-      {.fine = "recorded variables are alike on all ranks", .unknown = "no rank is known"});
 }
 
-constexpr std::array environment_table{
-    Check{"nccl-transports", "variables that turn transports of NCCL off", judge_transports},
-    Check{"nccl-files", "files that variables of NCCL name", judge_files},
-    Check{"nccl-debug", "how much NCCL prints", judge_debug},
-    Check{"nccl-choices", "algorithms and other choices of NCCL that variables set", judge_choices},
-    Check{"nccl-interfaces", "adapters and network devices that variables set for NCCL",
-          judge_interfaces},
-    Check{"nccl-plugins", "network, SHARP and tuner plugins of NCCL on all nodes", judge_plugins},
-    Check{"cuda-settings", "variables that order the work of CUDA", judge_cuda_settings},
-    Check{"ucx-transports", "whether UCX may use InfiniBand where there is some", judge_ucx},
-    Check{"thread-settings", "OMP_NUM_THREADS against --blas-threads", judge_threads},
-    Check{"equal-settings", "whether recorded variables are alike on all ranks", judge_equal},
-};
+constexpr std::string_view how_with_nccl = "run with --device cuda";
+
+constexpr auto table = std::to_array<Rule>(
+    {{"nccl-transports", "variables that turn transports of NCCL off",
+      BadSettings{transport_settings}, warning, "", "unset it", "no variable turns a transport off",
+      "", how_with_nccl, with_nccl},
+     {"nccl-files", "files that variables of NCCL name", judge_files, warning,
+      "NCCL uses what it detects itself, which may be another topology",
+      "put the file on every node, or unset the variable",
+      "no variable names a file that is not there", "", how_with_nccl, with_nccl},
+     {"nccl-debug", "how much NCCL prints", BadSettings{debug_settings}, warning,
+      "every rank prints while it connects, with TRACE at every call",
+      "NCCL_DEBUG=WARN, or unset it", "NCCL prints no more than warnings", "", how_with_nccl,
+      with_nccl},
+     {"nccl-choices", "algorithms and other choices of NCCL that variables set", judge_choices,
+      warning, "", "", "", "no rank is known", how_with_nccl, with_nccl},
+     {"nccl-interfaces", "adapters and network devices that variables set for NCCL",
+      judge_interfaces, warning,
+      "other nodes cannot be reached through the loopback device: NCCL does not connect",
+      "name the device of the nodes' common network, or unset it",
+      "adapters and devices that are named exist", "no rank is known", how_with_nccl, with_nccl},
+     {"nccl-plugins", "network, SHARP and tuner plugins of NCCL on all nodes", judge_plugins,
+      warning, "NCCL uses its own network code, without what was asked for",
+      "put the plugin's folder into LD_LIBRARY_PATH, or unset the variable", "",
+      "the library paths of the nodes are not known", how_with_nccl, with_nccl},
+     {"cuda-settings", "variables that order the work of CUDA", judge_cuda_settings, warning,
+      "every kernel is waited for: nothing overlaps, gaps everywhere", "unset it", "",
+      "no rank is known", "", on_gpus},
+     {"ucx-transports", "whether UCX may use InfiniBand where there is some", judge_ucx, warning,
+      "MPI between nodes goes through TCP although there is InfiniBand or RoCE",
+      "add rc or dc to it, or unset it", "UCX may use what the nodes have", "no rank is known"},
+     {"thread-settings", "OMP_NUM_THREADS against --blas-threads", BadSettings{thread_settings},
+      warning,
+      "none if only this program reads it: BLAS has the number of threads that --blas-threads says",
+      "set both to the same number, or unset it",
+      "OMP_NUM_THREADS says nothing else than --blas-threads", "", "", with_blas},
+     {"equal-settings", "whether recorded variables are alike on all ranks", judge_equal, warning,
+      "libraries that choose differently hang, or differ in speed",
+      "hand variables to all nodes: mpirun -x NAME, srun --export=ALL",
+      "recorded variables are alike on all ranks", "no rank is known"}});
 
 }  // namespace
 
-std::span<const Check> environment_checks() { return environment_table; }
+std::span<const Rule> environment_rules() { return table; }
 
 }  // namespace isoscale::preflight

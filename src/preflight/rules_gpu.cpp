@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
@@ -18,6 +17,8 @@
 /// These rules check GPUs: the errors that they have had, their settings, and what they do now.
 namespace isoscale::preflight {
 namespace {
+
+using enum Verdict;
 
 /// The usual origin of a driver error (Xid); it decides whether the GPU is fit for a measurement.
 enum class XidOrigin { program, hardware, either };
@@ -60,11 +61,9 @@ std::optional<Xid> find_xid(int code) {
   return found == xids.end() ? std::nullopt : std::optional{*found};
 }
 
-constexpr std::string_view on_cuda = "run with --device cuda where NVML answers";
-
 /// True for data-centre models. Other models have little or no ECC memory, or leave ECC to the
 /// user. Whole words of the name are compared: an "NVIDIA RTX A4000" is no A40.
-bool is_data_centre(const CheckedGpu& gpu) {
+bool is_data_centre(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 22> models{
       "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
       "GH200", "B100", "B200", "B300", "GB200", "GB300", "V100", "L40",  "L40S", "L4",   "T4"};
@@ -77,39 +76,21 @@ bool is_data_centre(const CheckedGpu& gpu) {
   return false;
 }
 
-Results judge_ecc(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->ecc) || *one.gpu->ecc || !is_data_centre(*one.gpu)) continue;
-    findings.warn(
-        one.place(),
-        {.what = "ECC is off",
-         .cost = "memory errors go unseen; where memory is GDDR, bandwidth is higher than "
-                 "on machines that have it on",
-         .fix = "nvidia-smi -e 1, then reset the GPU"});
-  }
-  return std::move(findings).results({.fine = "on, on GPUs that are sold with it",
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = std::string{on_cuda}});
+Answer judge_ecc(const JobGpu& one, const JobFacts&) {
+  if (!one.gpu->ecc) return not_known;
+  return {.wrong = *one.gpu->ecc || !is_data_centre(*one.gpu) ? "" : "ECC is off"};
 }
 
-Results judge_uncorrected(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->ecc_uncorrected) || *one.gpu->ecc_uncorrected == 0) continue;
-    findings.warn(one.place(),
-                  {.what = base::counted(*one.gpu->ecc_uncorrected, "uncorrected memory error") +
-                           " since the driver was loaded",
-                   .cost = "programs are killed by them; results since then are in doubt",
-                   .fix = "reset the GPU; take it out of service if they come again"});
-  }
-  return std::move(findings).results({.fine = "none since the drivers were loaded",
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = std::string{on_cuda}});
+Answer judge_uncorrected(const JobGpu& one, const JobFacts&) {
+  const std::optional<std::int64_t>& errors = one.gpu->ecc_uncorrected;
+  if (!errors) return not_known;
+  if (*errors == 0) return nothing_wrong;
+  return {.wrong =
+              base::counted(*errors, "uncorrected memory error") + " since the driver was loaded"};
 }
 
 /// Returns what is wrong with the remapped rows or retired pages of a GPU; "" if all is well.
-std::string memory_trouble(const CheckedGpu& gpu) {
+std::string memory_fault(const GpuFacts& gpu) {
   // By NVIDIA's documentation of dynamic page retirement, 60 pages or more are a reason to return
   // the GPU.
   constexpr std::int64_t most_pages = 60;
@@ -121,123 +102,57 @@ std::string memory_trouble(const CheckedGpu& gpu) {
   return {};
 }
 
-Results judge_remap(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    const CheckedGpu& gpu = *one.gpu;
-    if (!gpu.remap_failed && !gpu.remap_pending && !gpu.retired_pages) {
-      findings.miss();
-      continue;
-    }
-    findings.know();
-    const std::string trouble = memory_trouble(gpu);
-    if (trouble.empty()) continue;
-    findings.warn(one.place(), {.what = trouble,
-                                .cost = "this memory has errors until it is repaired",
-                                .fix = gpu.remap_pending == true && gpu.remap_failed != true
-                                           ? "reset the GPU: nvidia-smi -r"
-                                           : "take the GPU out of service and return it"});
-  }
-  return std::move(findings).results({.fine = "no row waits to be remapped, few pages are retired",
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = std::string{on_cuda}});
-}
-
-Finding finding_of(int code) {
-  const std::optional<Xid> xid = find_xid(code);
-  if (!xid) {
-    return {.what = fmt::format("Xid {} in what the kernel's log still has", code),
-            .cost = "its effect on speed is unknown",
-            .fix = "look it up at docs.nvidia.com/deploy/xid-errors"};
-  }
-  return {.what = fmt::format("Xid {} in what the kernel's log still has: {}", code, xid->meaning),
-          .cost = xid->origin == XidOrigin::hardware ? "the GPU may be slow, or fail during the run"
-                                                     : "the GPU may still be in a bad state",
-          .fix = std::string{xid->action}};
+Answer judge_remap(const JobGpu& one, const JobFacts&) {
+  const GpuFacts& gpu = *one.gpu;
+  if (!gpu.remap_failed && !gpu.remap_pending && !gpu.retired_pages) return not_known;
+  const bool is_pending = gpu.remap_pending == true && gpu.remap_failed != true;
+  return {.wrong = memory_fault(gpu), .fix = is_pending ? "reset the GPU: nvidia-smi -r" : ""};
 }
 
 /// Warns of Xids, except those caused by a program's own mistake, which say nothing about the GPU.
-Results judge_xid(const JobFacts& job) {
-  Findings findings;
+void judge_xid(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_gpus(job, "the kernel's log");
   for (const JobGpu& one : job_gpus(job)) {
     if (!findings.knows(one.gpu->xids)) continue;
     for (const int code : *one.gpu->xids) {
+      std::string what = fmt::format("Xid {} in what the kernel's log still has", code);
       const std::optional<Xid> xid = find_xid(code);
-      if (xid && xid->origin == XidOrigin::program) continue;
-      findings.warn(one.place(), finding_of(code));
+      if (!xid) {
+        findings.add(one.place(), {.wrong = std::move(what),
+                                   .cost = "its effect on speed is unknown",
+                                   .fix = "look it up at docs.nvidia.com/deploy/xid-errors"});
+      } else if (xid->origin != XidOrigin::program) {
+        findings.add(one.place(), {.wrong = fmt::format("{}: {}", what, xid->meaning),
+                                   .cost = xid->origin == XidOrigin::hardware
+                                               ? "the GPU may be slow, or fail during the run"
+                                               : "the GPU may still be in a bad state",
+                                   .fix = xid->action});
+      }
     }
   }
-  return std::move(findings).results(
-      {.fine = "none in the kernels' logs but of programs' own mistakes",
-       .unknown = no_gpus(job, "the kernel's log"),
-       .how = "let users read the kernel's log (kernel.dmesg_restrict=0)"});
 }
 
-Results of_gpus(const JobFacts& job, Findings findings, std::string fine) {
-  return std::move(findings).results({.fine = std::move(fine),
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = "run with --device cuda where NVML answers"});
-}
-
-Results judge_mig(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->mig) || !*one.gpu->mig) continue;
-    findings.warn(one.place(),
-                  {.what = "MIG is on",
-                   .cost = "ranks have a part of the GPU, and NVLink and peer access are off",
-                   .fix = "nvidia-smi -mig 0, or ask for nodes without MIG"});
-  }
-  return of_gpus(job, std::move(findings), "off on all GPUs");
-}
-
-Results judge_compute_mode(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->compute_mode)) continue;
-    const std::string& mode = *one.gpu->compute_mode;
-    const bool is_shared = mode.starts_with("exclusive") && one.ranks.size() > 1;
-    if (mode != "prohibited" && !is_shared) continue;
-    const std::string ranks = base::counted(one.ranks.size(), "rank");
-    findings.stop(one.place(),
-                  {.what = is_shared ? fmt::format("compute mode '{}' with {}", mode, ranks)
-                                     : "compute mode 'prohibited'",
-                   .cost = "ranks cannot make a CUDA context on it",
-                   .fix = "nvidia-smi -c DEFAULT"});
-  }
-  return of_gpus(job, std::move(findings), "lets every rank compute");
+Answer judge_compute_mode(const JobGpu& one, const JobFacts&) {
+  if (!one.gpu->compute_mode) return not_known;
+  const std::string& mode = *one.gpu->compute_mode;
+  if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
+  if (!mode.starts_with("exclusive") || one.ranks.size() < 2) return nothing_wrong;
+  return wrong("compute mode '{}' with {}", mode, base::counted(one.ranks.size(), "rank"));
 }
 
 /// Warns if clocks are limited before there is any load. Clocks that somebody set are left to the
 /// check application-clock.
-Results judge_throttle(const JobFacts& job) {
+void judge_throttle(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};
-  Findings findings;
+  findings.otherwise.unknown = no_gpus(job);
   for (const JobGpu& one : job_gpus(job)) {
     if (!findings.knows(one.gpu->throttle_reasons)) continue;
     for (const std::string& reason : *one.gpu->throttle_reasons) {
       if (std::ranges::find(settings, reason) != settings.end()) continue;
-      findings.warn(one.place(),
-                    {.what = fmt::format("clocks are held down now: {}", reason),
-                     .cost = "the GPU computes slower than its like from the start",
-                     .fix = "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE"});
+      findings.add(one.place(), wrong("clocks are held down now: {}", reason));
     }
   }
-  return of_gpus(job, std::move(findings), "nothing holds clocks down now");
-}
-
-Results judge_persistence(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->persistence) || *one.gpu->persistence) continue;
-    findings.warn(one.place(),
-                  {.what = "persistence mode is off",
-                   .cost = "little: the driver unloads between programs, so that start-up takes "
-                           "longer and settings and error counts are lost",
-                   .fix = "run nvidia-persistenced"});
-  }
-  return of_gpus(job, std::move(findings), "on, on all GPUs");
 }
 
 /// Returns a text about processes on a GPU that are not ranks of its node; "" if there are none.
@@ -268,46 +183,62 @@ double usual_use(std::span<const JobGpu> gpus) {
   return used.empty() ? 0 : statistics::median(used).value_or(0);
 }
 
-Results judge_processes(const JobFacts& job) {
+void judge_processes(Findings& findings, const JobFacts& job) {
   constexpr double much = 1024.0 * 1024 * 1024;  // ranks of one program differ by less
-  Findings findings;
+  findings.otherwise.unknown = no_gpus(job);
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);
   const std::vector<JobGpu> gpus = job_gpus(job);
   const double usual = usual_use(gpus);
   for (const JobGpu& one : gpus) {
     std::optional<std::string> what = foreign_processes(one, own[one.node->node]);
-    if ((!what || what->empty()) && one.gpu->memory_used && *one.gpu->memory_used > usual + much) {
-      const auto text = [](double bytes) {
-        return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
-      };
-      what = fmt::format("{} of its memory are in use, the median is {}",
-                         text(*one.gpu->memory_used), text(usual));
+    const double used = one.gpu->memory_used.value_or(0);
+    if ((!what || what->empty()) && used > usual + much) {
+      what = fmt::format("{} of its memory are in use, the median is {}", bytes_text(used),
+                         bytes_text(usual));
     }
-    if (!findings.knows(what) || what->empty()) continue;
-    findings.warn(one.place(),
-                  {.what = *what,
-                   .cost = "they take turns with the rank's kernels, and take memory and links",
-                   .fix = "end them, or ask for GPUs that are yours alone (srun --exclusive)"});
+    findings.add(one.place(), what ? Answer{.wrong = *what} : not_known);
   }
-  return of_gpus(job, std::move(findings), "no process but the job's ranks");
 }
 
-constexpr std::array gpu_table{
-    Check{"ecc", "whether data-centre GPUs correct memory errors", judge_ecc},
-    Check{"ecc-errors", "uncorrected memory errors", judge_uncorrected},
-    Check{"row-remap", "memory rows that wait for remapping or cannot be, and retired pages",
-          judge_remap},
-    Check{"xid", "errors of GPUs in the kernel's log", judge_xid},
-    Check{"mig", "whether GPUs are partitioned (MIG)", judge_mig},
-    Check{"compute-mode", "whether ranks may compute on their GPU", judge_compute_mode},
-    Check{"throttle", "what holds clocks down before there is any load", judge_throttle},
-    Check{"persistence", "whether the driver stays loaded between programs", judge_persistence},
-    Check{"other-processes", "processes on GPUs that are not of the job", judge_processes},
-};
+constexpr auto table = std::to_array<Rule>(
+    {{"ecc", "whether data-centre GPUs correct memory errors", judge_ecc, warning,
+      "memory errors go unseen; where memory is GDDR, bandwidth is higher than on machines that "
+      "have it on",
+      "nvidia-smi -e 1, then reset the GPU", "on, on GPUs that are sold with it"},
+     {"ecc-errors", "uncorrected memory errors", judge_uncorrected, warning,
+      "programs are killed by them; results since then are in doubt",
+      "reset the GPU; take it out of service if they come again",
+      "none since the drivers were loaded"},
+     {"row-remap", "memory rows that wait for remapping or cannot be, and retired pages",
+      judge_remap, warning, "this memory has errors until it is repaired",
+      "take the GPU out of service and return it",
+      "no row waits to be remapped, few pages are retired"},
+     {"xid", "errors of GPUs in the kernel's log", judge_xid, warning, "", "",
+      "none in the kernels' logs but of programs' own mistakes", "",
+      "let users read the kernel's log (kernel.dmesg_restrict=0)"},
+     {"mig", "whether GPUs are partitioned (MIG)",
+      Flag<GpuFacts>{&GpuFacts::mig, true, "MIG is on"}, warning,
+      "ranks have a part of the GPU, and NVLink and peer access are off",
+      "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
+     {"compute-mode", "whether ranks may compute on their GPU", judge_compute_mode, stop,
+      "ranks cannot make a CUDA context on it", "nvidia-smi -c DEFAULT", "lets every rank compute"},
+     {"throttle", "what holds clocks down before there is any load", judge_throttle, warning,
+      "the GPU computes slower than its like from the start",
+      "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
+      "nothing holds clocks down now", "", how_on_gpus},
+     {"persistence", "whether the driver stays loaded between programs",
+      Flag<GpuFacts>{&GpuFacts::persistence, false, "persistence mode is off"}, warning,
+      "little: the driver unloads between programs, so that start-up takes longer and settings and "
+      "error counts are lost",
+      "run nvidia-persistenced", "on, on all GPUs"},
+     {"other-processes", "processes on GPUs that are not of the job", judge_processes, warning,
+      "they take turns with the rank's kernels, and take memory and links",
+      "end them, or ask for GPUs that are yours alone (srun --exclusive)",
+      "no process but the job's ranks", "", how_on_gpus}});
 
 }  // namespace
 
-std::span<const Check> gpu_checks() { return gpu_table; }
+std::span<const Rule> gpu_rules() { return table; }
 
 }  // namespace isoscale::preflight

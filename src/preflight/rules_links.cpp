@@ -5,53 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.hpp"
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
-#include "units/text.hpp"
 
 /// These rules check links: those between GPUs, the PCI Express links of GPUs and adapters, and
 /// settings that slow traffic between devices.
 namespace isoscale::preflight {
 namespace {
 
-struct Pair {
-  const CheckedNode* node = nullptr;
-  const CheckedPeers* peers = nullptr;
-
-  [[nodiscard]] Place place() const {
-    return {.host = node->host, .device = fmt::format("GPU {} and GPU {}", peers->i, peers->j)};
-  }
-};
-
-/// Returns the pairs of GPUs on one node that the job uses and whose link was looked up, by node.
-std::vector<Pair> job_pairs(const JobFacts& job) {
-  std::map<const CheckedNode*, std::set<int>> gpus;
-  for (const JobGpu& one : job_gpus(job)) gpus[one.node].insert(one.index);
-  std::vector<Pair> pairs;
-  for (const CheckedNode& node : job.nodes) {
-    const auto own = gpus.find(&node);
-    if (own == gpus.end()) continue;
-    for (const CheckedPeers& peers : node.peers) {
-      if (!own->second.contains(peers.i) || !own->second.contains(peers.j)) continue;
-      pairs.push_back({.node = &node, .peers = &peers});
-    }
-  }
-  return pairs;
-}
-
-/// Counts the pairs of the job's GPUs that are not in `known`; nothing is known about them, since
-/// one of the GPUs could not be queried.
-void miss_others(Findings& findings, const JobFacts& job, std::span<const Pair> known) {
-  std::map<const CheckedNode*, std::size_t> gpus;
-  for (const JobGpu& one : job_gpus(job)) ++gpus[one.node];
-  std::size_t pairs = 0;
-  for (const auto& [node, count] : gpus) pairs += count * (count - 1) / 2;
-  for (std::size_t i = known.size(); i < pairs; ++i) findings.miss();
-}
+using enum Verdict;
 
 std::string no_pairs(const JobFacts& job) {
   const std::vector<JobGpu> gpus = job_gpus(job);
@@ -62,61 +27,74 @@ std::string no_pairs(const JobFacts& job) {
                                      : "no source reports how GPUs are linked";
 }
 
-Results judge_peer_access(const JobFacts& job) {
-  Findings findings;
-  const std::vector<Pair> pairs = job_pairs(job);
-  miss_others(findings, job, pairs);
-  for (const Pair& pair : pairs) {
-    if (!findings.knows(pair.peers->peer_access) || *pair.peers->peer_access) continue;
-    findings.warn(pair.place(),
-                  {.what = "no peer access",
-                   .cost = "what they send each other passes host memory, a fraction of the speed "
-                           "of PCIe or NVLink",
-                   .fix = "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid "
-                          "it"});
+struct Pair {
+  const CheckedNode* node = nullptr;
+  const CheckedPeers* peers = nullptr;
+
+  [[nodiscard]] Place place() const {
+    return {.host = node->host, .device = fmt::format("GPU {} and GPU {}", peers->i, peers->j)};
   }
-  return std::move(findings).results({.fine = "between all GPUs of a node",
-                                      .unknown = no_pairs(job),
-                                      .how = "nvidia-smi topo -p2p r shows it"});
+};
+
+/// Returns the pairs of GPUs on one node that the job uses and whose link is known, by node. Pairs
+/// of the job's GPUs that are missing here count as unknown: one of the GPUs could not be queried.
+std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_pairs(job);
+  std::map<const CheckedNode*, std::set<int>> gpus;
+  std::map<const CheckedNode*, std::size_t> counts;
+  for (const JobGpu& one : job_gpus(job)) {
+    gpus[one.node].insert(one.index);
+    ++counts[one.node];
+  }
+  std::vector<Pair> pairs;
+  for (const CheckedNode& node : job.nodes) {
+    const auto own = gpus.find(&node);
+    if (own == gpus.end()) continue;
+    for (const CheckedPeers& peers : node.peers) {
+      if (!own->second.contains(peers.i) || !own->second.contains(peers.j)) continue;
+      pairs.push_back({.node = &node, .peers = &peers});
+    }
+  }
+  std::size_t all = 0;
+  for (const auto& [node, count] : counts) all += count * (count - 1) / 2;
+  for (std::size_t i = pairs.size(); i < all; ++i) findings.add(not_known);
+  return pairs;
 }
 
-Results judge_nvlinks(const JobFacts& job) {
-  Findings findings;
+void judge_peer_access(Findings& findings, const JobFacts& job) {
+  for (const Pair& pair : job_pairs(findings, job)) {
+    if (!findings.knows(pair.peers->peer_access) || *pair.peers->peer_access) continue;
+    findings.add(pair.place(), {.wrong = "no peer access"});
+  }
+}
+
+void judge_nvlinks(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
-  std::string fine = "no GPU has NVLink";
   for (const JobGpu& one : job_gpus(job)) {
-    const CheckedGpu& gpu = *one.gpu;
+    const GpuFacts& gpu = *one.gpu;
     if (!findings.knows(gpu.nvlinks_active)) continue;
     if (*gpu.nvlinks_active > 0) {
-      fine = fmt::format("{} active NVLinks on every GPU", *gpu.nvlinks_active);
+      findings.otherwise.fine = fmt::format("{} active NVLinks on every GPU", *gpu.nvlinks_active);
     }
     const int inactive = gpu.nvlinks_inactive.value_or(0);
     if (inactive > 0 && *gpu.nvlinks_active > 0) {
-      findings.warn(one.place(),
-                    {.what = fmt::format("{} of {} NVLinks are inactive", inactive,
+      findings.add(one.place(),
+                   {.wrong = fmt::format("{} of {} NVLinks are inactive", inactive,
                                          inactive + *gpu.nvlinks_active),
-                     .cost = "this GPU's bandwidth to the others is lower by as much, and "
-                             "collectives go at its pace",
-                     .fix = "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74"});
+                    .cost = "this GPU's bandwidth to the others is lower by as much, and "
+                            "collectives go at its pace"});
     } else {
       observed.push_back({.place = one.place(),
                           .value = base::counted(*gpu.nvlinks_active, "active NVLink"),
                           .kind = gpu.name.value_or("")});
     }
   }
-  find_differences(findings, observed,
-                   {.quantity = "it has",
-                    .cost = "collectives go at the pace of the GPU with the fewest",
-                    .fix = "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74"});
-  return std::move(findings).results({.fine = fine,
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = "run with --device cuda where NVML answers"});
+  find_differences(findings, observed, "it has");
 }
 
-Results judge_pairs(const JobFacts& job) {
-  Findings findings;
-  const std::vector<Pair> pairs = job_pairs(job);
-  miss_others(findings, job, pairs);
+void judge_pairs(Findings& findings, const JobFacts& job) {
+  const std::vector<Pair> pairs = job_pairs(findings, job);
   std::set<const CheckedNode*> with_nvlink;
   for (const Pair& pair : pairs) {
     if (pair.peers->link == "NVLink") with_nvlink.insert(pair.node);
@@ -126,36 +104,18 @@ Results judge_pairs(const JobFacts& job) {
     if (!findings.knows(pair.peers->link)) continue;
     links.insert(*pair.peers->link);
     if (pair.peers->link == "NVLink" || !with_nvlink.contains(pair.node)) continue;
-    findings.warn(pair.place(),
-                  {.what = fmt::format("joined by PCIe ({}), others of the node by NVLink",
-                                       *pair.peers->link),
-                   .cost = "groups that hold this pair communicate at PCIe's speed",
-                   .fix = "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should "
-                          "be, see nvidia-smi nvlink -s"});
+    findings.add(pair.place(),
+                 wrong("joined by PCIe ({}), others of the node by NVLink", *pair.peers->link));
   }
   const std::vector<std::string> kinds{links.begin(), links.end()};
-  return std::move(findings).results(
-      {.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds)),
-       .unknown = no_pairs(job),
-       .how = "nvidia-smi topo -m shows it"});
+  findings.otherwise.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds));
 }
 
-Results judge_fabric(const JobFacts& job) {
-  Findings findings;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (!findings.knows(one.gpu->fabric_state)) continue;
-    const std::string& state = *one.gpu->fabric_state;
-    if (state == "completed" || state == "not supported") continue;
-    findings.warn(one.place(),
-                  {.what = fmt::format("its NVLink fabric is not ready: {}", state),
-                   .cost = "NVLink to other GPUs and reduction in the switches (NVLS) are off, or "
-                           "CUDA does not start",
-                   .fix = "start the fabric manager (systemctl status nvidia-fabricmanager; on "
-                          "NVL72 racks nvidia-imex too) and reset the GPUs"});
-  }
-  return std::move(findings).results({.fine = "completed where there is one",
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = "needs a driver that knows NVLink fabrics"});
+Answer judge_fabric(const JobGpu& one, const JobFacts&) {
+  const std::optional<std::string>& state = one.gpu->fabric_state;
+  if (!state) return not_known;
+  if (*state == "completed" || *state == "not supported") return nothing_wrong;
+  return wrong("its NVLink fabric is not ready: {}", *state);
 }
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
@@ -173,17 +133,13 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
 /// Warns of three problems with NVLink domains that span nodes: a GPU is in none although others of
 /// its model are, the GPUs of one domain are split into cliques, or the job is spread over several
 /// domains although one could hold it.
-Results judge_domain(const JobFacts& job) {
-  Findings findings;
+void judge_domain(Findings& findings, const JobFacts& job) {
+  findings.otherwise.unknown = no_gpus(job);
   const std::vector<JobGpu> gpus = job_gpus(job);
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
   std::set<std::string> models;                          // with GPUs that are in a domain
   for (const JobGpu& one : gpus) {
-    if (!one.gpu->fabric_state && !one.gpu->fabric) {
-      findings.miss();
-      continue;
-    }
-    findings.know();
+    findings.add(one.gpu->fabric_state || one.gpu->fabric ? nothing_wrong : not_known);
     if (!one.gpu->fabric) continue;
     cliques[cluster_of(*one.gpu->fabric)].insert(*one.gpu->fabric);
     models.insert(one.gpu->name.value_or(""));
@@ -191,31 +147,29 @@ Results judge_domain(const JobFacts& job) {
   for (const JobGpu& one : gpus) {
     const bool alone = one.gpu->fabric_state && !one.gpu->fabric;
     if (!alone || !models.contains(one.gpu->name.value_or(""))) continue;
-    findings.warn(one.place(), {.what = "belongs to no NVLink domain, others of its model do",
-                                .cost = "it reaches other nodes through the network alone",
-                                .fix = "see its fabric in nvidia-smi -q; start nvidia-imex"});
+    findings.add(one.place(), {.wrong = "belongs to no NVLink domain, others of its model do",
+                               .cost = "it reaches other nodes through the network alone",
+                               .fix = "see its fabric in nvidia-smi -q; start nvidia-imex"});
   }
   for (const auto& [cluster, parts] : cliques) {
     if (parts.size() == 1) continue;
-    findings.warn(
-        {}, {.what = fmt::format("the GPUs of one NVLink domain are in {} cliques", parts.size()),
-             .cost = "between cliques traffic goes through the network",
-             .fix = "ask for nodes of one clique, or repartition the domain"});
+    findings.add(
+        {.wrong = fmt::format("the GPUs of one NVLink domain are in {} cliques", parts.size()),
+         .cost = "between cliques traffic goes through the network",
+         .fix = "ask for nodes of one clique, or repartition the domain"});
   }
   if (cliques.size() > 1 && fits_one_domain(gpus)) {
-    findings.warn({}, {.what = fmt::format("{} are in {} NVLink domains",
-                                           base::counted(gpus.size(), "GPU"), cliques.size()),
-                       .cost = "between domains traffic goes through the network, although one "
-                               "domain may hold them all",
-                       .fix = "ask for nodes of one rack: srun --switches=1, or a block of "
-                              "topology/block"});
+    findings.add({.wrong = fmt::format("{} are in {} NVLink domains",
+                                       base::counted(gpus.size(), "GPU"), cliques.size()),
+                  .cost = "between domains traffic goes through the network, although one domain "
+                          "may hold them all",
+                  .fix = "ask for nodes of one rack: srun --switches=1, or a block of "
+                         "topology/block"});
   }
-  return std::move(findings).results(
-      {.fine = cliques.empty() ? "no domain is wider than a node"
-                               : fmt::format("{} in {}", base::counted(gpus.size(), "GPU"),
-                                             base::counted(cliques.size(), "NVLink domain")),
-       .unknown = no_gpus(job, "NVML"),
-       .how = "needs a driver that knows NVLink fabrics"});
+  if (!cliques.empty()) {
+    findings.otherwise.fine = fmt::format("{} in {}", base::counted(gpus.size(), "GPU"),
+                                          base::counted(cliques.size(), "NVLink domain"));
+  }
 }
 
 /// Returns the bits per second that a link carries: lanes x transfers per second x code rate (PCI
@@ -235,12 +189,11 @@ std::string link_text(int generation, int width) {
 
 /// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
 /// width. So its greatest possible generation is compared with that of GPUs of the same model.
-Results judge_gpu_pcie(const JobFacts& job) {
-  constexpr std::string_view cost = "copies between host and GPU, and GPUDirect RDMA, are slower";
-  Findings findings;
+void judge_gpu_pcie(Findings& findings, const JobFacts& job) {
+  if (job_gpus(job).empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
   for (const JobGpu& one : job_gpus(job)) {
-    const CheckedGpu& gpu = *one.gpu;
+    const GpuFacts& gpu = *one.gpu;
     if (is_joined_by_c2c(gpu)) continue;
     if (gpu.pcie_generation_max) {
       observed.push_back({.place = one.place(),
@@ -248,25 +201,16 @@ Results judge_gpu_pcie(const JobFacts& job) {
                           .kind = gpu.name.value_or("")});
     }
     if (!gpu.pcie_width || !gpu.pcie_width_max) {
-      findings.miss();
-      continue;
+      findings.add(not_known);
+    } else if (*gpu.pcie_width >= *gpu.pcie_width_max) {
+      findings.add(nothing_wrong);
+    } else {
+      findings.add(one.place(),
+                   wrong("PCIe link has {} of {} lanes", *gpu.pcie_width, *gpu.pcie_width_max));
     }
-    findings.know();
-    if (*gpu.pcie_width >= *gpu.pcie_width_max) continue;
-    findings.warn(one.place(), {.what = fmt::format("PCIe link has {} of {} lanes", *gpu.pcie_width,
-                                                    *gpu.pcie_width_max),
-                                .cost = std::string{cost},
-                                .fix = "reseat the card or riser; see LnkSta in lspci -vv"});
   }
-  find_differences(findings, observed,
-                   {.quantity = "PCIe link of at most",
-                    .cost = std::string{cost},
-                    .fix = "compare slot and firmware settings with its like"});
-  return std::move(findings).results({.fine = "all lanes are in use, generations are alike",
-                                      .unknown = job_gpus(job).empty()
-                                                     ? no_gpus(job, "NVML")
-                                                     : "no GPU has a PCIe link that counts",
-                                      .how = "lspci -vv shows LnkCap and LnkSta"});
+  find_differences(findings, observed, "PCIe link of at most",
+                   {.fix = "compare slot and firmware settings with its like"});
 }
 
 std::optional<bool> is_link_slow(const CheckedPort& port) {
@@ -281,8 +225,7 @@ std::optional<bool> is_link_slow(const CheckedPort& port) {
 
 /// Warns of adapters whose PCIe link is slower than their port. A reduced link that is fast enough
 /// costs nothing, since a card may support more than its port needs.
-Results judge_nic_pcie(const JobFacts& job) {
-  Findings findings;
+void judge_nic_pcie(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
     if (!node.ports) continue;
     for (const CheckedPort& port : *node.ports) {
@@ -290,85 +233,82 @@ Results judge_nic_pcie(const JobFacts& job) {
       const std::optional<bool> slow = is_link_slow(port);
       if (!findings.knows(slow) || !*slow) continue;
       const double rate = pcie_rate(*port.pcie_generation, *port.pcie_width);
-      findings.warn(
+      const std::string cost =
+          fmt::format("the adapter cannot pass more than {} to its node{}", bit_rate_text(rate),
+                      port.rate ? ", its port runs at " + bit_rate_text(*port.rate) : "");
+      findings.add(
           {.host = node.host, .device = port_text(port)},
-          {.what = fmt::format("PCIe link {} of at most {}",
-                               link_text(*port.pcie_generation, *port.pcie_width),
-                               link_text(port.pcie_generation_max.value_or(*port.pcie_generation),
-                                         port.pcie_width_max.value_or(*port.pcie_width))),
-           .cost = fmt::format(
-               "the adapter cannot pass more than {} to its node{}",
-               units::format_prefixed(rate, "bit/s"),
-               port.rate ? ", its port runs at " + units::format_prefixed(*port.rate, "bit/s")
-                         : std::string{}),
-           .fix = "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv"});
+          {.wrong = fmt::format("PCIe link {} of at most {}",
+                                link_text(*port.pcie_generation, *port.pcie_width),
+                                link_text(port.pcie_generation_max.value_or(*port.pcie_generation),
+                                          port.pcie_width_max.value_or(*port.pcie_width))),
+           .cost = cost});
     }
   }
-  return std::move(findings).results({.fine = "no PCIe link is slower than its port",
-                                      .unknown = "no InfiniBand or RoCE port is known to be up",
-                                      .how = "mount /sys"});
 }
-
-bool plays_on_gpus(const JobFacts& job) { return job.device == "cuda"; }
 
 /// Warns if the IOMMU of a node translates addresses. Nodes with NVLink-C2C need that, since it
 /// gives GPUs the address spaces of processes (NVIDIA, Grace Platform Software).
-Results judge_iommu(const JobFacts& job) {
-  Findings findings;
-  std::string fine = "off, or passes addresses through";
+void judge_iommu(Findings& findings, const JobFacts& job) {
   for (const CheckedNode& node : job.nodes) {
-    if (!plays_on_gpus(job) || !findings.knows(node.iommu_translates)) continue;
-    if (!*node.iommu_translates) continue;
+    if (!findings.knows(node.iommu_translates) || !*node.iommu_translates) continue;
     if (node.gpus && std::ranges::any_of(*node.gpus, is_joined_by_c2c)) {
-      fine = "on where NVLink-C2C joins CPU and GPU, as it is meant to be";
-      continue;
+      findings.otherwise.fine = "on where NVLink-C2C joins CPU and GPU, as it is meant to be";
+    } else {
+      findings.add({.host = node.host}, {.wrong = "the IOMMU translates addresses of devices"});
     }
-    findings.warn({.host = node.host},
-                  {.what = "the IOMMU translates addresses of devices",
-                   .cost = "traffic between GPUs, and between GPUs and adapters, passes the root "
-                           "complex instead of the PCIe switch, or is refused",
-                   .fix = "boot with iommu=pt (on Arm iommu.passthrough=1), or turn it off in the "
-                          "firmware"});
   }
-  return std::move(findings).results(
-      {.fine = std::move(fine),
-       .unknown = plays_on_gpus(job) ? "the kernel does not report it" : "the job runs on the host",
-       .how = "mount /sys"});
 }
 
-Results judge_acs(const JobFacts& job) {
-  Findings findings;
-  for (const CheckedNode& node : job.nodes) {
-    if (!plays_on_gpus(job) || !findings.knows(node.acs) || !*node.acs) continue;
-    findings.warn({.host = node.host},
-                  {.what = "access control (ACS) redirects peer traffic on a PCIe switch",
-                   .cost = "traffic between GPUs, and between GPUs and adapters, passes the root "
-                           "complex at a fraction of the speed",
-                   .fix = "turn ACS off in the firmware, or with setpci (NCCL's documentation, "
-                          "troubleshooting, PCI Access Control Services)"});
-  }
-  return std::move(findings).results(
-      {.fine = "no PCIe switch redirects peer traffic",
-       .unknown = plays_on_gpus(job) ? "the configuration of PCIe switches cannot be read"
-                                     : "the job runs on the host",
-       .how = "root sees ACSCtl in lspci -vvv"});
-}
-
-constexpr std::array link_table{
-    Check{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access},
-    Check{"nvlinks", "inactive NVLinks", judge_nvlinks},
-    Check{"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs},
-    Check{"nvlink-fabric", "whether the NVLink fabric is set up", judge_fabric},
-    Check{"nvlink-domain", "NVLink domains of several nodes that the job's GPUs are in",
-          judge_domain},
-    Check{"gpu-pcie", "lanes and generation of the GPUs' PCIe links", judge_gpu_pcie},
-    Check{"nic-pcie", "PCIe links of adapters against what their ports need", judge_nic_pcie},
-    Check{"iommu", "whether an IOMMU translates addresses of devices", judge_iommu},
-    Check{"acs", "whether PCIe switches redirect traffic between devices", judge_acs},
-};
+constexpr auto table = std::to_array<Rule>(
+    {{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access, warning,
+      "what they send each other passes host memory, a fraction of the speed of PCIe or NVLink",
+      "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid it",
+      "between all GPUs of a node", "", "nvidia-smi topo -p2p r shows it"},
+     {"nvlinks", "inactive NVLinks", judge_nvlinks, warning,
+      "collectives go at the pace of the GPU with the fewest",
+      "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74", "no GPU has NVLink", "",
+      how_on_gpus},
+     {"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs, warning,
+      "groups that hold this pair communicate at PCIe's speed",
+      "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should be, see nvidia-smi "
+      "nvlink -s",
+      "", "", "nvidia-smi topo -m shows it"},
+     {"nvlink-fabric", "whether the NVLink fabric is set up", judge_fabric, warning,
+      "NVLink to other GPUs and reduction in the switches (NVLS) are off, or CUDA does not start",
+      "start the fabric manager (systemctl status nvidia-fabricmanager; on NVL72 racks nvidia-imex "
+      "too) and reset the GPUs",
+      "completed where there is one", "", "needs a driver that knows NVLink fabrics"},
+     {"nvlink-domain", "NVLink domains of several nodes that the job's GPUs are in", judge_domain,
+      warning, "", "", "no domain is wider than a node", "",
+      "needs a driver that knows NVLink fabrics"},
+     {"gpu-pcie", "lanes and generation of the GPUs' PCIe links", judge_gpu_pcie, warning,
+      "copies between host and GPU, and GPUDirect RDMA, are slower",
+      "reseat the card or riser; see LnkSta in lspci -vv",
+      "all lanes are in use, generations are alike", "no GPU has a PCIe link that counts",
+      "lspci -vv shows LnkCap and LnkSta"},
+     {"nic-pcie", "PCIe links of adapters against what their ports need", judge_nic_pcie, warning,
+      "", "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv",
+      "no PCIe link is slower than its port", "no InfiniBand or RoCE port is known to be up",
+      "mount /sys"},
+     {"iommu", "whether an IOMMU translates addresses of devices", judge_iommu, warning,
+      "traffic between GPUs, and between GPUs and adapters, passes the root complex instead of the "
+      "PCIe switch, or is refused",
+      "boot with iommu=pt (on Arm iommu.passthrough=1), or turn it off in the firmware",
+      "off, or passes addresses through", "the kernel does not report it", "mount /sys", on_gpus},
+     {"acs", "whether PCIe switches redirect traffic between devices",
+      Flag<CheckedNode>{&CheckedNode::acs, true,
+                        "access control (ACS) redirects peer traffic on a PCIe switch"},
+      warning,
+      "traffic between GPUs, and between GPUs and adapters, passes the root complex at a fraction "
+      "of the speed",
+      "turn ACS off in the firmware, or with setpci (NCCL's documentation, troubleshooting, PCI "
+      "Access Control Services)",
+      "no PCIe switch redirects peer traffic", "the configuration of PCIe switches cannot be read",
+      "root sees ACSCtl in lspci -vvv", on_gpus}});
 
 }  // namespace
 
-std::span<const Check> link_checks() { return link_table; }
+std::span<const Rule> link_rules() { return table; }
 
 }  // namespace isoscale::preflight

@@ -5,44 +5,43 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 
 #include "base/text.hpp"
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
-#include "units/text.hpp"
 
 /// These rules check the resources of nodes: cores that ranks may run on, memory that may be locked
 /// or shared, and clocks of CPUs.
 namespace isoscale::preflight {
 namespace {
 
+using enum Verdict;
+
 /// Finds a core of its own for as many ranks as possible, by augmenting paths of bipartite
 /// matching.
-class Seats {
+class CoreMatching {
  public:
-  explicit Seats(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
+  explicit CoreMatching(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
 
   /// Returns the number of ranks that can have a core of their own at the same time.
   [[nodiscard]] std::size_t count() {
-    std::size_t seated = 0;
+    std::size_t matched = 0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       tried_.clear();
-      if (seat(rank)) ++seated;
+      if (match(rank)) ++matched;
     }
-    return seated;
+    return matched;
   }
 
  private:
-  bool seat(std::size_t rank) {
+  bool match(std::size_t rank) {
     const std::vector<int>& cores = ranks_[rank]->cores;
     // A free core is tried first, so that paths are long only if cores are few.
     for (const int core : cores) {
       if (taken_.try_emplace(core, rank).second) return true;
     }
     for (const int core : cores) {
-      if (!tried_.insert(core).second || !seat(taken_[core])) continue;
+      if (!tried_.insert(core).second || !match(taken_[core])) continue;
       taken_[core] = rank;
       return true;
     }
@@ -54,63 +53,30 @@ class Seats {
   std::set<int> tried_;
 };
 
-Results judge_shared_cores(const JobFacts& job) {
-  Findings findings;
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    std::vector<const CheckedRank*> bound;
-    for (const CheckedRank* rank : node.ranks) {
-      if (!rank->cores.empty()) bound.push_back(rank);
-    }
-    if (bound.empty()) {
-      findings.miss();
-      continue;
-    }
-    findings.know();
-    const std::size_t seats = Seats{bound}.count();
-    if (seats == bound.size()) continue;
-    Finding finding{.what = fmt::format("only {} of {} can have a core of their own", seats,
-                                        base::counted(bound.size(), "rank")),
-                    .cost = "ranks take turns on cores and wait for each other: no scaling result",
-                    .fix =
-                        "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by "
-                        "slot:PE=N --bind-to core; start fewer ranks where cores are few"};
-    if (job.device == "cuda") {
-      findings.stop({.host = node.host()}, std::move(finding));
-    } else {
-      findings.warn({.host = node.host()}, std::move(finding));
-    }
+Answer judge_shared_cores(const NodeRanks& node, const JobFacts& job) {
+  std::vector<const CheckedRank*> bound;
+  for (const CheckedRank* rank : node.ranks) {
+    if (!rank->cores.empty()) bound.push_back(rank);
   }
-  return std::move(findings).results({.fine = "every rank can have a core of its own",
-                                      .unknown = "the cores of ranks are not known",
-                                      .how = "mount /sys"});
+  if (bound.empty()) return not_known;
+  const std::size_t with_core = CoreMatching{bound}.count();
+  if (with_core == bound.size()) return nothing_wrong;
+  return {.wrong = fmt::format("only {} of {} can have a core of their own", with_core,
+                               base::counted(bound.size(), "rank")),
+          .verdict = job.device == "cuda" ? stop : warning};
 }
 
 std::size_t count_cores(const CheckedRank& rank) {
   return std::set<int>{rank.cores.begin(), rank.cores.end()}.size();
 }
 
-Results judge_single_core(const JobFacts& job) {
-  Findings findings;
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
-    if (rank.cores.empty()) {
-      findings.miss();
-      return {};
-    }
-    findings.know();
-    return count_cores(rank) == 1 ? "may run on one core alone" : "";
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = job.device == "cuda"
-                               ? "the issuing thread and NCCL's proxy threads take turns on it"
-                               : "streams are folded into one: communication hides behind nothing",
-                   .fix = "give each rank two cores or more: srun --cpus-per-task, mpirun --map-by "
-                          "slot:PE=N"});
-  });
-  return std::move(findings).results({.fine = "every rank may run on two cores or more",
-                                      .unknown = "the cores of ranks are not known",
-                                      .how = "mount /sys"});
+Answer judge_single_core(const CheckedRank& rank, const NodeRanks&, const JobFacts& job) {
+  if (rank.cores.empty()) return not_known;
+  if (count_cores(rank) > 1) return nothing_wrong;
+  return {.wrong = "may run on one core alone",
+          .cost = job.device == "cuda"
+                      ? "the issuing thread and NCCL's proxy threads take turns on it"
+                      : "streams are folded into one: communication hides behind nothing"};
 }
 
 /// Returns the number of NUMA nodes that the rank's CPUs are on; nullopt if unknown.
@@ -122,33 +88,14 @@ std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedN
   }));
 }
 
-Results judge_mask(const JobFacts& job) {
-  Findings findings;
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
-    const std::optional<std::size_t> count = numa_nodes_of(rank, node);
-    if (!findings.knows(count) || *count < 2) return {};
-    return fmt::format("may run on {}", base::counted(*count, "NUMA node"));
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = "threads move away from their memory and GPU; steps scatter",
-                   .fix = "bind each rank inside a NUMA node: srun --cpu-bind=cores, mpirun "
-                          "--map-by numa --bind-to numa"});
-  });
-  return std::move(findings).results({.fine = "every rank stays inside a NUMA node",
-                                      .unknown = "NUMA nodes or CPUs of ranks are not known",
-                                      .how = "mount /sys"});
+Answer judge_mask(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
+  const std::optional<std::size_t> count = numa_nodes_of(rank, node.facts);
+  if (!count) return not_known;
+  if (*count < 2) return nothing_wrong;
+  return wrong("may run on {}", base::counted(*count, "NUMA node"));
 }
 
-Results judge_blas_threads(const JobFacts& job) {
-  constexpr std::string_view cost = "BLAS threads take turns on cores";
-  constexpr std::string_view fix = "lower --blas-threads, or give each rank more cores";
-  Findings findings;
-  if (job.device != "host") {
-    return std::move(findings).results(
-        {.fine = {}, .unknown = "the job does not compute with BLAS"});
-  }
+void judge_blas_threads(Findings& findings, const JobFacts& job) {
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
@@ -156,88 +103,39 @@ Results judge_blas_threads(const JobFacts& job) {
     // With one thread for each rank, the check shared-cores warns instead.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
-    findings.warn({.host = node.host()},
-                  {.what = fmt::format("{} BLAS threads on {} cores", threads, *node.facts->cores),
-                   .cost = std::string{cost},
-                   .fix = std::string{fix}});
+    findings.add({.host = node.host()},
+                 wrong("{} BLAS threads on {} cores", threads, *node.facts->cores));
   }
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
-    if (rank.cores.empty()) return {};
+  judge_ranks(findings, job, [](const CheckedRank& rank, const NodeRanks&) -> Answer {
     const auto threads = static_cast<std::size_t>(std::max(rank.blas_threads, 0));
-    if (threads <= count_cores(rank)) return {};
-    return fmt::format("{} BLAS threads on the {} it may run on", threads,
-                       base::counted(count_cores(rank), "core"));
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text, .cost = std::string{cost}, .fix = std::string{fix}});
+    if (rank.cores.empty() || threads <= count_cores(rank)) return not_concerned;
+    return wrong("{} BLAS threads on the {} it may run on", threads,
+                 base::counted(count_cores(rank), "core"));
   });
-  return std::move(findings).results({.fine = "no more BLAS threads than cores, or one a rank",
-                                      .unknown = "the cores of nodes are not known",
-                                      .how = "mount /sys"});
 }
 
 /// Warns if the CPU quota is below the number of threads that are always busy: on the host all BLAS
 /// threads of all ranks, else one for each rank.
-Results judge_quota(const JobFacts& job) {
-  Findings findings;
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (node.facts == nullptr) continue;
-    if (!node.facts->cpu_quota) {
-      // There is no quota, or it could not be read. It counts as known if other facts of the node
-      // are.
-      if (node.facts->cores) findings.know();
-      continue;
-    }
-    findings.know();
-    int busy = 0;
-    for (const CheckedRank* rank : node.ranks) {
-      busy += job.device == "host" ? std::max(rank->blas_threads, 1) : 1;
-    }
-    if (*node.facts->cpu_quota >= busy) continue;
-    findings.warn({.host = node.host()},
-                  {.what = fmt::format("a control group leaves {:g} CPUs to {} busy threads",
-                                       *node.facts->cpu_quota, busy),
-                   .cost = "the kernel stops the ranks in every period of 0.1 s",
-                   .fix = "raise the container's or job's CPU limit (docker --cpus, Kubernetes "
-                          "limits.cpu)"});
+Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
+  if (node.facts == nullptr) return not_concerned;
+  // Without a quota there is none, or it could not be read. It counts as known if other facts of
+  // the node are.
+  if (!node.facts->cpu_quota) return node.facts->cores ? nothing_wrong : not_concerned;
+  int busy = 0;
+  for (const CheckedRank* rank : node.ranks) {
+    busy += job.device == "host" ? std::max(rank->blas_threads, 1) : 1;
   }
-  return std::move(findings).results({.fine = "no CPU limit below what ranks keep busy",
-                                      .unknown = "control groups give no information",
-                                      .how = "mount /sys/fs/cgroup"});
-}
-
-constexpr double mebibyte = 1024.0 * 1024;
-
-std::string size_text(double value) {
-  return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
+  if (*node.facts->cpu_quota >= busy) return nothing_wrong;
+  return wrong("a control group leaves {:g} CPUs to {} busy threads", *node.facts->cpu_quota, busy);
 }
 
 /// Checks the limit of locked memory. Adapters register the buffers that they send from, and the
 /// kernel must not move registered memory.
-Results judge_locked_memory(const JobFacts& job) {
-  Findings findings;
-  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
-    if (node == nullptr || !has_up_port(*node)) return {};
-    if (!rank.locked_memory_unlimited && !rank.locked_memory_limit) {
-      findings.miss();
-      return {};
-    }
-    findings.know();
-    if (rank.locked_memory_unlimited) return {};
-    return fmt::format("locked memory is limited to {}", size_text(*rank.locked_memory_limit));
-  };
-  for_ranks(job, judge, [&](Place place, const std::string& text) {
-    findings.warn(std::move(place),
-                  {.what = text,
-                   .cost = "buffers cannot be registered with the adapter: connections fail, or "
-                           "fall back to TCP",
-                   .fix = "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity for slurmd; "
-                          "docker --ulimit memlock=-1)"});
-  });
-  return std::move(findings).results(
-      {.fine = "no limit on nodes with InfiniBand or RoCE",
-       .unknown = "no node has an InfiniBand or RoCE port that is known to be up"});
+Answer judge_locked_memory(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
+  if (!node.has_network()) return not_concerned;
+  if (rank.locked_memory_unlimited) return nothing_wrong;
+  if (!rank.locked_memory_limit) return not_known;
+  return wrong("locked memory is limited to {}", bytes_text(*rank.locked_memory_limit));
 }
 
 /// Returns the shared memory that NCCL needs. NVIDIA recommends 1 GiB in containers (NCCL
@@ -245,27 +143,17 @@ Results judge_locked_memory(const JobFacts& job) {
 /// MiB. Fewer than 16 ranks need less: NCCL's segments have about 4 MiB each, and 64 MiB hold those
 /// for 16 peers.
 double shared_memory_need(std::size_t ranks) {
-  constexpr double each = 64 * mebibyte, most = 1024 * mebibyte;
+  constexpr double each = 64 * 1024.0 * 1024, most = 1024 * 1024.0 * 1024;
   return std::min(most, each * static_cast<double>(ranks));
 }
 
-Results judge_shared_memory(const JobFacts& job) {
-  Findings findings;
-  for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (node.facts == nullptr || !findings.knows(node.facts->shm_free)) continue;
-    const double need = shared_memory_need(node.ranks.size());
-    if (*node.facts->shm_free >= need) continue;
-    findings.warn(
-        {.host = node.host()},
-        {.what = fmt::format("/dev/shm has {} free, {} want {}", size_text(*node.facts->shm_free),
-                             base::counted(node.ranks.size(), "rank"), size_text(need)),
-         .cost = "NCCL and MPI fail, or talk inside the node by slower means",
-         .fix = "docker --shm-size=1g or --ipc=host; remove files left behind in "
-                "/dev/shm"});
-  }
-  return std::move(findings).results({.fine = "/dev/shm has room for what ranks share",
-                                      .unknown = "/dev/shm gives no information",
-                                      .how = "mount /dev/shm"});
+Answer judge_shared_memory(const NodeRanks& node, const JobFacts&) {
+  if (node.facts == nullptr) return not_concerned;
+  if (!node.facts->shm_free) return not_known;
+  const double need = shared_memory_need(node.ranks.size());
+  if (*node.facts->shm_free >= need) return nothing_wrong;
+  return wrong("/dev/shm has {} free, {} want {}", bytes_text(*node.facts->shm_free),
+               base::counted(node.ranks.size(), "rank"), bytes_text(need));
 }
 
 /// Returns two numbers of CPUs: those that have one of the wanted settings, and all.
@@ -279,55 +167,66 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
   return {found, all};
 }
 
-/// Returns a sentence that says how many CPUs are set to save energy; "" if none is. In the active
+/// Says how many CPUs are set to save energy. In the active
 /// modes of intel_pstate and amd-pstate-epp, the governor "powersave" is the dynamic default, and
 /// the energy preference decides instead (Linux kernel documentation, CPU Performance Scaling).
-std::string saving_cpus(const CheckedNode& node) {
+Answer judge_governor(const CheckedNode& node, const JobFacts&) {
+  if (!node.governors) return not_known;
   const bool is_active =
       node.frequency_driver == "intel_pstate" || node.frequency_driver == "amd-pstate-epp";
   if (!is_active) {
     const auto [saving, all] = count_cpus(*node.governors, {"powersave"});
-    if (saving == 0) return {};
-    return fmt::format("{} of {} CPUs have the frequency governor powersave", saving, all);
+    if (saving == 0) return nothing_wrong;
+    return wrong("{} of {} CPUs have the frequency governor powersave", saving, all);
   }
-  if (!node.energy_preferences) return {};
+  if (!node.energy_preferences) return nothing_wrong;
   const auto [saving, all] = count_cpus(*node.energy_preferences, {"power", "balance_power"});
-  if (saving == 0) return {};
-  return fmt::format("{} of {} CPUs prefer to save energy (energy_performance_preference)", saving,
-                     all);
+  if (saving == 0) return nothing_wrong;
+  return wrong("{} of {} CPUs prefer to save energy (energy_performance_preference)", saving, all);
 }
 
-Results judge_governor(const JobFacts& job) {
-  Findings findings;
-  for (const CheckedNode& node : job.nodes) {
-    if (!findings.knows(node.governors)) continue;
-    std::string what = saving_cpus(node);
-    if (what.empty()) continue;
-    findings.warn({.host = node.host},
-                  {.what = std::move(what),
-                   .cost = "clocks may stay low or rise late: launches and small messages take "
-                           "longer",
-                   .fix = "cpupower frequency-set -g performance"});
-  }
-  return std::move(findings).results({.fine = "no CPU is set to save power",
-                                      .unknown = "the kernel reports no governor, as in virtual "
-                                                 "machines"});
-}
-
-constexpr std::array node_table{
-    Check{"shared-cores", "whether every rank can have a core of its own", judge_shared_cores},
-    Check{"single-core", "ranks that may run on one core alone", judge_single_core},
-    Check{"numa-mask", "ranks that may run on several NUMA nodes", judge_mask},
-    Check{"blas-threads", "BLAS threads against cores", judge_blas_threads},
-    Check{"cpu-quota", "CPU limits of control groups against ranks", judge_quota},
-    Check{"locked-memory", "the limit on locked memory on nodes with InfiniBand or RoCE",
-          judge_locked_memory},
-    Check{"shared-memory", "free space of /dev/shm against ranks of the node", judge_shared_memory},
-    Check{"cpu-governor", "whether CPUs save power", judge_governor},
-};
+constexpr auto table = std::to_array<Rule>(
+    {{"shared-cores", "whether every rank can have a core of its own", judge_shared_cores, warning,
+      "ranks take turns on cores and wait for each other: no scaling result",
+      "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by slot:PE=N --bind-to "
+      "core; start fewer ranks where cores are few",
+      "every rank can have a core of its own", "the cores of ranks are not known", "mount /sys"},
+     {"single-core", "ranks that may run on one core alone", judge_single_core, warning, "",
+      "give each rank two cores or more: srun --cpus-per-task, mpirun --map-by slot:PE=N",
+      "every rank may run on two cores or more", "the cores of ranks are not known", "mount /sys"},
+     {"numa-mask", "ranks that may run on several NUMA nodes", judge_mask, warning,
+      "threads move away from their memory and GPU; steps scatter",
+      "bind each rank inside a NUMA node: srun --cpu-bind=cores, mpirun --map-by numa --bind-to "
+      "numa",
+      "every rank stays inside a NUMA node", "NUMA nodes or CPUs of ranks are not known",
+      "mount /sys"},
+     {"blas-threads", "BLAS threads against cores", judge_blas_threads, warning,
+      "BLAS threads take turns on cores", "lower --blas-threads, or give each rank more cores",
+      "no more BLAS threads than cores, or one a rank", "the cores of nodes are not known",
+      "mount /sys", with_blas},
+     {"cpu-quota", "CPU limits of control groups against ranks", judge_quota, warning,
+      "the kernel stops the ranks in every period of 0.1 s",
+      "raise the container's or job's CPU limit (docker --cpus, Kubernetes limits.cpu)",
+      "no CPU limit below what ranks keep busy", "control groups give no information",
+      "mount /sys/fs/cgroup"},
+     {"locked-memory", "the limit on locked memory on nodes with InfiniBand or RoCE",
+      judge_locked_memory, warning,
+      "buffers cannot be registered with the adapter: connections fail, or fall back to TCP",
+      "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity for slurmd; docker --ulimit "
+      "memlock=-1)",
+      "no limit on nodes with InfiniBand or RoCE",
+      "no node has an InfiniBand or RoCE port that is known to be up"},
+     {"shared-memory", "free space of /dev/shm against ranks of the node", judge_shared_memory,
+      warning, "NCCL and MPI fail, or talk inside the node by slower means",
+      "docker --shm-size=1g or --ipc=host; remove files left behind in /dev/shm",
+      "/dev/shm has room for what ranks share", "/dev/shm gives no information", "mount /dev/shm"},
+     {"cpu-governor", "whether CPUs save power", judge_governor, warning,
+      "clocks may stay low or rise late: launches and small messages take longer",
+      "cpupower frequency-set -g performance", "no CPU is set to save power",
+      "the kernel reports no governor, as in virtual machines"}});
 
 }  // namespace
 
-std::span<const Check> node_checks() { return node_table; }
+std::span<const Rule> node_rules() { return table; }
 
 }  // namespace isoscale::preflight

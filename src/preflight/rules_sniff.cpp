@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "preflight/job_view.hpp"
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
@@ -19,6 +19,8 @@
 /// of each pair of ranks, with those of the same kind.
 namespace isoscale::preflight {
 namespace {
+
+using enum Verdict;
 
 constexpr std::size_t fewest_alike = 4;  ///< fewer values have no majority to differ from
 
@@ -46,44 +48,40 @@ Threshold threshold_of(const std::vector<double>& values, double least) {
 }
 
 /// One measured value of a rank or a pair.
-struct Sniffed {
+struct Measured {
   Place place;
   std::string kind;
   double value = 0;
 };
 
 /// Warns of each value that is slow, if there are at least four values of its kind.
-void find_slow(Findings& findings, const std::vector<Sniffed>& all, double least,
-               std::string_view unit, const std::string& cost, const std::string& fix) {
+void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measured>& all,
+               double least, std::string_view unit) {
+  findings.otherwise.unknown = job.sniff_skipped.value_or(
+      fmt::format("fewer than {} of a kind were measured", fewest_alike));
   std::map<std::string, std::vector<double>> values;
-  for (const Sniffed& one : all) values[one.kind].push_back(one.value);
+  for (const Measured& one : all) values[one.kind].push_back(one.value);
   std::map<std::string, Threshold> thresholds;
   for (const auto& [kind, of_kind] : values) {
     if (of_kind.size() >= fewest_alike) thresholds[kind] = threshold_of(of_kind, least);
   }
-  for (const Sniffed& one : all) {
+  for (const Measured& one : all) {
     const auto found = thresholds.find(one.kind);
     if (found == thresholds.end()) {
-      findings.miss();
+      findings.add(not_known);
       continue;
     }
-    findings.know();
-    const Threshold& threshold = found->second;
-    if (one.value >= threshold.limit) continue;
-    findings.warn(
+    const auto& [median, limit] = found->second;
+    if (one.value >= limit) {
+      findings.add(nothing_wrong);
+      continue;
+    }
+    findings.add(
         one.place,
-        {.what = fmt::format(
-             "{}, {} below the median {} of {} {}", units::format_prefixed(one.value, unit),
-             units::format_percent(1 - one.value / threshold.median),
-             units::format_prefixed(threshold.median, unit), values[one.kind].size(), one.kind),
-         .cost = cost,
-         .fix = fix});
+        wrong("{}, {} below the median {} of {} {}", units::format_prefixed(one.value, unit),
+              units::format_percent(1 - one.value / median), units::format_prefixed(median, unit),
+              values[one.kind].size(), one.kind));
   }
-}
-
-std::string why_not(const JobFacts& job) {
-  return job.sniff_skipped.value_or(
-      fmt::format("fewer than {} of a kind were measured", fewest_alike));
 }
 
 /// Finds ranks, their hosts and GPUs, and the kinds of values that are compared.
@@ -93,7 +91,7 @@ class Ranks {
     for (const CheckedNode& node : job.nodes) {
       nodes_[node.node] = &node;
       int index = 0;
-      for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+      for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
         gpus_[gpu.uuid] = {index++, gpu.name, gpu.pci_bus_id};
       }
       for (const CheckedPeers& peers : node.peers) {
@@ -162,45 +160,34 @@ class Ranks {
   std::map<std::tuple<int, int, int>, std::string> links_;
 };
 
-Results judge_gemm(const JobFacts& job) {
-  Findings findings;
+void judge_gemm(Findings& findings, const JobFacts& job) {
   const Ranks ranks{job};
-  std::vector<Sniffed> all;
+  std::vector<Measured> all;
   for (const CheckedRank& rank : job.ranks) {
     if (!rank.gemm_rate) {
-      findings.miss();
+      findings.add(not_known);
       continue;
     }
     all.push_back({.place = {.host = ranks.host(rank), .device = ranks.device(rank)},
                    .kind = ranks.kind(rank),
                    .value = *rank.gemm_rate});
   }
-  find_slow(findings, all, job.device == "cuda" ? least_gpu_gemm : least_cpu_gemm, "FLOP/s",
-            "every step that all ranks share waits for it",
-            "check its clocks, power, temperature and other processes; leave it out if it stays "
-            "so");
-  return std::move(findings).results(
-      {.fine = "every rank's GEMM is as fast as its like's", .unknown = why_not(job)});
+  find_slow(findings, job, all, job.device == "cuda" ? least_gpu_gemm : least_cpu_gemm, "FLOP/s");
 }
 
-Results judge_bandwidth(const JobFacts& job) {
-  Findings findings;
+void judge_bandwidth(Findings& findings, const JobFacts& job) {
   const Ranks ranks{job};
   std::map<std::pair<int, int>, std::optional<double>> pairs;
   for (const CheckedRank& rank : job.ranks) {
     for (const CheckedNeighbour& other : rank.neighbours) {
-      const auto [place, is_new] =
-          pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth);
-      if (is_new) continue;
-      // If one of the two ranks had no answer, the pair has no bandwidth.
-      if (!other.bandwidth || !place->second) {
-        place->second.reset();
-      } else {
-        place->second = std::min(*place->second, *other.bandwidth);
-      }
+      auto& least =
+          pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth).first->second;
+      // If one of the two ranks had no answer, which is the least of all, the pair has no
+      // bandwidth.
+      least = std::min(least, other.bandwidth);
     }
   }
-  std::vector<Sniffed> all;
+  std::vector<Measured> all;
   for (const auto& [pair, bandwidth] : pairs) {
     const CheckedRank* const a = ranks.find(pair.first);
     const CheckedRank* const b = ranks.find(pair.second);
@@ -213,24 +200,26 @@ Results judge_bandwidth(const JobFacts& job) {
       all.push_back({.place = place, .kind = ranks.kind(*a, *b), .value = *bandwidth});
       continue;
     }
-    findings.stop(place, {.what = "they do not answer each other",
-                          .cost = "a run would hang at the first message between them",
-                          .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO"});
+    findings.add(place, {.wrong = "they do not answer each other",
+                         .cost = "a run would hang at the first message between them",
+                         .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO",
+                         .verdict = stop});
   }
-  find_slow(findings, all, least_bandwidth, "B/s", "collectives over this pair go at its pace",
-            "check the links between them: ports, cables, NVLinks, PCIe");
-  return std::move(findings).results(
-      {.fine = "every pair of neighbours is as fast as its like", .unknown = why_not(job)});
+  find_slow(findings, job, all, least_bandwidth, "B/s");
 }
 
-constexpr std::array sniff_table{
-    Check{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm},
-    Check{"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
-          judge_bandwidth},
-};
+constexpr auto table = std::to_array<Rule>(
+    {{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm, warning,
+      "every step that all ranks share waits for it",
+      "check its clocks, power, temperature and other processes; leave it out if it stays so",
+      "every rank's GEMM is as fast as its like's"},
+     {"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
+      judge_bandwidth, warning, "collectives over this pair go at its pace",
+      "check the links between them: ports, cables, NVLinks, PCIe",
+      "every pair of neighbours is as fast as its like"}});
 
 }  // namespace
 
-std::span<const Check> sniff_checks() { return sniff_table; }
+std::span<const Rule> sniff_rules() { return table; }
 
 }  // namespace isoscale::preflight

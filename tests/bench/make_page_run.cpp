@@ -19,6 +19,7 @@
 #include "bench.hpp"
 #include "mesh/request.hpp"
 #include "page_run_steps.hpp"
+#include "preflight/check.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "workloads/api/workload.hpp"

@@ -66,7 +66,7 @@ class Preflight(harness.Case):
         self.assertTrue(any("OMP_NUM_THREADS=7" in line for line in warned), done.stderr)
         header = self.run_ok("report", path, "--detail").stdout
         self.assertIn("OMP_NUM_THREADS=7", header)
-        stored = json.loads(self.run_ok("report", path, "--format", "json").stdout)["runs"][0]
+        stored = self.run_of(path)
         results = stored["preflight"]["results"]
         self.assertTrue(any("OMP_NUM_THREADS=7" in str(result["what"]) for result in results))
         self.assertEqual(stored["preflight"]["facts"]["device"], "host")

@@ -187,16 +187,13 @@ class Parts(device_test.Case):
 
     SHAPES = ["--set", "shapes=64x64x64,32x48x16x2"]
 
-    def report(self):
-        return json.loads(self.run_ok("report", "--format", "json", "run.h5").stdout)["runs"][0]
-
     def test_gemm_on_every_device(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         for device, dtype in (("host", "f64"), ("cuda", "bf16"), ("cuda", "fp8")):
             with self.subTest(device=device, dtype=dtype):
                 self.run_ok("run", "--device", device, "--dtype", dtype, "--workload", "gemm",
                             "--ranks", "2", *self.SHAPES, "--set", "rotate=64KiB", *QUICK, ranks=2)
-                point = self.report()["points"][0]
+                point = self.run_of()["points"][0]
                 self.assertTrue(point["verified"])
                 self.assertEqual(len(point["rows"]), 4)
                 self.assertEqual([row["wrong"] for row in rows_of(self.path("run.h5"))], [0] * 4)
@@ -221,14 +218,14 @@ class Parts(device_test.Case):
     def test_a_multiplication_that_only_waits_is_not_compared(self):
         self.run_ok("run", "--device", "host", "--workload", "gemm", "--ranks", "1", *self.SHAPES,
                     "--inject", "delay=20GFLOP/s", *QUICK)
-        self.assertIsNone(self.report()["points"][0]["verified"])
+        self.assertIsNone(self.run_of()["points"][0]["verified"])
         self.assertEqual({row["wrong"] for row in rows_of(self.path("run.h5"))}, {-1})
 
     def test_a_calibrated_run_has_its_ceiling(self):
         self.run_ok("run", "--device", "host", "--workload", "calibrate,dp", "--model", "tiny",
                     "--ranks", "2", "--set", "sizes=8..4MiB*8", "--set", "shapes=256x256x256",
                     *QUICK, ranks=2)
-        run = self.report()
+        run = self.run_of()
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
         self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)

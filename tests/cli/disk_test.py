@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Run files that cannot be written any more: where the data goes then."""
 
-import json
 import os
 import shutil
 import signal
@@ -64,7 +63,7 @@ class ChangedCase(harness.Case):
         return said
 
     def points_of(self, name):
-        [run] = json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"]
+        run = self.run_of(name)
         return [point["index"] for point in run["points"] if point["status"] == "ok"], run["warnings"]
 
     def assert_gone_on(self, launcher, why):

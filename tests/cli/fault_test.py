@@ -10,7 +10,6 @@ ISOSCALE_SEED: of them.
 
 import contextlib
 import errno
-import json
 import os
 import random
 import re
@@ -138,9 +137,7 @@ class Case(harness.Case):
         """Indices of the points that are ok."""
         if not os.path.exists(self.path(name)):
             return set()
-        done = self.run_ok("report", name, "--format", "json")
-        [run] = json.loads(done.stdout)["runs"]
-        return {point["index"] for point in run["points"] if point["status"] == "ok"}
+        return {point["index"] for point in self.run_of(name)["points"] if point["status"] == "ok"}
 
 
 class Few(Case):
@@ -160,7 +157,7 @@ class Few(Case):
         done = self.started(0, ISOSCALE_FAIL=f"{MEMORY},1,{errno.ENOMEM}",
                             ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
         self.assertEqual(done.returncode, 1, done.stderr)
-        [run] = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"]
+        run = self.run_of()
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
         self.assertRegex(run["points"][0]["reason"],

@@ -93,9 +93,6 @@ class Case(harness.Case):
             time.sleep(0.05)
         time.sleep(2.5 * harness.PATIENCE)
 
-    def run_of(self):
-        return json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
-
     def hang_of(self):
         with open(self.output + ".hang.json", encoding="utf-8") as file:
             return json.load(file)

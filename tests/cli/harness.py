@@ -5,6 +5,7 @@
 Environment: ISOSCALE = the program, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
 """
 
+import json
 import os
 import shlex
 import subprocess
@@ -64,6 +65,11 @@ class Case(unittest.TestCase):
                 MEASURED[key] = file.read()
         with open(self.path(name), "wb") as file:
             file.write(MEASURED[key])
+
+    def run_of(self, name="run.h5", *options):
+        """The run in a file, as the JSON report has it."""
+        report = self.run_ok("report", name, "--format", "json", *options).stdout
+        return json.loads(report)["runs"][0]
 
     def assert_refused(self, done, *needles, code=2):
         """Exit 2 and one message on standard error that holds the needles."""

@@ -4,7 +4,6 @@
 
 import csv
 import io
-import json
 
 import harness
 
@@ -15,7 +14,7 @@ class Serve(harness.Case):
         self.run_ok("run", "--device", "host", "--workload", "serve", "--model", "tiny",
                     "--max-time", "2s", "--output", "run.h5", "--set", "output=4", *arguments,
                     ranks=ranks)
-        run = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
+        run = self.run_of()
         (point,) = run["points"]
         self.assertEqual(point["status"], "ok", point["reason"])
         self.assertTrue(point["verified"])

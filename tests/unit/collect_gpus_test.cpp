@@ -53,9 +53,9 @@ class Gpus : public testing::Test {
     const NvmlLibrary library{find_in_node};
     return find_gpus(library.functions(), tree_.root());
   }
-  [[nodiscard]] CheckedGpu first() const {
+  [[nodiscard]] GpuFacts first() const {
     const FoundGpus found = find();
-    return found.gpus && !found.gpus->empty() ? found.gpus->front() : CheckedGpu{};
+    return found.gpus && !found.gpus->empty() ? found.gpus->front() : GpuFacts{};
   }
   [[nodiscard]] CheckedPeers peers() const {
     const NvmlLibrary library{find_in_node};
@@ -74,7 +74,7 @@ class Gpus : public testing::Test {
 };
 
 TEST_F(Gpus, TellWhatTheLibraryKnows) {
-  const CheckedGpu gpu = first();
+  const GpuFacts gpu = first();
   EXPECT_EQ(gpu.uuid, "GPU-a");
   EXPECT_EQ(gpu.pci_bus_id, "0000:1b:00.0");
   EXPECT_EQ(gpu.name, "NVIDIA H200");
@@ -120,7 +120,7 @@ TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
                    "nvmlDeviceGetMaxPcieLinkGeneration",
                    "nvmlDeviceGetCurrPcieLinkWidth",
                    "nvmlDeviceGetMaxPcieLinkWidth"};
-  const CheckedGpu gpu = first();
+  const GpuFacts gpu = first();
   EXPECT_EQ(gpu.uuid, "GPU-a");
   EXPECT_EQ(gpu.vbios, std::nullopt);
   EXPECT_EQ(gpu.sm_clock_application, std::nullopt);
@@ -150,7 +150,7 @@ TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
 TEST_F(Gpus, CountLinksThatAreDown) {
   node_.gpus[0].links = {{0, "00000000:07:00.0"}, {1, "00000000:08:00.0"}};
   node_.gpus[0].links_down = 3;
-  const CheckedGpu gpu = first();
+  const GpuFacts gpu = first();
   EXPECT_EQ(gpu.nvlinks_active, 2);
   EXPECT_EQ(gpu.nvlinks_inactive, 3);
   EXPECT_THAT(gpu.nvlink_peers, Optional(ElementsAre("0000:07:00.0", "0000:08:00.0")));
@@ -216,7 +216,7 @@ TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
   EXPECT_EQ((*found.gpus)[1].uuid, "GPU-b");
   EXPECT_EQ((*found.gpus)[1].pci_path, second_path);
   EXPECT_EQ((*found.gpus)[1].numa_node, 1);
-  const CheckedGpu& other = (*found.gpus)[2];
+  const GpuFacts& other = (*found.gpus)[2];
   EXPECT_EQ(other.uuid, "");
   EXPECT_EQ(other.pci_bus_id, "0000:81:00.0");
   EXPECT_EQ(other.pcie_width_max, 16);

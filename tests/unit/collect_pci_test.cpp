@@ -138,12 +138,12 @@ TEST_F(Pci, ShowsGpusAndNothingElse) {
 TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
   tree_.pci_function(first, "0x10de", "0x030200");
   const auto function = tree_.at("sys/bus/pci/devices/0000:1b:00.0");
-  PciFacts facts = pci_facts(function);
-  EXPECT_EQ(facts.path, first);
-  EXPECT_EQ(facts.generation, std::nullopt);
-  EXPECT_EQ(facts.generation_max, std::nullopt);
-  EXPECT_EQ(facts.width, std::nullopt);
-  EXPECT_EQ(facts.width_max, std::nullopt);
+  machine::PciFacts facts = pci_facts(function);
+  EXPECT_EQ(facts.pci_path, first);
+  EXPECT_EQ(facts.pcie_generation, std::nullopt);
+  EXPECT_EQ(facts.pcie_generation_max, std::nullopt);
+  EXPECT_EQ(facts.pcie_width, std::nullopt);
+  EXPECT_EQ(facts.pcie_width_max, std::nullopt);
   EXPECT_EQ(facts.numa_node, std::nullopt);
   const std::string folder = "sys/devices/" + first;
   tree_.write(folder + "/current_link_speed", "16.0 GT/s PCIe\n");
@@ -152,10 +152,10 @@ TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
   tree_.write(folder + "/max_link_width", "16\n");
   tree_.write(folder + "/numa_node", "1\n");
   facts = pci_facts(function);
-  EXPECT_EQ(facts.generation, 4);
-  EXPECT_EQ(facts.generation_max, 5);
-  EXPECT_EQ(facts.width, 8);
-  EXPECT_EQ(facts.width_max, 16);
+  EXPECT_EQ(facts.pcie_generation, 4);
+  EXPECT_EQ(facts.pcie_generation_max, 5);
+  EXPECT_EQ(facts.pcie_width, 8);
+  EXPECT_EQ(facts.pcie_width_max, 16);
   EXPECT_EQ(facts.numa_node, 1);
 }
 
@@ -164,19 +164,19 @@ TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
   tree_.write("function/current_link_width", "0\n");
   tree_.write("function/max_link_width", "255\n");
   tree_.write("function/numa_node", "-1\n");
-  const PciFacts facts = pci_facts(tree_.at("function"));
-  EXPECT_EQ(facts.generation, std::nullopt);
-  EXPECT_EQ(facts.width, std::nullopt);
-  EXPECT_EQ(facts.width_max, std::nullopt);
+  const machine::PciFacts facts = pci_facts(tree_.at("function"));
+  EXPECT_EQ(facts.pcie_generation, std::nullopt);
+  EXPECT_EQ(facts.pcie_width, std::nullopt);
+  EXPECT_EQ(facts.pcie_width_max, std::nullopt);
   EXPECT_EQ(facts.numa_node, std::nullopt);
-  EXPECT_EQ(facts.path, std::nullopt);
-  EXPECT_EQ(pci_facts(tree_.at("none")).path, std::nullopt);
+  EXPECT_EQ(facts.pci_path, std::nullopt);
+  EXPECT_EQ(pci_facts(tree_.at("none")).pci_path, std::nullopt);
 }
 
 TEST_F(Pci, FindsHostBridgesBelowPlatformDevices) {
   tree_.pci_function("platform/NVDA0001:00/pci0002:00/0002:00:00.0/0002:01:00.0", "0x10de",
                      "0x030200");
-  EXPECT_EQ(pci_facts(tree_.at("sys/bus/pci/devices/0002:01:00.0")).path,
+  EXPECT_EQ(pci_facts(tree_.at("sys/bus/pci/devices/0002:01:00.0")).pci_path,
             "pci0002:00/0002:00:00.0/0002:01:00.0");
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench_samples.hpp"
 #include "findings_samples.hpp"
+#include "preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -39,9 +39,9 @@ TEST_F(Nvml, TellsWhatItKnows) {
   EXPECT_EQ(known->name, "NVIDIA H200");
   EXPECT_EQ(known->uuid, "GPU-12ab");
   EXPECT_EQ(known->pci_bus_id, "00000000:1B:00.0");
-  EXPECT_EQ(known->driver_version, "580.65.06");
-  EXPECT_EQ(known->memory_total, units::Bytes{150'000'000'000});
-  EXPECT_EQ(known->memory_used, units::Bytes{1'000'000'000});
+  EXPECT_EQ(known->driver, "580.65.06");
+  EXPECT_EQ(known->memory, 150e9);
+  EXPECT_EQ(known->memory_used, 1e9);
   EXPECT_EQ(known->sm_clock, 345e6);
   EXPECT_EQ(known->sm_clock_max, 1980e6);
   EXPECT_EQ(known->memory_clock, 2619e6);

@@ -76,7 +76,7 @@ TEST(Checks, HaveCostAndFixWhereSomethingIsWrong) {
 
 TEST(CheckJob, JoinsHostsOfResultsThatAreAlike) {
   JobFacts job = gpu_job(40, 1);
-  set_gpus(job, &CheckedGpu::persistence, false);
+  set_gpus(job, &GpuFacts::persistence, false);
   const auto results = results_of(job, "persistence");
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].host, "c0, c1 and 38 more");
@@ -128,7 +128,7 @@ TEST(CheckJob, SaysLittleOfManyRanks) {
   constexpr int nodes = 128, per_node = 8;
   JobFacts job = gpu_job(nodes, per_node);
   add_ports(job);
-  set_gpus(job, &CheckedGpu::ecc, false);
+  set_gpus(job, &GpuFacts::ecc, false);
   for (CheckedNode& node : job.nodes) {
     node.cores = 112;
     node.shm_free = 1;

@@ -49,7 +49,7 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { set_version(job, "cuda_driver", "12.8"); }},
       {{"warning gpu-driver|c1||570.124.06 580.82.07"},
        [](JobFacts& job) {
-         for (CheckedGpu& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";
+         for (GpuFacts& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";
        }},
       {{"warning debug-build|c0 and c1|every rank|"},
        [](JobFacts& job) {
@@ -57,6 +57,8 @@ const std::vector<Fault>& faults() {
        }},
       {{"warning node-memory|c1||1.70 TiB 1.82 TiB"},
        [](JobFacts& job) { job.nodes[1].memory = 1.87e12; }},
+      {{"warning cpu-model|c1||8480C 96 8480C 112"},
+       [](JobFacts& job) { job.nodes[1].cores = 96; }},
       {{"warning os|c1||5.15.0-1042-nvidia 5.15.0-1063-nvidia"},
        [](JobFacts& job) { job.nodes[1].os = "Linux 5.15.0-1042-nvidia"; }},
 
@@ -65,6 +67,12 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { gpu_at(job, 0, 7).name = "NVIDIA H100 80GB HBM2e"; }},
       {{"warning gpu-memory|c0|GPU 0 (0000:01:00.0)|81.0 GiB 80.1 GiB"},
        [](JobFacts& job) { gpu_at(job, 0, 0).memory = 8.7e10; }},
+      {{"warning gpu-clocks|c0|GPU 2 (0000:03:00.0)|1.7 GHz 1.98 GHz",
+        "warning gpu-clocks|c0|GPU 2 (0000:03:00.0)|1.5 GHz 2.6 GHz"},
+       [](JobFacts& job) {
+         gpu_at(job, 0, 2).sm_clock_max = 1.7e9;
+         gpu_at(job, 0, 2).memory_clock_max = 1.5e9;
+       }},
       {{"warning application-clock|c0|GPU 3 (0000:04:00.0)|1.41 GHz 1.98 GHz"},
        [](JobFacts& job) { gpu_at(job, 0, 3).sm_clock_application = 1.41e9; }},
       {{"warning power-limit|c0|GPU 3 (0000:04:00.0)|500 W 700 W",
@@ -79,6 +87,8 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { gpu_at(job, 0, 6).vbios = "96.00.68.00.01"; }},
       {{"stop compute-mode|c0|GPU 6 (0000:07:00.0)|"},
        [](JobFacts& job) { gpu_at(job, 0, 6).compute_mode = "prohibited"; }},
+      {{"warning mig|c0|GPU 4 (0000:05:00.0)|"},
+       [](JobFacts& job) { gpu_at(job, 0, 4).mig = true; }},
       {{"warning ecc|c0|GPU 0 (0000:01:00.0)|"},
        [](JobFacts& job) { gpu_at(job, 0, 0).ecc = false; }},
       {{"warning ecc-errors|c0|GPU 1 (0000:02:00.0)|3"},
@@ -87,6 +97,8 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { gpu_at(job, 0, 1).remap_pending = true; }},
       {{"warning row-remap|c0|GPU 2 (0000:03:00.0)|"},
        [](JobFacts& job) { gpu_at(job, 0, 2).remap_failed = true; }},
+      {{"warning row-remap|c0|GPU 3 (0000:04:00.0)|60"},
+       [](JobFacts& job) { gpu_at(job, 0, 3).retired_pages = 60; }},
       {{"warning xid|c0|GPU 1 (0000:02:00.0)|94", "warning xid|c0|GPU 1 (0000:02:00.0)|63"},
        [](JobFacts& job) {
          gpu_at(job, 0, 1).xids = {31, 94, 63};
@@ -120,6 +132,8 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) { gpu_at(job, 0, 7).fabric_state = "in progress"; }},
       {{"warning gpu-pcie|c0|GPU 5 (0000:06:00.0)|8 16"},
        [](JobFacts& job) { gpu_at(job, 0, 5).pcie_width = 8; }},
+      {{"warning gpu-pcie|c0|GPU 6 (0000:07:00.0)|3 5"},
+       [](JobFacts& job) { gpu_at(job, 0, 6).pcie_generation_max = 3; }},
       {{"warning nic-pcie|c1|mlx5_4 port 1|4 x8 5 x16"},
        [](JobFacts& job) {
          port_at(job, 1, 4).pcie_generation = 4;

@@ -12,34 +12,9 @@ using ::testing::ElementsAre;
 
 constexpr const char* second = "warning|c0|GPU 1 (0000:02:00.0)|";
 
-/// Sets a fact of all GPUs, then that of the second one; what the check says of both.
-template <class Member, class Value>
-void expect_of_second(const char* check, Member member, const Value& good, const Value& bad,
-                      const std::string& expected) {
-  JobFacts job = gpu_job(1, 4);
-  EXPECT_EQ(results_of(job, check).front().verdict, Verdict::not_checked) << check;
-  set_gpus(job, member, good);
-  const auto fine = results_of(job, check);
-  ASSERT_EQ(fine.size(), 1U) << check;
-  EXPECT_EQ(fine.front().verdict, Verdict::ok) << check;
-  gpu_at(job, 0, 1).*member = bad;
-  EXPECT_THAT(said(job, check), ElementsAre(second + expected));
-}
-
-TEST(GpuLikenessChecks, WarnOfTheOneThatDiffers) {
-  expect_of_second("gpu-memory", &CheckedGpu::memory, 8e10, 4e10, "37.3 GiB 74.5 GiB");
-  expect_of_second("gpu-clocks", &CheckedGpu::sm_clock_max, 1.98e9, 1.7e9, "1.7 GHz 1.98 GHz");
-  expect_of_second("gpu-clocks", &CheckedGpu::memory_clock_max, 2.6e9, 1.5e9, "1.5 GHz 2.6 GHz");
-  expect_of_second("application-clock", &CheckedGpu::sm_clock_application, 1.41e9, 1.2e9,
-                   "1.2 GHz 1.41 GHz");
-  expect_of_second("power-limit", &CheckedGpu::power_limit, 700.0, 500.0, "500 W 700 W");
-  expect_of_second("vbios", &CheckedGpu::vbios, std::string{"96.A5"}, std::string{"96.68"},
-                   "96.68 96.A5");
-}
-
 TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   JobFacts job = gpu_job(1, 4);
-  set_gpus(job, &CheckedGpu::memory, 8e10);
+  set_gpus(job, &GpuFacts::memory, 8e10);
   gpu_at(job, 0, 3).memory = 4e10;
   gpu_at(job, 0, 3).name = "NVIDIA A100-PCIE-40GB";
   EXPECT_EQ(results_of(job, "gpu-memory").front().verdict, Verdict::ok);
@@ -49,27 +24,17 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
 
 TEST(PowerLimitCheck, WarnsBelowTheDefaultThoughAllAreAlike) {
   JobFacts job = gpu_job(2, 1);
-  set_gpus(job, &CheckedGpu::power_limit, 300.0);
-  set_gpus(job, &CheckedGpu::power_limit_default, 400.0);
+  set_gpus(job, &GpuFacts::power_limit, 300.0);
+  set_gpus(job, &GpuFacts::power_limit_default, 400.0);
   EXPECT_THAT(said(job, "power-limit"),
               ElementsAre("warning|c0 and c1|GPU 0 (0000:01:00.0)|300 W 400 W"));
 }
 
 TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
   JobFacts job = gpu_job(1, 2);
-  set_gpus(job, &CheckedGpu::sm_clock_application, 1.41e9);
-  set_gpus(job, &CheckedGpu::sm_clock_max, 1.98e9);
+  set_gpus(job, &GpuFacts::sm_clock_application, 1.41e9);
+  set_gpus(job, &GpuFacts::sm_clock_max, 1.98e9);
   EXPECT_THAT(said(job, "application-clock"), ElementsAre("ok|||1.41 GHz 1.98 GHz"));
-}
-
-TEST(GpuErrorChecks, WarnOfTheOneThatHasThem) {
-  expect_of_second("ecc", &CheckedGpu::ecc, true, false, "");
-  expect_of_second("ecc-errors", &CheckedGpu::ecc_uncorrected, std::int64_t{0}, std::int64_t{1},
-                   "1");
-  expect_of_second("row-remap", &CheckedGpu::remap_pending, false, true, "");
-  expect_of_second("row-remap", &CheckedGpu::remap_failed, false, true, "");
-  expect_of_second("row-remap", &CheckedGpu::retired_pages, std::int64_t{12}, std::int64_t{60},
-                   "60");
 }
 
 TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
@@ -103,17 +68,9 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
   }
 }
 
-TEST(GpuStateChecks, WarnOfTheOneThatIsSetOtherwise) {
-  expect_of_second("mig", &CheckedGpu::mig, false, true, "");
-  expect_of_second("persistence", &CheckedGpu::persistence, true, false, "");
-  using Texts = std::vector<std::string>;
-  expect_of_second("throttle", &CheckedGpu::throttle_reasons, Texts{"application clock settings"},
-                   Texts{"hardware thermal slowdown"}, "");
-}
-
 TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {
   JobFacts job = gpu_job(1, 2);
-  set_gpus(job, &CheckedGpu::compute_mode, "exclusive process");
+  set_gpus(job, &GpuFacts::compute_mode, "exclusive process");
   EXPECT_EQ(results_of(job, "compute-mode").front().verdict, Verdict::ok);
   job.ranks[1].gpu = "GPU-0";
   EXPECT_THAT(said(job, "compute-mode"), ElementsAre("stop|c0|GPU 0 (0000:01:00.0)|2"));
@@ -137,8 +94,8 @@ TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
 
 TEST(OtherProcessesCheck, SeesMemoryThatHiddenOnesUse) {
   JobFacts job = gpu_job(1, 4);
-  set_gpus(job, &CheckedGpu::processes, std::vector<std::int64_t>{});
-  set_gpus(job, &CheckedGpu::memory_used, 5e8);
+  set_gpus(job, &GpuFacts::processes, std::vector<std::int64_t>{});
+  set_gpus(job, &GpuFacts::memory_used, 5e8);
   EXPECT_EQ(results_of(job, "other-processes").front().verdict, Verdict::ok);
   gpu_at(job, 0, 1).memory_used = 2e10;
   EXPECT_THAT(said(job, "other-processes"), ElementsAre(std::string{second} + "18.6 GiB 477 MiB"));
@@ -147,7 +104,7 @@ TEST(OtherProcessesCheck, SeesMemoryThatHiddenOnesUse) {
 /// GPUs that no rank took may belong to another job.
 TEST(GpuChecks, JudgeThoseThatTheJobTook) {
   JobFacts job = gpu_job(1, 2);
-  set_gpus(job, &CheckedGpu::ecc, true);
+  set_gpus(job, &GpuFacts::ecc, true);
   gpu_at(job, 0, 1).ecc = false;
   job.ranks.pop_back();
   EXPECT_EQ(results_of(job, "ecc").front().verdict, Verdict::ok);

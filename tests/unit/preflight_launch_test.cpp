@@ -120,14 +120,6 @@ TEST(DuplicateGpuCheck, StopsUnlessSharingIsWanted) {
   EXPECT_EQ(results_of(job, "duplicate-gpu").front().verdict, Verdict::ok);
 }
 
-TEST(LostGpuCheck, WarnsOfGpusOffTheBus) {
-  JobFacts job = gpu_job(2, 1);
-  job.nodes[0].gpus_lost = job.nodes[1].gpus_lost = 0;
-  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("ok|||"));
-  job.nodes[1].gpus_lost = 2;
-  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("warning|c1||2 GPUs"));
-}
-
 /// What ranks are made of: a mismatch of these hangs or lies, of the others it only disturbs.
 TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
   struct Case {
@@ -153,40 +145,6 @@ TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
     EXPECT_EQ(results[0].device, "every rank");
     EXPECT_THAT(numbers(results[0].what), testing::EndsWith("1.2.4 1.2.3"));
   }
-}
-
-TEST(DebugBuildCheck, WarnsWithoutOptimization) {
-  JobFacts job = bare_job("host", 1, 2);
-  for (CheckedRank& rank : job.ranks) rank.versions["build_type"] = "Release";
-  EXPECT_THAT(said(job, "debug-build"), ElementsAre("ok|||"));
-  job.ranks[1].versions["build_type"] = "Debug";
-  EXPECT_THAT(said(job, "debug-build"), ElementsAre("warning|c0|rank 1|"));
-}
-
-TEST(GpuDriverCheck, WarnsOfUnlikeNodes) {
-  JobFacts job = gpu_job(3, 2);
-  set_gpus(job, &CheckedGpu::driver, "580.1");
-  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("ok|||580.1"));
-  gpu_at(job, 2, 0).driver = "570.2";
-  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("warning|c2||570.2 580.1"));
-}
-
-TEST(CpuModelCheck, WarnsOfUnlikeNodes) {
-  JobFacts job = bare_job("host", 3, 1);
-  for (CheckedNode& node : job.nodes) {
-    node.cpu_model = "EPYC";
-    node.cores = 64;
-    node.os = "Linux 6.1";
-    node.memory = 5.12e11 + node.node * 1e8;
-  }
-  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("ok|||64"));
-  EXPECT_EQ(results_of(job, "node-memory").front().verdict, Verdict::ok);
-  job.nodes[1].cores = 32;
-  job.nodes[1].memory = 4.8e11;
-  job.nodes[1].os = "Linux 5.1";
-  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("warning|c1||32 64"));
-  EXPECT_THAT(said(job, "node-memory"), ElementsAre("warning|c1||447 GiB 477 GiB"));
-  EXPECT_THAT(said(job, "os"), ElementsAre("warning|c1||5.1 6.1"));
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ TEST(NvlinkPairsCheck, WarnsOfPairsWithoutWhereOthersHaveIt) {
 
 TEST(NvlinksCheck, WarnsOfInactiveAndOfFewerOnes) {
   JobFacts job = gpu_job(1, 3);
-  set_gpus(job, &CheckedGpu::nvlinks_active, 12);
-  set_gpus(job, &CheckedGpu::nvlinks_inactive, 0);
+  set_gpus(job, &GpuFacts::nvlinks_active, 12);
+  set_gpus(job, &GpuFacts::nvlinks_inactive, 0);
   EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||12"));
   gpu_at(job, 0, 1).nvlinks_active = 10;
   gpu_at(job, 0, 1).nvlinks_inactive = 2;
@@ -57,27 +57,17 @@ TEST(NvlinksCheck, WarnsOfInactiveAndOfFewerOnes) {
 
 TEST(NvlinksCheck, FindsNoFaultWhereNoneAreWired) {
   JobFacts job = gpu_job(2, 1);
-  set_gpus(job, &CheckedGpu::nvlinks_active, 0);
-  set_gpus(job, &CheckedGpu::nvlinks_inactive, 18);
+  set_gpus(job, &GpuFacts::nvlinks_active, 0);
+  set_gpus(job, &GpuFacts::nvlinks_inactive, 18);
   EXPECT_THAT(said(job, "nvlinks"), ElementsAre("ok|||"));
-}
-
-TEST(NvlinkFabricCheck, WarnsWhereItIsNotReady) {
-  JobFacts job = gpu_job(1, 2);
-  set_gpus(job, &CheckedGpu::fabric_state, "completed");
-  EXPECT_EQ(results_of(job, "nvlink-fabric").front().verdict, Verdict::ok);
-  set_gpus(job, &CheckedGpu::fabric_state, "not supported");
-  EXPECT_EQ(results_of(job, "nvlink-fabric").front().verdict, Verdict::ok);
-  gpu_at(job, 0, 1).fabric_state = "failed: 3";
-  EXPECT_THAT(said(job, "nvlink-fabric"), ElementsAre("warning|c0|GPU 1 (0000:02:00.0)|3"));
 }
 
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
-  set_gpus(job, &CheckedGpu::name, "NVIDIA GB200");
-  set_gpus(job, &CheckedGpu::fabric_state, "completed");
+  set_gpus(job, &GpuFacts::name, "NVIDIA GB200");
+  set_gpus(job, &GpuFacts::fabric_state, "completed");
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||"));
-  set_gpus(job, &CheckedGpu::fabric, "ab.1");
+  set_gpus(job, &GpuFacts::fabric, "ab.1");
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||4 GPUs 1 NVLink"));
   gpu_at(job, 1, 1).fabric = "ab.2";
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("warning|||2"));
@@ -89,7 +79,7 @@ TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
 
 TEST(NvlinkDomainCheck, KnowsTheSizeOfDomainsOfSomeModelsAlone) {
   JobFacts job = gpu_job(2, 1);
-  set_gpus(job, &CheckedGpu::fabric_state, "completed");
+  set_gpus(job, &GpuFacts::fabric_state, "completed");
   gpu_at(job, 0, 0).fabric = "ab.1";
   gpu_at(job, 1, 0).fabric = "cd.1";
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||2 GPUs 2 NVLink"));
@@ -97,20 +87,20 @@ TEST(NvlinkDomainCheck, KnowsTheSizeOfDomainsOfSomeModelsAlone) {
 
 TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpus) {
   JobFacts job = gpu_job(19, 4);
-  set_gpus(job, &CheckedGpu::name, "NVIDIA GB200");
-  set_gpus(job, &CheckedGpu::fabric_state, "completed");
+  set_gpus(job, &GpuFacts::name, "NVIDIA GB200");
+  set_gpus(job, &GpuFacts::fabric_state, "completed");
   for (CheckedNode& node : job.nodes) {
-    for (CheckedGpu& gpu : *node.gpus) gpu.fabric = node.node < 18 ? "ab.1" : "cd.1";
+    for (GpuFacts& gpu : *node.gpus) gpu.fabric = node.node < 18 ? "ab.1" : "cd.1";
   }
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||76 GPUs 2 NVLink"));
 }
 
 TEST(GpuPcieCheck, WarnsOfLostLanesAndSlowerSlots) {
   JobFacts job = gpu_job(1, 3);
-  set_gpus(job, &CheckedGpu::pcie_width, 16);
-  set_gpus(job, &CheckedGpu::pcie_width_max, 16);
-  set_gpus(job, &CheckedGpu::pcie_generation, 1);  // idle
-  set_gpus(job, &CheckedGpu::pcie_generation_max, 5);
+  set_gpus(job, &GpuFacts::pcie_width, 16);
+  set_gpus(job, &GpuFacts::pcie_width_max, 16);
+  set_gpus(job, &GpuFacts::pcie_generation, 1);  // idle
+  set_gpus(job, &GpuFacts::pcie_generation_max, 5);
   EXPECT_EQ(results_of(job, "gpu-pcie").front().verdict, Verdict::ok);
   gpu_at(job, 0, 1).pcie_width = 8;
   gpu_at(job, 0, 2).pcie_generation_max = 3;
@@ -144,7 +134,7 @@ TEST(IommuAndAcsChecks, WarnWhereTrafficTakesTheLongWay) {
   EXPECT_EQ(results_of(job, "iommu").front().host, "c1");
   EXPECT_EQ(results_of(job, "iommu").front().verdict, Verdict::warning);
   EXPECT_EQ(results_of(job, "acs").front().verdict, Verdict::warning);
-  set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
+  set_gpus(job, &GpuFacts::name, "NVIDIA GH200 480GB");
   EXPECT_THAT(said(job, "iommu"), ElementsAre("ok|||NVLink-C2C"));
   job.device = "host";
   EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||"));
@@ -181,7 +171,7 @@ TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
     node.ports->front().pci_path = "pci0000:15/0000:15:05.0/0000:2a:00.0";  // host bridge
   }
   EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("ok|||NCCL_NET_GDR_LEVEL"));
-  set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
+  set_gpus(job, &GpuFacts::name, "NVIDIA GH200 480GB");
   EXPECT_THAT(said(job, "gpu-nic"), ElementsAre("ok|||"));
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// The facts that all nodes, all GPUs and all ranks share, and how fast they are.
 struct Machine {
   CheckedNode node;
-  CheckedGpu gpu;
+  GpuFacts gpu;
   CheckedRank rank;
   int sockets = 1, threads_per_core = 1;
   double gemm_rate = 0, inside = 0, across = 0;  ///< FLOP/s, B/s on one node, B/s between nodes
@@ -57,9 +57,9 @@ void set_node(CheckedNode& node, const Machine& machine, int ranks) {
   if (node.gpus) {
     made.gpus.emplace();
     made.gpus_lost = 0;
-    for (const CheckedGpu& known : *node.gpus) {
+    for (const GpuFacts& known : *node.gpus) {
       const int index = static_cast<int>(made.gpus->size());
-      CheckedGpu& gpu = made.gpus->emplace_back(machine.gpu);
+      GpuFacts& gpu = made.gpus->emplace_back(machine.gpu);
       gpu.uuid = known.uuid;
       gpu.pci_bus_id = known.pci_bus_id;
       gpu.processes = {1000 + made.node * ranks + index};
@@ -141,8 +141,8 @@ CheckedNode healthy_node(std::string cpu_model, std::string os, int cores, doubl
   return node;
 }
 
-CheckedGpu healthy_gpu(std::string name, double memory, double clock, double power) {
-  CheckedGpu gpu;
+GpuFacts healthy_gpu(std::string name, double memory, double clock, double power) {
+  GpuFacts gpu;
   gpu.name = std::move(name);
   gpu.driver = "580.82.07";
   gpu.vbios = "96.00.A5.00.01";

@@ -35,8 +35,8 @@ TEST(MergedFacts, AreByIndexAndNumber) {
 }
 
 /// A GPU as the bus shows it to a rank that may not use it.
-CheckedGpu on_the_bus(const CheckedGpu& gpu) {
-  CheckedGpu bare;
+GpuFacts on_the_bus(const GpuFacts& gpu) {
+  GpuFacts bare;
   bare.pci_bus_id = gpu.pci_bus_id;
   bare.xids = std::vector<int>{79};
   return bare;
@@ -45,8 +45,8 @@ CheckedGpu on_the_bus(const CheckedGpu& gpu) {
 /// Parts of ranks on one node, each of which sees its own GPU alone.
 std::vector<JobFacts> isolated_parts(int ranks) {
   JobFacts job = gpu_job(1, ranks);
-  set_gpus(job, &CheckedGpu::ecc, true);
-  set_gpus(job, &CheckedGpu::nvlink_peers, std::vector<std::string>{"0000:07:00.0"});
+  set_gpus(job, &GpuFacts::ecc, true);
+  set_gpus(job, &GpuFacts::nvlink_peers, std::vector<std::string>{"0000:07:00.0"});
   std::vector<JobFacts> parts;
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
     JobFacts& part = parts.emplace_back();
@@ -70,7 +70,7 @@ TEST(MergedFacts, HaveGpusThatTheFirstRankMayNotUse) {
   ASSERT_THAT(job.nodes, SizeIs(1));
   ASSERT_THAT(job.nodes[0].gpus, Optional(SizeIs(3)));
   for (std::size_t g = 0; g < 3; ++g) {
-    const CheckedGpu& gpu = job.nodes[0].gpus->at(g);
+    const GpuFacts& gpu = job.nodes[0].gpus->at(g);
     EXPECT_EQ(gpu.uuid, fmt::format("GPU-{}", g));
     EXPECT_EQ(gpu.ecc, true);
     const std::vector<int> none{}, fallen{79};
@@ -82,9 +82,9 @@ TEST(MergedFacts, HaveGpusThatTheFirstRankMayNotUse) {
 
 TEST(MergedFacts, KeepWhatTheFirstRankSawItself) {
   JobFacts first = gpu_job(1, 2);
-  set_gpus(first, &CheckedGpu::ecc, true);
+  set_gpus(first, &GpuFacts::ecc, true);
   JobFacts second;
-  CheckedGpu again = gpu_at(first, 0, 1);
+  GpuFacts again = gpu_at(first, 0, 1);
   again.ecc = false;
   second.nodes.emplace_back().gpus = {again};
   const JobFacts job = merge({first, second});

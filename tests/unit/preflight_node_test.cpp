@@ -114,14 +114,6 @@ TEST(SharedMemoryCheck, ComparesWithRanksOfTheNode) {
   EXPECT_EQ(results_of(job, "shared-memory").front().verdict, Verdict::ok);
 }
 
-TEST(CpuGovernorCheck, WarnsOfPowersave) {
-  JobFacts job = bare_job("host", 1, 1);
-  job.nodes[0].governors = {{"performance", 8}};
-  EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok);
-  job.nodes[0].governors = {{"performance", 6}, {"powersave", 2}};
-  EXPECT_THAT(said(job, "cpu-governor"), ElementsAre("warning|c0||2 8 CPUs"));
-}
-
 /// There powersave is the dynamic default.
 TEST(CpuGovernorCheck, AsksActiveDriversForTheirPreference) {
   for (const char* const driver : {"intel_pstate", "amd-pstate-epp"}) {

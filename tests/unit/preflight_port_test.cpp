@@ -153,7 +153,7 @@ TEST(PortRateCheck, LetsStorageBeSlowerThanRails) {
 TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {
   JobFacts job = rail_job(1);
   CheckedNode& node = job.nodes[0];
-  CheckedGpu second = node.gpus->front();
+  GpuFacts second = node.gpus->front();
   second.uuid = "GPU-1";
   second.pci_bus_id = "0000:02:00.0";
   second.pci_path = "pci0000:2a/0000:2a:02.0/0000:2c:00.0";

@@ -79,7 +79,7 @@ inline JobFacts bare_job(std::string device, int nodes, int per_node) {
 inline JobFacts gpu_job(int nodes, int per_node) {
   JobFacts job = bare_job("cuda", nodes, per_node);
   for (CheckedRank& rank : job.ranks) {
-    CheckedGpu gpu;
+    GpuFacts gpu;
     gpu.uuid = fmt::format("GPU-{}", rank.rank);
     gpu.pci_bus_id = fmt::format("0000:{:02x}:00.0", rank.local_rank + 1);
     gpu.name = "NVIDIA H100 80GB HBM3";
@@ -90,14 +90,14 @@ inline JobFacts gpu_job(int nodes, int per_node) {
   }
   return job;
 }
-inline CheckedGpu& gpu_at(JobFacts& job, std::size_t node, std::size_t gpu) {
+inline GpuFacts& gpu_at(JobFacts& job, std::size_t node, std::size_t gpu) {
   return job.nodes[node].gpus->at(gpu);
 }
 /// Sets a member of all GPUs.
 template <class Member, class Value>
 void set_gpus(JobFacts& job, Member member, const Value& value) {
   for (CheckedNode& node : job.nodes) {
-    for (CheckedGpu& gpu : *node.gpus) gpu.*member = value;
+    for (GpuFacts& gpu : *node.gpus) gpu.*member = value;
   }
 }
 

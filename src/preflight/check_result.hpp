@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// The result of a check as run files and reports have it. It depends on no rule.
+namespace isoscale::preflight {
+
+/// ok: checked and fine. not_checked: there was no source to check, which is never "ok". warning:
+/// the run measures all the same, but at a cost. stop: the results would not be what they seem.
+enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
+inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
+                                         Verdict::stop};
+/// Returns "ok", "not checked", "warning" or "stop".
+[[nodiscard]] std::string_view name(Verdict verdict);
+
+struct CheckResult {
+  std::string name{};  ///< of the check, as in --allow: "duplicate-gpu"
+  Verdict verdict = Verdict::ok;
+  std::string host{};    ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
+  std::string device{};  ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
+  std::string what{};    ///< what was found, as a clause; if ok: what was compared
+  std::string cost{};    ///< what it costs the measurement; "" when ok or not checked
+  std::string fix{};     ///< what to do; if not checked: how to check it; "" when ok
+  bool allowed = false;  ///< a stop that --allow turned off
+
+  bool operator==(const CheckResult&) const = default;
+};
+
+/// True if one of the results is a stop that is not allowed.
+[[nodiscard]] bool stops(std::span<const CheckResult> results);
+
+/// Writes a result on one line: "warning port-rate: c3, mlx5_0 port 1: what was found; what it
+/// costs; what to do", without empty parts; "stop duplicate-gpu (allowed): ...".
+[[nodiscard]] std::string to_sentence(const CheckResult& result);
+
+}  // namespace isoscale::preflight
