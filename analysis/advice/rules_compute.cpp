@@ -85,10 +85,8 @@ struct Worst {
   std::size_t devices = 0;  ///< number of devices with any reason
 };
 
-Worst worst_of(const PointData& point) {
+Worst worst_of(const UsableSeries& usable, double begin) {
   Worst worst;
-  const double begin = warm_up_seconds(point);
-  const UsableSeries usable = usable_series(point);
   for (const results::DeviceSeries* const series : usable.series) {
     if (series->quantity != "throttle_reasons") continue;
     const auto all = held_down(*series, begin);
@@ -241,7 +239,8 @@ Said above_ceiling(const PointSubject& subject, const Rule& rule) {
 
 Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const PointReport& point = subject.point;
-  const Worst worst = worst_of(*point.data);
+  const UsableSeries usable = usable_series(*point.data);
+  const Worst worst = worst_of(usable, warm_up_seconds(*point.data));
   if (worst.series == nullptr) return std::nullopt;
   Judgement said{.size = worst.held.share};
   const std::string more =
@@ -251,8 +250,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
                               worst.series->device, more, worst.held.reason);
   said.evidence = {{.what = "of the samples", .value = worst.held.share}};
   const auto highest = highest_clock(subject, worst.series->rank);
-  const auto* const clocks =
-      find_series(*point.data, worst.series->rank, worst.series->device, "sm_clock");
+  const auto* const clocks = usable.find(worst.series->rank, worst.series->device, "sm_clock");
   const auto usual = clocks == nullptr ? std::nullopt : statistics::median(clocks->value);
   if (usual) said.evidence.push_back({.what = "SM clock", .unit = Unit::hertz, .value = *usual});
   if (usual && highest) {

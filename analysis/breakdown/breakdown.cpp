@@ -150,8 +150,8 @@ class StepSplit {
   void add_rank(int rank) {
     const auto at = static_cast<std::size_t>(rank);
     const program::Outline& outline = point_.outline.of(rank);
-    const RankStep times = split(outline, *step_.traces[at], step_.waits[at],
-                                 point_.folded ? Streams::folded : Streams::as_written, shares_);
+    const RankStep times =
+        split(outline, *step_.traces[at], step_.waits[at], folding_of(point_), shares_);
     const Nanoseconds bubble = std::clamp(idle_[at], Nanoseconds{0}, times.late);
     const double bubble_share = times.late > Nanoseconds{0} ? bubble / times.late : 0;
     result_.of_rank.emplace(rank, to_breakdown(times, bubble));
@@ -354,8 +354,7 @@ BreakdownResult breakdown(const results::PointData& point) {
 BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced) {
   const WaitCauses causes{traced};
   const Layers layers{point.outline};
-  const Condensed condensed{
-      point.outline, point.folded ? program::Folding::folded : program::Folding::as_streamed};
+  const Condensed condensed{point.outline, folding_of(point)};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
   base::parallel_for(steps.size(), [&](std::size_t i) {
     steps[i] = split_step(point, condensed, traced.steps[i], layers,

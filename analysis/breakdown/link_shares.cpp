@@ -89,13 +89,13 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
     sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
     const auto alone = curve == nullptr
-                           ? std::optional<calibration::TimePrediction>{}
+                           ? std::optional<double>{}
                            : calibration::predict(*curve, static_cast<double>(op.bytes));
     const auto [members, added] = known.try_emplace(op.axes);
     if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
     sum.known = sum.known && alone && members->second;
     if (!alone) continue;
-    sum.alone += alone->time;
+    sum.alone += *alone;
     sum.link_class = curve->link_class;
   }
 }

@@ -3,14 +3,10 @@
 #include "analysis/breakdown/op_times.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
@@ -20,44 +16,33 @@
 namespace isoscale::analysis {
 namespace {
 
-using program::OpKind;
-
-/// Calls visit(outline, trace) for each rank of each traced step that counts and has a usable
-/// trace; returns the number of calls.
+/// Calls visit(op, span) for each op of each usable trace of the steps that count; returns the
+/// number of traces.
 template <class Visit>
-std::size_t for_each_trace(const results::PointData& point, Visit&& visit) {
-  std::size_t traces = 0;
-  if (!outline_problem(point).empty()) return traces;
-  for (const timeline::Timeline& timeline : point.traces) {
-    if (!step_counts(point, timeline)) continue;
-    for (const timeline::StepTrace& trace : timeline.ranks) {
-      if (check_trace(point, trace) != TraceState::usable) continue;
-      visit(point.outline.of(trace.rank), trace);
-      ++traces;
+std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
+  std::size_t count = 0;
+  for (const auto& [rank, traces] : usable_traces(point)) {
+    const program::Outline& outline = point.outline.of(rank);
+    for (const timeline::StepTrace* const trace : traces) {
+      for (const timeline::Span& span : trace->spans) visit(outline.ops.at(span.op), span);
     }
+    count += traces.size();
   }
-  return traces;
+  return count;
 }
 
 }  // namespace
 
 std::map<std::string, double> op_times(const results::PointData& point) {
-  std::array<units::Nanoseconds, program::op_kind_count> total{};
-  std::array<bool, program::op_kind_count> seen{};
+  std::map<program::OpKind, units::Nanoseconds> total;
   const std::size_t traces =
-      for_each_trace(point, [&](const program::Outline& outline, const timeline::StepTrace& trace) {
-        for (const timeline::Span& span : trace.spans) {
-          const auto kind = static_cast<std::size_t>(outline.ops.at(span.op).kind);
-          total.at(kind) += span.end - span.start;
-          seen[kind] = true;
-        }
+      for_each_op(point, [&](const program::OutlineOp& op, const timeline::Span& span) {
+        total[op.kind] += span.end - span.start;
       });
   std::map<std::string, double> means;
-  if (traces == 0) return means;
-  for (std::size_t kind = 0; kind < total.size(); ++kind) {
-    if (!seen[kind]) continue;
-    means[std::string{program::name(static_cast<program::OpKind>(kind))}] =
-        units::to_seconds(total[kind]).value() / static_cast<double>(traces);
+  for (const auto& [kind, time] : total) {
+    means[std::string{program::name(kind)}] =
+        units::to_seconds(time).value() / static_cast<double>(traces);
   }
   return means;
 }
@@ -65,18 +50,15 @@ std::map<std::string, double> op_times(const results::PointData& point) {
 std::vector<GemmTime> gemm_times(const results::PointData& point) {
   std::map<program::GemmShape, GemmTime> of_shape;
   const std::size_t traces =
-      for_each_trace(point, [&](const program::Outline& outline, const timeline::StepTrace& trace) {
-        for (const timeline::Span& span : trace.spans) {
-          const program::OutlineOp& op = outline.ops.at(span.op);
-          if (op.gemm == program::GemmShape{}) continue;
-          GemmTime& sum = of_shape[op.gemm];
-          sum.calls += 1;
-          sum.seconds += units::to_seconds(span.end - span.start).value();
-          sum.flop += op.flop;
-        }
+      for_each_op(point, [&](const program::OutlineOp& op, const timeline::Span& span) {
+        if (op.gemm == program::GemmShape{}) return;
+        GemmTime& sum = of_shape[op.gemm];
+        sum.calls += 1;
+        sum.seconds += units::to_seconds(span.end - span.start).value();
+        sum.flop += op.flop;
       });
   std::vector<GemmTime> times;
-  for (auto& [shape, sum] : of_shape) {
+  for (const auto& [shape, sum] : of_shape) {
     const auto each = static_cast<double>(traces);
     times.push_back({.shape = shape,
                      .calls = sum.calls / each,

@@ -42,8 +42,8 @@ Claim claim_of(OpKind kind) {
 class Lanes {
  public:
   Lanes(const program::Outline& outline, const timeline::StepTrace& trace,
-        std::span<const Nanoseconds> waits, Streams streams)
-      : outline_(outline), streams_(streams) {
+        std::span<const Nanoseconds> waits, program::Folding folding)
+      : outline_(outline), folding_(folding) {
     for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
       add(op, trace.spans[op], op < waits.size() ? waits[op] : Nanoseconds{0});
     }
@@ -60,12 +60,12 @@ class Lanes {
  private:
   void add(std::uint32_t number, const timeline::Span& span, Nanoseconds wait) {
     const program::OutlineOp& op = outline_.ops[number];
-    const std::size_t stream = streams_ == Streams::folded ? 0 : op.stream;
+    const std::size_t stream = folding_ == program::Folding::folded ? 0 : op.stream;
     if (lanes_.size() <= stream) lanes_.resize(stream + 1U);
     std::vector<Nanoseconds>& ended = ended_[stream];
     Nanoseconds begin = span.start;
     if (!ended.empty()) begin = std::max(begin, ended.back());
-    if (streams_ == Streams::as_written) {
+    if (folding_ == program::Folding::as_streamed) {
       for (const program::Wait& awaited : outline_.waits_of(op)) {
         const auto& other = ended_[awaited.stream];
         const std::size_t count = std::min<std::size_t>(awaited.count, other.size());
@@ -96,7 +96,7 @@ class Lanes {
   }
 
   const program::Outline& outline_;
-  Streams streams_;
+  program::Folding folding_;
   std::vector<Lane> lanes_;
   /// For each stream and k: the time by which its first k + 1 ops had all ended.
   std::array<std::vector<Nanoseconds>, program::max_streams> ended_;
@@ -249,9 +249,10 @@ bool has_time(const Breakdown& parts) { return parts.step > 0 || parts.hidden_co
 }  // namespace
 
 RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
-               std::span<const Nanoseconds> waits, Streams streams, std::vector<OpShare>& shares) {
+               std::span<const Nanoseconds> waits, program::Folding folding,
+               std::vector<OpShare>& shares) {
   shares.assign(outline.ops.size(), {});
-  const Lanes lanes{outline, trace, waits, streams};
+  const Lanes lanes{outline, trace, waits, folding};
   return Sweep{lanes.all(), trace, shares}.run();
 }
 

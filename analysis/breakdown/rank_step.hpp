@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
@@ -43,8 +44,6 @@ struct RankStep {
   Unexplained largest;               ///< the longest stretch in no category
 };
 
-enum class Streams : std::uint8_t { as_written, folded };
-
 /// Splits a step so that each moment is counted once, by the priority compute, copies, transfer,
 /// wait, late; among ops of one priority the one on the lowest stream gets it. gap: nothing runs,
 /// but an op is yet to begin. Two times are in no category: time in which a span cannot have run
@@ -52,7 +51,7 @@ enum class Streams : std::uint8_t { as_written, folded };
 /// the last op. `waits[op]` is how long an op waited for its last partner. `trace` has passed
 /// check_trace. `shares` gets one entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
-                             std::span<const units::Nanoseconds> waits, Streams streams,
+                             std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);
 
 /// Numbers the layers of the model that ops belong to; a layer's number is its slot in sums over

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
+#include "simulate/classes.hpp"
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
@@ -40,49 +41,6 @@ std::vector<bool> awaited_ops(const program::Outline& outline) {
     on_stream[outline.ops[op].stream].push_back(op);
   }
   return awaited;
-}
-
-/// The coordinates that are kept of one axis of a mesh.
-struct Kept {
-  std::vector<int> coordinates;  ///< the first of each set of alike ones, ascending
-  std::vector<int> place;        ///< index in `coordinates` for each coordinate
-};
-
-mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
-  std::uint8_t bits = 0;
-  for (const program::Outline& outline : set.outlines) {
-    for (const program::OutlineTransfer& transfer : outline.transfers) {
-      bits = static_cast<std::uint8_t>(bits | mesh::AxisSet{transfer.axis}.bits());
-    }
-  }
-  return mesh::AxisSet::from_bits(bits);
-}
-
-Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs& costs,
-                mesh::AxisSet messages) {
-  Kept kept;
-  const int extent = set.mesh[axis];
-  // Indexed by [coordinate]: the programs and costs of the ranks with this coordinate, in the order
-  // of the other axes.
-  std::vector<std::vector<std::uint64_t>> played(static_cast<std::size_t>(extent));
-  if (extent > 1 && !messages.contains(axis)) {
-    const int stride = mesh::stride(set.mesh, axis);
-    for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
-      const auto at = rank / static_cast<std::size_t>(stride) % played.size();
-      played[at].push_back(std::uint64_t{set.outline_of_rank[rank]} << 32U |
-                           costs.table_of_rank[rank]);
-    }
-  } else {
-    for (std::size_t at = 0; at < played.size(); ++at) played[at].push_back(at);
-  }
-  std::map<std::vector<std::uint64_t>, int> known;
-  for (int at = 0; at < extent; ++at) {
-    const auto [found, is_new] = known.emplace(std::move(played[static_cast<std::size_t>(at)]),
-                                               static_cast<int>(kept.coordinates.size()));
-    if (is_new) kept.coordinates.push_back(at);
-    kept.place.push_back(found->second);
-  }
-  return kept;
 }
 
 using Table = std::vector<Nanoseconds>;
@@ -224,17 +182,16 @@ std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
 
 /// Returns the busy time of each rank over the counted plays.
 std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
-                                    simulate::Streams streams) {
+                                    program::Folding folding) {
   std::vector<Nanoseconds> busy(set.outline_of_rank.size());
-  if (streams == simulate::Streams::folded || busy_on_one_stream(set)) {
+  if (folding == program::Folding::folded || busy_on_one_stream(set)) {
     for (std::size_t rank = 0; rank < busy.size(); ++rank) {
       for (const Nanoseconds time : costs.tables[costs.table_of_rank[rank]]) busy[rank] += time;
       busy[rank] = counted_plays * busy[rank];
     }
     return busy;
   }
-  const auto plays =
-      simulate::simulate(set, costs, {.plays = settling_plays + counted_plays, .streams = streams});
+  const auto plays = simulate::simulate(set, costs, {.plays = settling_plays + counted_plays});
   for (std::size_t rank = 0; rank < busy.size(); ++rank) {
     for (int play = settling_plays; play < settling_plays + counted_plays; ++play) {
       busy[rank] += busy_time(set.of(static_cast<int>(rank)),
@@ -248,7 +205,7 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
 /// ones, so that the error names ops by their numbers there.
 std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
                                           const simulate::Costs& all_costs) {
-  const auto folding = point.folded ? program::Folding::folded : program::Folding::as_streamed;
+  const program::Folding folding = folding_of(point);
   try {
     return counted_times(like.set, like.costs, folding);
   } catch (const base::Error&) {
@@ -261,9 +218,7 @@ Replay play(const results::PointData& point, const Condensed& condensed,
             const simulate::Costs& all_costs) {
   const LikeRanks like = like_ranks(condensed.set(), condensed.costs(all_costs));
   const std::vector<Policy::Rank> ranks = condensed_times(point, like, all_costs);
-  const std::vector<Nanoseconds> busy =
-      busy_times(like.set, like.costs,
-                 point.folded ? simulate::Streams::folded : simulate::Streams::as_written);
+  const std::vector<Nanoseconds> busy = busy_times(like.set, like.costs, folding_of(point));
   Replay replay;
   for (const std::uint32_t rank : like.rank) {
     const Policy::Rank& times = ranks[rank];
@@ -369,35 +324,19 @@ simulate::Costs Condensed::costs(const simulate::Costs& whole) const {
 }
 
 LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs) {
-  const mesh::AxisSet messages = axes_of_messages(set);
-  std::array<Kept, mesh::axis_count> kept;
-  std::array<int, mesh::axis_count> extents{};
-  for (const Axis axis : mesh::all_axes) {
-    const auto at = static_cast<std::size_t>(axis);
-    kept[at] = kept_along(axis, set, costs, messages);
-    extents[at] = static_cast<int>(kept[at].coordinates.size());
-  }
-  const mesh::Shape shape{
-      .tp = extents[0], .cp = extents[1], .ep = extents[2], .dp = extents[3], .pp = extents[4]};
-  LikeRanks like{.set = {.mesh = shape, .outlines = set.outlines, .outline_of_rank = {}},
-                 .costs = {.tables = std::move(costs.tables), .table_of_rank = {}},
-                 .rank = {}};
-  like.set.outline_of_rank.resize(static_cast<std::size_t>(shape.size()));
-  like.costs.table_of_rank.resize(like.set.outline_of_rank.size());
+  std::vector<std::uint64_t> kind;
   for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
-    const mesh::Coordinates whole = mesh::coordinates(set.mesh, static_cast<int>(rank));
-    const auto place = [&](Axis axis) {
-      return kept[static_cast<std::size_t>(axis)].place[static_cast<std::size_t>(whole[axis])];
-    };
-    const mesh::Coordinates mine{.tp = place(Axis::tp),
-                                 .cp = place(Axis::cp),
-                                 .ep = place(Axis::ep),
-                                 .dp = place(Axis::dp),
-                                 .pp = place(Axis::pp)};
-    const auto at = static_cast<std::size_t>(mesh::rank_at(shape, mine));
-    like.rank.push_back(static_cast<std::uint32_t>(at));
-    like.set.outline_of_rank[at] = set.outline_of_rank[rank];
-    like.costs.table_of_rank[at] = costs.table_of_rank[rank];
+    kind.push_back(std::uint64_t{set.outline_of_rank[rank]} << 32U | costs.table_of_rank[rank]);
+  }
+  const mesh::AxisSet messages = simulate::axes_of_messages(set);
+  simulate::ReducedMesh mesh = simulate::reduced(
+      set.mesh, std::move(kind), [&](Axis axis, int) { return !messages.contains(axis); });
+  LikeRanks like{.set = {.mesh = mesh.mesh, .outlines = set.outlines, .outline_of_rank = {}},
+                 .costs = {.tables = std::move(costs.tables), .table_of_rank = {}},
+                 .rank = std::move(mesh.place)};
+  for (const int rank : mesh.rank) {
+    like.set.outline_of_rank.push_back(set.outline_of_rank[static_cast<std::size_t>(rank)]);
+    like.costs.table_of_rank.push_back(costs.table_of_rank[static_cast<std::size_t>(rank)]);
   }
   return like;
 }

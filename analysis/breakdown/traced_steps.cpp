@@ -379,6 +379,31 @@ bool step_counts(const results::PointData& point, std::uint32_t step) {
   return !is_dropped && !std::cmp_less(step, point.warm_up_steps);
 }
 
+std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
+    const results::PointData& point) {
+  std::map<int, std::vector<const timeline::StepTrace*>> of_rank;
+  if (!outline_problem(point).empty()) return of_rank;
+  for (const timeline::Timeline& step : point.traces) {
+    if (!step_counts(point, step)) continue;
+    for (const timeline::StepTrace& trace : step.ranks) {
+      if (check_trace(point, trace) == TraceState::usable) of_rank[trace.rank].push_back(&trace);
+    }
+  }
+  return of_rank;
+}
+
+std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks) {
+  if (step.gemm.size() != ranks || step.other_compute.size() != ranks ||
+      step.copies.size() != ranks) {
+    return {};
+  }
+  std::vector<double> seconds(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    seconds[rank] = step.gemm[rank] + step.other_compute[rank] + step.copies[rank];
+  }
+  return seconds;
+}
+
 std::string rank_list(const results::PointData& point, const std::set<int>& ranks) {
   constexpr std::size_t most_ranges = 4;
   std::vector<int> shown = world_ranks(point, ranks);

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "results/run_data.hpp"
 #include "timeline/timeline.hpp"
@@ -26,6 +28,11 @@ namespace isoscale::analysis {
 /// Returns why there are no traced steps to analyse; empty when there are some.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
+/// Returns whether the point's streams were played as one or apart.
+[[nodiscard]] inline program::Folding folding_of(const results::PointData& point) {
+  return point.folded ? program::Folding::folded : program::Folding::as_streamed;
+}
+
 /// The result of check_trace().
 enum class TraceState : std::uint8_t { usable, broken };
 /// Returns usable if the trace has one span per op of its rank's outline, in order, with possible
@@ -41,6 +48,15 @@ enum class TraceState : std::uint8_t { usable, broken };
 
 /// True if step number `step` is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
+
+/// Returns the usable traces of the steps that count, by rank of the point; not owned. Empty if
+/// the point has an outline_problem().
+[[nodiscard]] std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
+    const results::PointData& point);
+
+/// Returns the seconds of compute and copies of each rank in one step; empty where they are not
+/// known for all of the `ranks`.
+[[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
 /// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point, with MPI's numbers.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);

@@ -53,15 +53,10 @@ std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet&
 std::vector<std::vector<double>> busy_times(std::span<const results::OpSums> sums) {
   std::vector<std::vector<double>> busy;
   for (const results::OpSums& step : sums) {
-    auto& row = busy.emplace_back(step.gemm);
-    if (step.other_compute.size() != row.size() || step.copies.size() != row.size() ||
-        row.size() != busy.front().size()) {
-      return {};
-    }
-    for (std::size_t rank = 0; rank < row.size(); ++rank) {
-      row[rank] += step.other_compute[rank] + step.copies[rank];
-      if (!std::isfinite(row[rank])) return {};
-    }
+    const auto& row = busy.emplace_back(busy_seconds(step, sums.front().gemm.size()));
+    const bool known =
+        std::ranges::all_of(row, [](double seconds) { return std::isfinite(seconds); });
+    if (row.empty() || !known) return {};
   }
   return busy;
 }

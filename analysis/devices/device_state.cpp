@@ -301,15 +301,6 @@ UsableSeries usable_series(const results::PointData& point) {
   return usable;
 }
 
-const DeviceSeries* find_series(const results::PointData& point, int rank,
-                                const std::string& device, const std::string& quantity) {
-  const auto found = std::ranges::find_if(point.device_series, [&](const DeviceSeries& series) {
-    return series.rank == rank && series.device == device && series.quantity == quantity &&
-           flaw_of(series).empty();
-  });
-  return found == point.device_series.end() ? nullptr : &*found;
-}
-
 Energy energy_of(const results::RunData& run, const PointData& point) {
   const Usable usable = usable_series(point).series;
   Energy energy;

@@ -55,11 +55,6 @@ struct UsableSeries {
 /// of the same rank's device, only the first is.
 [[nodiscard]] UsableSeries usable_series(const results::PointData& point);
 
-/// Returns the first usable series of a rank's device; null where there is none. Not owned.
-[[nodiscard]] const results::DeviceSeries* find_series(const results::PointData& point, int rank,
-                                                       const std::string& device,
-                                                       const std::string& quantity);
-
 /// Returns the bits that a sample holds; absent where it is not an integer that a double holds
 /// exactly.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);

@@ -146,9 +146,7 @@ NamedCause imbalance_of(const results::RunData& run, const results::PointData& p
   const auto late = most_awaited(breakdown);
   if (!late) return cause;
   cause.ranks = {*late};
-  cause.text +=
-      fmt::format(", mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
-                  breakdown.caused.steps_as_last[static_cast<std::size_t>(*late)], breakdown.steps);
+  cause.text += ", " + awaited_text(run, point, breakdown);
   const std::string reason = reason_of(point, breakdown, *late);
   if (!reason.empty()) cause.text += ": " + reason;
   return cause;

@@ -33,15 +33,11 @@ std::vector<double> useful_times(const results::PointData& point,
     return times;
   }
   for (const results::OpSums& step : point.op_sums) {
-    const auto ranks = static_cast<std::size_t>(point.ranks);
-    if (step.gemm.size() != ranks || step.other_compute.size() != ranks ||
-        step.copies.size() != ranks) {
-      return {};
-    }
-    times.resize(ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      times[rank] += (step.gemm[rank] + step.other_compute[rank] + step.copies[rank]) /
-                     static_cast<double>(point.op_sums.size());
+    const std::vector<double> busy = busy_seconds(step, static_cast<std::size_t>(point.ranks));
+    if (busy.empty()) return {};
+    times.resize(busy.size());
+    for (std::size_t rank = 0; rank < busy.size(); ++rank) {
+      times[rank] += busy[rank] / static_cast<double>(point.op_sums.size());
     }
   }
   return times;
@@ -90,15 +86,9 @@ TracedSums sum_up(const program::Outline& outline,
 }
 
 std::map<int, TracedSums> traced_sums(const results::PointData& point) {
-  std::map<int, std::vector<const timeline::StepTrace*>> of_rank;
-  for (const timeline::Timeline& step : point.traces) {
-    if (!step_counts(point, step)) continue;
-    for (const timeline::StepTrace& trace : step.ranks) {
-      if (check_trace(point, trace) == TraceState::usable) of_rank[trace.rank].push_back(&trace);
-    }
-  }
   std::map<int, TracedSums> sums;
-  for (const auto& [rank, steps] : of_rank) sums[rank] = sum_up(point.outline.of(rank), steps);
+  for (const auto& [rank, steps] : usable_traces(point))
+    sums[rank] = sum_up(point.outline.of(rank), steps);
   return sums;
 }
 

@@ -13,6 +13,7 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
 #include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
@@ -30,8 +31,6 @@ constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that
 constexpr std::size_t fewest_judged = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
-/// Factor from median absolute deviation to standard deviation
-constexpr double normal_scale = 1.4826;
 
 /// Ranks that are compared with each other, and the unit by which each one's GEMM time is divided
 /// first.
@@ -117,10 +116,8 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
 /// Returns the factor that a slow rank must exceed, given the factors of all peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
-  const double middle = statistics::median(factors).value_or(1);
-  std::vector<double> apart;
-  for (const double factor : factors) apart.push_back(std::abs(factor - middle));
-  return middle + deviations * normal_scale * statistics::median(apart).value_or(0);
+  return statistics::median(factors).value_or(1) +
+         deviations * statistics::scaled_deviation(factors);
 }
 
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {

@@ -14,6 +14,7 @@
 
 #include "results/point_facts.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
 #include "units/text.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -69,7 +70,7 @@ constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 ti
 
 std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const Margin& margin) {
   constexpr std::size_t fewest_for_spread = 4;
-  constexpr double deviations = 3.5, mad_of_normal = 1.4826;
+  constexpr double deviations = 3.5;
   constexpr double always_slow = 4;  ///< factor below the typical speed
   if (values.size() < 2) return std::nullopt;
   if (values.size() < fewest_for_spread) {
@@ -79,10 +80,9 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
   std::vector<double> logs(values.size());
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
   const double middle = *statistics::median(logs);
-  for (double& log : logs) log = std::abs(log - middle);
   // The spread is capped, because slow pairs widen the very spread that is to detect them.
   const double spread =
-      std::min(deviations * mad_of_normal * *statistics::median(logs), std::log(always_slow));
+      std::min(deviations * statistics::scaled_deviation(logs), std::log(always_slow));
   return SpeedLimit{
       .typical = std::exp(middle),
       .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};

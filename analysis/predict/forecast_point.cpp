@@ -149,9 +149,8 @@ simulate::Layout layout_of(const workloads::Request& request, int node_ranks) {
 double sheet_step_time(const workloads::Workload& workload, const workloads::Request& request,
                        simulate::Machine sheet, int node_ranks) {
   if (sheet.network) sheet.network->node_ranks = node_ranks;
-  const StepEstimate estimate =
-      estimate_step(workload, request, sheet, layout_of(request, node_ranks), Detail::time);
-  return estimate.simulated + estimate.delay;
+  return estimate_step(workload, request, sheet, layout_of(request, node_ranks), Detail::time)
+      .seconds();
 }
 
 Forecast forecast_of(const Question& question, const simulate::Machine& machine,
@@ -170,7 +169,7 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   }
   forecast.extrapolated = is_extrapolated(question, forecast.ranks);
   const double correction = question.fit ? question.fit->correction : 1;
-  const double step = (estimate.simulated + estimate.delay) * correction;
+  const double step = estimate.seconds() * correction;
   forecast.step_time.value = step;
   forecast.throughput.value = estimate.work / step;
   forecast.uncertainty = uncertainty_of(question, forecast);

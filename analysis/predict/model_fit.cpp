@@ -10,6 +10,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "results/counted_steps.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/robust.hpp"
 #include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
@@ -59,32 +60,21 @@ double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doub
 double drift_of(const std::vector<Ratio>& ratios) {
   if (ratios.size() < 3) return 0;
   const double last = ratios.back().doublings;
-  double weights = 0, x_mean = 0, y_mean = 0;
+  std::vector<statistics::WeightedPoint> points;
   for (const Ratio& at : ratios) {
-    const double weight = weight_at(last - at.doublings);
-    weights += weight;
-    x_mean += weight * at.doublings;
-    y_mean += weight * at.log;
+    points.push_back({.x = at.doublings, .y = at.log, .weight = weight_at(last - at.doublings)});
   }
-  x_mean /= weights;
-  y_mean /= weights;
-  double covariance = 0, variance = 0;
-  for (const Ratio& at : ratios) {
-    const double weight = weight_at(last - at.doublings);
-    covariance += weight * (at.doublings - x_mean) * (at.log - y_mean);
-    variance += weight * (at.doublings - x_mean) * (at.doublings - x_mean);
-  }
-  if (!(variance > 0)) return 0;
-  const double slope = covariance / variance;
+  const statistics::WeightedLine line = statistics::weighted_line(points);
+  if (!(line.spread > 0)) return 0;
   double residual = 0;
-  for (const Ratio& at : ratios) {
-    const double off = at.log - y_mean - slope * (at.doublings - x_mean);
-    residual += weight_at(last - at.doublings) * off * off;
+  for (const auto& [x, y, weight] : points) {
+    const double off = y - line.intercept - line.slope * x;
+    residual += weight * off * off;
   }
   const double freedom = static_cast<double>(ratios.size()) - 2;
-  const double error = residual / weights * static_cast<double>(ratios.size()) / freedom;
-  const double of_slope = error / variance;
-  return slope * std::max(0.0, 1 - of_slope / std::max(slope * slope, 1e-30));
+  const double error = residual / line.weights * static_cast<double>(ratios.size()) / freedom;
+  const double of_slope = error / line.spread;
+  return line.slope * std::max(0.0, 1 - of_slope / std::max(line.slope * line.slope, 1e-30));
 }
 
 /// Returns the relative standard deviation of a prediction for twice the ranks.
@@ -126,7 +116,7 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .mesh = point.mesh,
           .step_time = time,
           .throughput = point.work_per_step / time,
-          .simulated = estimate.simulated + estimate.delay};
+          .simulated = estimate.seconds()};
 }
 
 /// Returns the machine with `law` for communication whose law of growth is not known from

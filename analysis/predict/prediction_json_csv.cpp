@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -124,73 +126,58 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// Writes the cells of a rank count; cells of numbers are empty where nothing could be predicted.
-class Cells {
- public:
-  explicit Cells(const Forecast& at) : known_(at.refused.empty()) {}
+/// The heading of the CSV report; flat_row() has a value for each of these columns.
+constexpr std::string_view csv_columns =
+    "source,machine,curve,title,ranks,nodes,refused,mesh,options,step_time,step_time_lower,"
+    "step_time_upper,throughput,throughput_lower,throughput_upper,throughput_unit,speedup,"
+    "speedup_lower,speedup_upper,efficiency,efficiency_lower,efficiency_upper,noise,launch,fit,"
+    "extrapolated,simulated,delay,memory_per_rank,fits,mfu,compute,copies,transfer,wait,bubble,gap,"
+    "other,hidden_communication,ideal,limit";
 
-  void text(std::string_view column, std::string_view value) {
-    cells_.emplace_back(column, text_cell(value));
+/// Returns the JSON object of a rank count without nesting, together with what all rows repeat.
+Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
+  Json row{{"source", prediction.source},
+           {"machine", prediction.machine},
+           {"curve", curve.title},
+           {"title", prediction.title},
+           {"mesh", at.refused.empty() ? mesh::to_string(at.request.mesh) : ""},
+           {"options", options_text(at.request.options)},
+           {"throughput_unit", prediction.throughput_unit},
+           {"extrapolated", false}};
+  const Json point = point_json(at);
+  for (const auto& [key, value] : point.items()) {
+    if (value.contains("value")) {
+      row[key] = value["value"];
+      row[key + "_lower"] = value["lower"];
+      row[key + "_upper"] = value["upper"];
+    } else if (value.is_object() && (key == "uncertainty" || key == "breakdown")) {
+      row.update(value);
+    } else if (value.is_object() && key == "waterfall") {
+      row["ideal"] = value["ideal"];
+    } else if (!value.is_object()) {
+      row[key] = value;
+    }
   }
-  void number(std::string_view column, std::optional<double> value) {
-    cells_.emplace_back(column, known_ ? number_cell(value) : "");
-  }
-  void count(std::string_view column, int value) {
-    cells_.emplace_back(column, std::to_string(value));
-  }
-  [[nodiscard]] std::vector<CsvCell> take() { return std::move(cells_); }
-
- private:
-  bool known_;
-  std::vector<CsvCell> cells_;
-};
-
-void add_expected(Cells& cells, const std::array<std::string_view, 3>& columns,
-                  const Expected& value) {
-  cells.number(columns[0], value.value);
-  cells.number(columns[1], value.lower);
-  cells.number(columns[2], value.upper);
+  return row;
 }
 
-void add_breakdown(Cells& cells, const Forecast& at) {
-  for (const Category& category : categories()) {
-    cells.number(category.name,
-                 at.breakdown ? std::optional{(*at.breakdown).*category.seconds} : std::nullopt);
-  }
-  cells.number("hidden_communication",
-               at.breakdown ? std::optional{at.breakdown->hidden_communication} : std::nullopt);
+std::string cell_of(const Json& value) {
+  if (value.is_string()) return text_cell(value.get<std::string>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_integer()) return std::to_string(value.get<int>());
+  return value.is_number() ? number_cell(value.get<double>()) : "";
 }
 
-std::vector<CsvCell> cells_of(const Prediction& prediction, const ForecastCurve& curve,
-                              const Forecast& at) {
-  Cells cells{at};
-  cells.text("source", prediction.source);
-  cells.text("machine", prediction.machine);
-  cells.text("curve", curve.title);
-  cells.text("title", prediction.title);
-  cells.count("ranks", at.ranks);
-  cells.count("nodes", at.nodes);
-  cells.text("refused", at.refused);
-  cells.text("mesh", at.refused.empty() ? mesh::to_string(at.request.mesh) : "");
-  cells.text("options", options_text(at.request.options));
-  add_expected(cells, {"step_time", "step_time_lower", "step_time_upper"}, at.step_time);
-  add_expected(cells, {"throughput", "throughput_lower", "throughput_upper"}, at.throughput);
-  cells.text("throughput_unit", prediction.throughput_unit);
-  add_expected(cells, {"speedup", "speedup_lower", "speedup_upper"}, at.speedup);
-  add_expected(cells, {"efficiency", "efficiency_lower", "efficiency_upper"}, at.efficiency);
-  cells.number("noise", at.uncertainty.noise);
-  cells.number("launch", at.uncertainty.launch);
-  cells.number("fit", at.uncertainty.fit);
-  cells.text("extrapolated", at.extrapolated ? "yes" : "no");
-  cells.number("simulated", at.simulated);
-  cells.number("delay", at.delay);
-  cells.number("memory_per_rank", at.memory_per_rank);
-  cells.text("fits", !at.fits ? "" : *at.fits ? "yes" : "no");
-  cells.number("mfu", at.mfu);
-  add_breakdown(cells, at);
-  cells.number("ideal", at.waterfall ? std::optional{at.waterfall->ideal} : std::nullopt);
-  cells.text("limit", at.limit);
-  return cells.take();
+std::string csv_line(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
+  const Json row = flat_row(prediction, curve, at);
+  std::vector<CsvCell> cells;
+  for (std::size_t begin = 0; begin < csv_columns.size();) {
+    const std::size_t end = std::min(csv_columns.find(',', begin), csv_columns.size());
+    const std::string column{csv_columns.substr(begin, end - begin)};
+    cells.emplace_back("", row.contains(column) ? cell_of(row[column]) : "");
+    begin = end + 1;
+  }
+  return csv_values(cells);
 }
 
 }  // namespace
@@ -229,10 +216,9 @@ std::string render_json(const Prediction& prediction) {
 }
 
 std::string render_csv(const Prediction& prediction) {
-  // The heading comes from a point without values.
-  std::string text = csv_heading(cells_of({}, {}, {}));
+  std::string text = std::string{csv_columns} + "\n";
   const auto add = [&](const ForecastCurve& curve) {
-    for (const Forecast& at : curve.points) text += csv_values(cells_of(prediction, curve, at));
+    for (const Forecast& at : curve.points) text += csv_line(prediction, curve, at);
   };
   add(prediction.base);
   for (const ForecastCurve& curve : prediction.what_if) add(curve);

@@ -138,15 +138,7 @@ QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) 
 StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
   StageNumbers numbers = laws_.at(stage_key(request)).at(layers_of(pipeline, stage));
-  if (stage < pipeline.stages - 1) return numbers;
-  const StageNumbers& head = heads_.at(head_key(request));
-  numbers.forward += head.forward;
-  numbers.backward += head.backward;
-  numbers.first_forward += head.first_forward;
-  numbers.last_backward += head.last_backward;
-  numbers.weight_gradient += head.weight_gradient;
-  numbers.tail += head.tail;
-  numbers.states += head.states;
+  if (stage == pipeline.stages - 1) numbers.add_head(heads_.at(head_key(request)));
   return numbers;
 }
 
@@ -163,7 +155,7 @@ double QuickEstimate::late_bytes(const Request& request) const {
 
 double QuickEstimate::activation_bytes(const Request& request, const Pipeline& pipeline,
                                        int stage) const {
-  const double one = laws_.at(stage_key(request)).activation.each;
+  const double one = laws_.at(stage_key(request)).each.activation;
   const double layers = layers_of(pipeline, stage);
   if (pipeline.stages == 1) return one * layers;
   if (pipeline.schedule != Schedule::zb_h1) {
@@ -241,28 +233,17 @@ CoarsePipeline QuickEstimate::coarse(const Request& request) const {
   for (int s = 0; s < pipeline.stages; ++s) result.tail.push_back(stage(request, s).tail);
   for (int i = 0; i < pipeline.virtual_stages(); ++i) {
     StageNumbers one = law.at(pipeline.layers[index(i)]);
-    if (i == pipeline.virtual_stages() - 1) {
-      one.forward += head.forward;
-      one.backward += head.backward;
-      one.first_forward += head.first_forward;
-      one.last_backward += head.last_backward;
-      one.weight_gradient += head.weight_gradient;
-    }
-    result.chunks.push_back({.forward = one.forward,
-                             .backward = one.backward,
-                             .first_forward = one.first_forward,
-                             .last_backward = one.last_backward,
-                             .weight_gradient = one.weight_gradient});
+    if (i == pipeline.virtual_stages() - 1) one.add_head(head);
+    result.chunks.push_back(one);
   }
   if (pipeline.stages == 1) return result;
   const HandOverNumbers& rows = hand_overs_.at(rows_of(request));
   const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks_);
+  const auto places = simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
   const int apart = mesh::stride(request.mesh, mesh::Axis::pp);
   for (int rank = 0; rank < request.mesh.size(); rank += apart) {
-    const simulate::GroupPlace place =
-        simulate::place_of_message(request.mesh, layout, rank, mesh::Axis::pp, 1);
-    result.message =
-        std::max(result.message, simulate::message_seconds(machine_, rows.bytes, place));
+    result.message = std::max(result.message,
+                              simulate::message_seconds(machine_, rows.bytes, places[index(rank)]));
   }
   result.arrival = rows.arrival;
   return result;

@@ -18,21 +18,17 @@
 /// pipeline of such stages is then played with one op per pass.
 namespace isoscale::analysis {
 
-/// The line fixed + each * layers.
-struct LayerTime {
-  double fixed = 0, each = 0;
-  [[nodiscard]] double at(double layers) const { return fixed + each * layers; }
-  /// Returns the line through (x1, y1) and (x2, y2); through the origin and (x1, y1) if x1 = x2.
-  [[nodiscard]] static LayerTime through(double x1, double y1, double x2, double y2);
+/// The seconds of one rank for one microbatch in the passes of a stage.
+struct StagePasses {
+  double forward = 0, backward = 0;  ///< in the middle of a step
+  double first_forward = 0;          ///< extra time of the first forward pass of a step
+  double last_backward = 0;          ///< extra time of the last backward pass
+  double weight_gradient = 0;        ///< the part of `backward` that zb-h1 postpones
 };
 
 /// Seconds and bytes of one rank of a stage, without the output projection. The last stage also has
 /// this projection; head_numbers() returns what it adds, whatever the number of layers.
-struct StageNumbers {
-  double forward = 0, backward = 0;  ///< of one microbatch in the middle of a step
-  double first_forward = 0;          ///< extra time of the first forward pass of a step
-  double last_backward = 0;          ///< extra time of the last backward pass
-  double weight_gradient = 0;        ///< the part of `backward` that zb-h1 postpones
+struct StageNumbers : StagePasses {
   double tail = 0;  ///< after the last backward pass: remaining reductions, the update
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
@@ -42,12 +38,15 @@ struct StageNumbers {
   /// Input of one microbatch on the first stage; 0 if inputs are on the host
   double input = 0;
   double output = 0;  ///< output of a stage for one microbatch
+
+  /// Adds the output projection, but for its activations and workspace, which do not exist together
+  /// with all others.
+  void add_head(const StageNumbers& head);
 };
-/// Linear functions of the number of layers. The workspace is linear up to the number of layers
-/// that was probed, and constant beyond: gradient buckets grow with the stage until one is full.
+/// All numbers as fixed + each * layers. The workspace is linear up to the number of layers that
+/// was probed, and constant beyond: gradient buckets grow with the stage until one is full.
 struct StageLaw {
-  LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
-      workspace, activation, recomputed, input, output;
+  StageNumbers fixed, each;
   int most_layers = 1;  ///< largest number that was probed
   [[nodiscard]] StageNumbers at(double layers) const;
 };
@@ -76,18 +75,11 @@ inline constexpr int most_probed_layers = 4;
 /// A pipeline whose pass times are known: one op per pass, with the messages of the real schedule
 /// between them. Times are in seconds.
 struct CoarsePipeline {
-  /// One pass of one microbatch through a virtual stage.
-  struct Chunk {
-    double forward = 0, backward = 0;
-    double first_forward = 0;    ///< extra time of the first microbatch
-    double last_backward = 0;    ///< extra time of the last microbatch
-    double weight_gradient = 0;  ///< this part of `backward`
-  };
   workloads::stack::Pipeline pipeline{};
-  std::vector<Chunk> chunks{};  ///< of each virtual stage
-  std::vector<double> tail{};   ///< of each stage, after its last pass
-  double message = 0;           ///< from stage to stage
-  double arrival = 0;           ///< time that a stage spends on a message before its pass
+  std::vector<StagePasses> chunks{};  ///< of each virtual stage
+  std::vector<double> tail{};         ///< of each stage, after its last pass
+  double message = 0;                 ///< from stage to stage
+  double arrival = 0;                 ///< time that a stage spends on a message before its pass
 };
 
 /// Returns the time from one step to the next, played for all microbatches.

@@ -179,24 +179,20 @@ auto identity(const results::PointData& point) {
                   point.placement, point.options, point.model_shape);
 }
 
-}  // namespace
-
-std::vector<std::vector<double>> compute_seconds(const results::PointData& point) {
+/// Returns the seconds of compute of each rank in each traced step that counts: multiplications,
+/// other compute and copies. Steps in which these are not known for all ranks are left out.
+Matrix compute_seconds(const results::PointData& point) {
   Matrix result;
-  const auto ranks = static_cast<std::size_t>(point.ranks);
-  for (const results::OpSums& sums : point.op_sums) {
-    const bool complete = sums.gemm.size() == ranks && sums.other_compute.size() == ranks &&
-                          sums.copies.size() == ranks;
-    if (!complete || !step_counts(point, sums.step)) continue;
-    auto& step = result.emplace_back();
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      step.push_back(sums.gemm[rank] + sums.other_compute[rank] + sums.copies[rank]);
-    }
-  }
   const auto is_time = [](double at) { return std::isfinite(at) && at > 0; };
-  std::erase_if(result, [&](const auto& step) { return !std::ranges::all_of(step, is_time); });
+  for (const results::OpSums& sums : point.op_sums) {
+    if (!step_counts(point, sums.step)) continue;
+    std::vector<double> step = busy_seconds(sums, static_cast<std::size_t>(point.ranks));
+    if (!step.empty() && std::ranges::all_of(step, is_time)) result.push_back(std::move(step));
+  }
   return result;
 }
+
+}  // namespace
 
 simulate::Noise noise_of(const results::PointData& point, const simulate::Layout& layout,
                          double of_op) {

@@ -16,11 +16,6 @@ namespace isoscale::analysis {
 /// launches, 3.9% between them, where both were measured).
 inline constexpr double assumed_launch_deviation = 0.02;
 
-/// Returns the seconds of compute of each rank in each traced step that counts, indexed by
-/// [step][rank]: multiplications, other compute and copies. Empty where these were not recorded for
-/// all ranks.
-[[nodiscard]] std::vector<std::vector<double>> compute_seconds(const results::PointData& point);
-
 /// Returns the variation of compute from rank to rank and from step to step:
 ///   standing: factors of ranks against the median of ranks that play the same program, where ranks
 ///     differ by more than chance (analysis of variance over ranks and steps, F above 3), shrunk

@@ -42,11 +42,11 @@ struct Entry {
   workloads::stack::Schedule schedule{};
   int largest_stage = 0;     ///< stage with most memory, by estimate
   bool is_needless = false;  ///< not simulated: it cannot be among the best
-  std::optional<WholeStep> whole{};
+  std::optional<StepEstimate> whole{};
 };
 
 /// True if its whole programs were played, which means that it fits.
-bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds); }
+bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
 /// Returns the relative errors of the estimates of played entries, of one schedule or of all; above
 /// 0 for an estimate that is too high.
@@ -84,7 +84,8 @@ std::string settings_of(const Request& request) {
 
 /// True if `a` is faster, or equally fast with less memory.
 bool better(const Entry& a, const Entry& b) {
-  return std::tie(a.seconds, a.whole->device_bytes) < std::tie(b.seconds, b.whole->device_bytes);
+  return std::tie(a.seconds, a.whole->device_memory_per_rank) <
+         std::tie(b.seconds, b.whole->device_memory_per_rank);
 }
 
 class Search {
@@ -223,9 +224,9 @@ class Search {
     complete_ = complete_ && not_played_from_ >= last * (1 + slack);
     std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
     for (const Entry& entry : entries) {
-      if (smallest_ == nullptr || entry.whole->device_bytes < smallest_bytes_) {
+      if (smallest_ == nullptr || entry.whole->device_memory_per_rank < smallest_bytes_) {
         smallest_ = entry.request;
-        smallest_bytes_ = entry.whole->device_bytes;
+        smallest_bytes_ = entry.whole->device_memory_per_rank;
       }
       ++(fits(entry) ? simulated_ : too_large_);
     }
@@ -256,18 +257,18 @@ class Search {
   /// program of one stage is enough to find most of those that do not fit.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
-    entry.whole = WholeStep{.seconds = std::numeric_limits<double>::infinity()};
+    entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
     if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
-      entry.whole->device_bytes = stage_device_bytes(request, entry.largest_stage);
+      entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage);
     }
-    if (entry.whole->device_bytes <= capacity_) {
+    if (entry.whole->device_memory_per_rank <= capacity_) {
       entry.whole = whole_step(workload_, request, machine_, node_ranks_, Detail::play, capacity_);
     }
-    entry.seconds = entry.whole->seconds;
+    entry.seconds = entry.whole->seconds();
   }
 
   [[nodiscard]] bool fits(const Entry& entry) const {
-    return entry.whole->device_bytes <= capacity_;
+    return entry.whole->device_memory_per_rank <= capacity_;
   }
 
   /// Returns the time of the last of the best among those simulated; absent while there are too
@@ -301,16 +302,16 @@ class Search {
   void describe(std::vector<Entry>& best, SearchResult& result) const {
     base::parallel_for(best.size(), [&](std::size_t i) {
       const Request& request = *best[i].request;
-      WholeStep& step = *best[i].whole;
+      StepEstimate& step = *best[i].whole;
       if (!step.played) step = whole_step(workload_, request, machine_, node_ranks_, Detail::play);
       trace(workload_, request, step);
     });
     for (std::size_t i = 0; i < best.size(); ++i) {
-      const WholeStep& step = *best[i].whole;
+      const StepEstimate& step = *best[i].whole;
       result.best.push_back({.request = *best[i].request,
-                             .step_time = step.seconds,
-                             .throughput = step.seconds > 0 ? step.work / step.seconds : 0,
-                             .memory_per_rank = step.bytes,
+                             .step_time = step.seconds(),
+                             .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
+                             .memory_per_rank = step.memory_per_rank,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <variant>
 
-#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/predict/step_estimate.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 
@@ -61,15 +62,18 @@ class Passes {
       : ops_(program.ops), trace_(trace) {}
 
   [[nodiscard]] StageNumbers numbers() const {
+    StageNumbers result;
     const double forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
     const double backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
     const double end = end_of_backward();
-    return {.forward = forward,
-            .backward = backward,
-            .first_forward = begin(Phase::forward, middle) - seconds(trace_.begin) - forward,
-            .last_backward = end - begin(Phase::backward, last) - backward,
-            .weight_gradient = linear_gemms(),
-            .tail = seconds(trace_.end) - end};
+    static_cast<StagePasses&>(result) = {
+        .forward = forward,
+        .backward = backward,
+        .first_forward = begin(Phase::forward, middle) - seconds(trace_.begin) - forward,
+        .last_backward = end - begin(Phase::backward, last) - backward,
+        .weight_gradient = linear_gemms()};
+    result.tail = seconds(trace_.end) - end;
+    return result;
   }
 
  private:
@@ -109,15 +113,6 @@ class Passes {
   const timeline::StepTrace& trace_;
 };
 
-double device_bytes(const program::RankProgram& program) {
-  double sum = 0;
-  for (const program::Space space :
-       {program::Space::device, program::Space::managed, program::Space::symmetric}) {
-    sum += static_cast<double>(program.arena_bytes[static_cast<std::size_t>(space)]);
-  }
-  return sum;
-}
-
 /// Returns the device bytes that a rank keeps from step to step, counted by role. The size of the
 /// arena is no measure of them: in small programs this state partly takes the place of activations.
 double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
@@ -150,7 +145,7 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
   into.output = one_of(program::Role::input);  // outputs have as many rows and columns as inputs
   into.input = is_on_device ? into.output : 0;
   into.activation = one_of(program::Role::activation);
-  into.workspace = std::max(0.0, device_bytes(program) - into.states -
+  into.workspace = std::max(0.0, step_memory(program).device - into.states -
                                      (into.activation + into.input) * probed_microbatches);
 }
 
@@ -172,7 +167,7 @@ StageNumbers play(const Workload& workload, const Request& request,
   }
   double most = 0;
   for (const program::RankProgram& program : set.programs) {
-    const double all = device_bytes(program);
+    const double all = step_memory(program).device;
     if (all <= most) continue;
     most = all;
     add_bytes(program, program::facts(program, set.mesh), result);
@@ -180,27 +175,26 @@ StageNumbers play(const Workload& workload, const Request& request,
   return result;
 }
 
+using Number = double StageNumbers::*;
+constexpr std::array<Number, 12> all_numbers{
+    &StageNumbers::forward,       &StageNumbers::backward,        &StageNumbers::first_forward,
+    &StageNumbers::last_backward, &StageNumbers::weight_gradient, &StageNumbers::tail,
+    &StageNumbers::states,        &StageNumbers::workspace,       &StageNumbers::activation,
+    &StageNumbers::recomputed,    &StageNumbers::input,           &StageNumbers::output};
+/// The numbers of a stage that its output projection adds to.
+constexpr std::size_t of_head = 7;
+
 }  // namespace
 
-LayerTime LayerTime::through(double x1, double y1, double x2, double y2) {
-  if (x1 == x2) return {.fixed = 0, .each = y1 / x1};
-  const double each = (y2 - y1) / (x2 - x1);
-  return {.fixed = y1 - each * x1, .each = each};
+void StageNumbers::add_head(const StageNumbers& head) {
+  for (const Number number : std::span{all_numbers}.first(of_head)) this->*number += head.*number;
 }
 
 StageNumbers StageLaw::at(double layers) const {
-  return {.forward = forward.at(layers),
-          .backward = backward.at(layers),
-          .first_forward = first_forward.at(layers),
-          .last_backward = last_backward.at(layers),
-          .weight_gradient = weight_gradient.at(layers),
-          .tail = tail.at(layers),
-          .states = states.at(layers),
-          .workspace = workspace.at(std::min<double>(layers, most_layers)),
-          .activation = activation.at(layers),
-          .recomputed = recomputed.at(layers),
-          .input = input.at(layers),
-          .output = output.at(layers)};
+  StageNumbers result;
+  for (const Number number : all_numbers) result.*number = fixed.*number + each.*number * layers;
+  result.workspace = fixed.workspace + each.workspace * std::min<double>(layers, most_layers);
+  return result;
 }
 
 StageKey stage_key(const Request& request) {
@@ -223,46 +217,32 @@ StageLaw stage_law(const Workload& workload, const Request& request,
       few == most
           ? one
           : play(workload, probe(workload, request, most, Head::without), machine, node_ranks);
-  const auto line = [&](double StageNumbers::*number) {
-    return LayerTime::through(few, one.*number, most, two.*number);
-  };
+  StageLaw law{.fixed = {}, .each = {}, .most_layers = most};
+  for (const Number number : all_numbers) {
+    // A single probe gives a line through the origin.
+    law.each.*number = few == most ? one.*number / few : (two.*number - one.*number) / (most - few);
+    law.fixed.*number = few == most ? 0 : one.*number - law.each.*number * few;
+  }
   // The activations of a probe are, for each microbatch, those of its layers and the last output;
   // the first layer's input is not among them, since it has another role. The rest exists once: the
   // recomputed layer.
-  const LayerTime kept = line(&StageNumbers::activation);
-  const double beyond = kept.fixed + two.input - two.output;
-  return {.forward = line(&StageNumbers::forward),
-          .backward = line(&StageNumbers::backward),
-          .first_forward = line(&StageNumbers::first_forward),
-          .last_backward = line(&StageNumbers::last_backward),
-          .weight_gradient = line(&StageNumbers::weight_gradient),
-          .tail = line(&StageNumbers::tail),
-          .states = line(&StageNumbers::states),
-          .workspace = line(&StageNumbers::workspace),
-          .activation = {.fixed = 0, .each = kept.each},
-          .recomputed = {.fixed = std::max(0.0, beyond * probed_microbatches), .each = 0},
-          .input = {.fixed = two.input, .each = 0},
-          .output = {.fixed = two.output, .each = 0},
-          .most_layers = most};
+  const double beyond = law.fixed.activation + two.input - two.output;
+  law.fixed.activation = law.each.recomputed = law.each.input = law.each.output = 0;
+  law.fixed.recomputed = std::max(0.0, beyond * probed_microbatches);
+  law.fixed.input = two.input;
+  law.fixed.output = two.output;
+  return law;
 }
 
 StageNumbers head_numbers(const Workload& workload, const Request& request,
                           const simulate::Machine& machine, int node_ranks) {
   const auto found = request.options.find("vocabulary");
   if (found == request.options.end() || found->second != "on") return {};
-  const StageNumbers with =
-      play(workload, probe(workload, request, 1, Head::with), machine, node_ranks);
+  StageNumbers head = play(workload, probe(workload, request, 1, Head::with), machine, node_ranks);
   const StageNumbers without =
       play(workload, probe(workload, request, 1, Head::without), machine, node_ranks);
-  return {.forward = with.forward - without.forward,
-          .backward = with.backward - without.backward,
-          .first_forward = with.first_forward - without.first_forward,
-          .last_backward = with.last_backward - without.last_backward,
-          .weight_gradient = with.weight_gradient - without.weight_gradient,
-          .tail = with.tail - without.tail,
-          .states = with.states - without.states,
-          .workspace = with.workspace - without.workspace,
-          .activation = with.activation - without.activation};
+  for (const Number number : all_numbers) head.*number -= without.*number;
+  return head;
 }
 
 }  // namespace isoscale::analysis

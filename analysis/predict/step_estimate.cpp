@@ -63,16 +63,6 @@ void describe(const workloads::Workload& workload, const workloads::Request& req
 
 constexpr program::Section step_section = program::Section::step;
 
-double arena_bytes(const program::RankProgram& program, program::Space space) {
-  return static_cast<double>(program.arena_bytes[static_cast<std::size_t>(space)]);
-}
-
-double total_bytes(const program::RankProgram& program) {
-  double sum = 0;
-  for (const std::uint64_t bytes : program.arena_bytes) sum += static_cast<double>(bytes);
-  return sum;
-}
-
 double flop_of(const program::Outline& outline) {
   double sum = 0;
   for (const program::OutlineOp& op : outline.ops) sum += op.flop;
@@ -84,11 +74,10 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
                 const simulate::Machine& machine, const simulate::Layout& layout, Ranks ranks) {
   if (!machine.noise.any()) return 0;
   if (ranks == Ranks::by_class) {
-    return simulate::expected_delay(set, classes, costs, step, machine.noise, layout);
+    return simulate::expected_delay(set, classes, step.costs, machine.noise, layout);
   }
   const std::vector<double> steps =
-      simulate::play_each_rank(set, step_section, classes, costs, machine.noise, layout)
-          .step_seconds;
+      simulate::play_each_rank(set, classes, costs, machine.noise, layout);
   const double mean = std::reduce(steps.begin(), steps.end()) /
                       static_cast<double>(std::max<std::size_t>(1, steps.size()));
   return mean - step.seconds;
@@ -109,7 +98,7 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
                                           layout.node_of_rank.size(), request.mesh.size()));
 }
 
-void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
+void add_costs(const results::PointData& point, int ranks, StepEstimate& result) {
   BreakdownResult split = breakdown(point);
   result.breakdown = split.mean;
   // All steps equal the traced one, so all waiting is imbalance: the same ranks are late in each
@@ -117,7 +106,7 @@ void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
   if (split.mean && split.wait_known) split.waits = WaitSplit{.imbalance = split.mean->wait};
   const std::optional<StepCosts> costs = step_costs(point, split);
   if (!costs || !split.mean) return;
-  result.loss = StepLoss{.step = result.seconds,
+  result.loss = StepLoss{.step = result.seconds(),
                          .traced = split.mean->step,
                          .slowest = split.slowest_step,
                          .work = result.work,
@@ -147,9 +136,9 @@ std::string said(const LostTime& lost, const StepLoss& loser, const StepLoss& fi
   return fmt::format("{} more {}", units::format(units::Seconds{lost.seconds}), lost.cause);
 }
 
-std::string as_fast(const WholeStep& loser, const WholeStep& first) {
-  const double more = loser.device_bytes - first.device_bytes;
-  if (more > alike * first.device_bytes) {
+std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
+  const double more = loser.device_memory_per_rank - first.device_memory_per_rank;
+  if (more > alike * first.device_memory_per_rank) {
     return fmt::format("as fast, but needs {} more memory",
                        units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
   }
@@ -202,82 +191,74 @@ results::PointData trace(const workloads::Workload& workload, const workloads::R
 
 StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
                            const simulate::Machine& machine, const simulate::Layout& layout,
-                           Detail detail, Ranks ranks) {
+                           Detail detail, Ranks ranks, double most_bytes) {
   require_steps(workload, request, layout);
-  return estimate_step(workload, request, workload.build(request), machine, layout, detail, ranks);
-}
-
-StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
-                           const program::ProgramSet& set, const simulate::Machine& machine,
-                           const simulate::Layout& layout, Detail detail, Ranks ranks) {
-  require_steps(workload, request, layout);
-  PlayedStep played{.classes = simulate::classes_of(set, step_section)};
+  const program::ProgramSet set = workload.build(request);
+  const StepMemory memory = step_memory(set);
+  StepEstimate estimate{.memory_per_rank = memory.all,
+                        .device_memory_per_rank = memory.device,
+                        .work = workload.work_per_step(request)};
+  if (memory.device > most_bytes) {
+    estimate.simulated = std::numeric_limits<double>::infinity();
+    return estimate;
+  }
+  PlayedStep played{.classes = simulate::classes_of(set, step_section), .folded = machine.folded};
   const Classes& classes = played.classes;
   played.costs = simulate::class_costs(classes, set, step_section, machine, layout);
   const std::optional<Classes> folded =
       machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
   const Classes& as_played = folded ? *folded : classes;
-  played.folded = machine.folded;
   played.step =
       simulate::play_classes(as_played, played.costs, machine.overlap, simulate::Record::steps);
   for (const std::uint32_t program : classes.program) {
     played.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
-    played.memory_of_rank.push_back(total_bytes(set.programs[program]));
+    played.memory_of_rank.push_back(step_memory(set.programs[program]).all);
   }
-  const double flop = std::reduce(played.flop_of_rank.begin(), played.flop_of_rank.end());
-  const StepMemory memory = step_memory(set);
-  StepEstimate estimate{
-      .simulated = played.step.seconds,
-      .delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks),
-      .memory_per_rank = memory.all,
-      .device_memory_per_rank = memory.device,
-      // Each class has equally many ranks
-      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),
-      .work = workload.work_per_step(request)};
+  estimate.simulated = played.step.seconds;
+  estimate.delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks);
   if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));
   if (detail == Detail::play) estimate.played = std::move(played);
   return estimate;
 }
 
+StepMemory step_memory(const program::RankProgram& program) {
+  StepMemory sum;
+  for (std::size_t i = 0; i < program.arena_bytes.size(); ++i) {
+    const auto space = static_cast<program::Space>(i);
+    const auto bytes = static_cast<double>(program.arena_bytes[i]);
+    sum.all += bytes;
+    if (space != program::Space::pinned && space != program::Space::pageable) sum.device += bytes;
+  }
+  return sum;
+}
+
 StepMemory step_memory(const program::ProgramSet& set) {
   StepMemory largest;
   for (const program::RankProgram& program : set.programs) {
-    const double all = total_bytes(program);
-    const double host = arena_bytes(program, program::Space::pinned) +
-                        arena_bytes(program, program::Space::pageable);
-    largest.all = std::max(largest.all, all);
-    largest.device = std::max(largest.device, all - host);
+    const StepMemory one = step_memory(program);
+    largest = {.all = std::max(largest.all, one.all),
+               .device = std::max(largest.device, one.device)};
   }
   return largest;
 }
 
-WholeStep whole_step(const Workload& workload, const Request& request,
-                     const simulate::Machine& machine, int node_ranks, Detail detail,
-                     double most_bytes) {
-  const program::ProgramSet set = workload.build(request);
-  const StepMemory memory = step_memory(set);
-  WholeStep result{.seconds = std::numeric_limits<double>::infinity(),
-                   .bytes = memory.all,
-                   .device_bytes = memory.device};
-  if (memory.device > most_bytes) return result;
-  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
-  StepEstimate estimate = estimate_step(workload, request, set, machine, layout, detail);
-  result.seconds = estimate.simulated + estimate.delay;
-  result.work = estimate.work;
-  result.played = std::move(estimate.played);
-  if (estimate.point) add_costs(*estimate.point, request.mesh.size(), result);
-  return result;
+StepEstimate whole_step(const Workload& workload, const Request& request,
+                        const simulate::Machine& machine, int node_ranks, Detail detail,
+                        double most_bytes) {
+  StepEstimate step =
+      estimate_step(workload, request, machine, simulate::packed(request.mesh.size(), node_ranks),
+                    detail, Ranks::by_class, most_bytes);
+  if (step.point) add_costs(*step.point, request.mesh.size(), step);
+  return step;
 }
 
 double stage_device_bytes(const Request& request, int stage) {
   const mesh::Coordinates at{.dp = workloads::stack::replica_programs(request).front(),
                              .pp = stage};
-  program::ProgramSet one{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
-  one.programs.push_back(workloads::stack::build_stage(request, at));
-  return step_memory(one).device;
+  return step_memory(workloads::stack::build_stage(request, at)).device;
 }
 
-void trace(const Workload& workload, const Request& request, WholeStep& step) {
+void trace(const Workload& workload, const Request& request, StepEstimate& step) {
   const results::PointData point = trace(workload, request, *std::move(step.played));
   step.played.reset();
   add_costs(point, request.mesh.size(), step);
@@ -289,10 +270,10 @@ double layer_passes(const Request& request) {
   return microbatches == request.options.end() ? layers : layers * std::stod(microbatches->second);
 }
 
-std::string why_not(const WholeStep& loser, const WholeStep& first) {
-  if (loser.seconds - first.seconds < alike * first.seconds) return as_fast(loser, first);
-  const std::string more =
-      fmt::format("{} more", units::format(units::Seconds{loser.seconds - first.seconds}));
+std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
+  const double slower = loser.seconds() - first.seconds();
+  if (slower < alike * first.seconds()) return as_fast(loser, first);
+  const std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
   if (!loser.loss || !first.loss) return more;
   std::vector<LostTime> lost = waterfall(*loser.loss, *first.loss).lost;
   std::ranges::stable_sort(lost, std::greater{}, &LostTime::seconds);

@@ -48,58 +48,43 @@ enum class Detail : std::uint8_t { time, play, trace };
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;                ///< seconds of a step without noise
+  double simulated = 0;                ///< seconds of a step without noise; see `most_bytes` below
   double delay = 0;                    ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;          ///< bytes, largest rank
   double device_memory_per_rank = 0;   ///< bytes, largest rank; without its buffers on the host
-  double flop = 0;                     ///< of a step, over all ranks
   double work = 0;                     ///< of a step, as the workload counts it
   std::optional<PlayedStep> played{};  ///< with Detail::play
   std::optional<results::PointData> point{};  ///< with Detail::trace, see trace()
+  /// Of whole_step() with Detail::trace, or after trace().
+  std::optional<Breakdown> breakdown{};
+  std::optional<StepLoss> loss{};
+
+  [[nodiscard]] double seconds() const { return simulated + delay; }
 };
 
-/// Estimates one step of `request`. Throws base::UsageError where the request is impossible or the
-/// machine lacks values that it needs.
-[[nodiscard]] StepEstimate estimate_step(const workloads::Workload& workload,
-                                         const workloads::Request& request,
-                                         const simulate::Machine& machine,
-                                         const simulate::Layout& layout, Detail detail,
-                                         Ranks ranks = Ranks::by_class);
-
-/// Estimates one step from programs that the workload has already built for the request.
-[[nodiscard]] StepEstimate estimate_step(const workloads::Workload& workload,
-                                         const workloads::Request& request,
-                                         const program::ProgramSet& set,
-                                         const simulate::Machine& machine,
-                                         const simulate::Layout& layout, Detail detail,
-                                         Ranks ranks = Ranks::by_class);
+/// Estimates one step of `request`. A step that needs more than `most_bytes` on the device is not
+/// played: its time is infinite, its memory is known. Throws base::UsageError where the request is
+/// impossible or the machine lacks values that it needs.
+[[nodiscard]] StepEstimate estimate_step(
+    const workloads::Workload& workload, const workloads::Request& request,
+    const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
+    Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
 
 /// The memory of one rank: in each field, that of the program that needs most.
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host
 };
+[[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
-/// The figures of a step for a search.
-struct WholeStep {
-  double seconds = 0;                  ///< including noise and slow ranks
-  double bytes = 0;                    ///< memory in all spaces, largest rank
-  double device_bytes = 0;             ///< without buffers on the host
-  double work = 0;                     ///< as the workload counts it
-  std::optional<PlayedStep> played{};  ///< with Detail::play
-  /// The following two exist with Detail::trace.
-  std::optional<Breakdown> breakdown{};
-  std::optional<StepLoss> loss{};
-};
-
-/// Calls estimate_step on nodes of `node_ranks` ranks, and throws the same errors. A step that
-/// needs more than `most_bytes` on the device is not played: its `seconds` are infinite, its memory
-/// is known.
-[[nodiscard]] WholeStep whole_step(const workloads::Workload& workload,
-                                   const workloads::Request& request,
-                                   const simulate::Machine& machine, int node_ranks, Detail detail,
-                                   double most_bytes = std::numeric_limits<double>::infinity());
+/// Calls estimate_step on nodes of `node_ranks` ranks, and adds the breakdown and the losses to a
+/// traced step.
+[[nodiscard]] StepEstimate whole_step(const workloads::Workload& workload,
+                                      const workloads::Request& request,
+                                      const simulate::Machine& machine, int node_ranks,
+                                      Detail detail,
+                                      double most_bytes = std::numeric_limits<double>::infinity());
 
 /// Returns the device memory of a rank of one pipeline stage by its program, for workloads that are
 /// composed from the stack. The whole step needs at least as much, and this builds only one
@@ -108,15 +93,16 @@ struct WholeStep {
 
 /// Traces a step that was played with Detail::play for `request`; the result is that of
 /// Detail::trace.
-void trace(const workloads::Workload& workload, const workloads::Request& request, WholeStep& step);
+void trace(const workloads::Workload& workload, const workloads::Request& request,
+           StepEstimate& step);
 
 /// Returns layers times microbatches, summed over the programs of all stages. The time that
-/// whole_step() takes is roughly proportional to it.
+/// estimate_step() takes is roughly proportional to it.
 [[nodiscard]] double layer_passes(const workloads::Request& request);
 
 /// Returns why a step is slower than the first of a search: the parts that take more time, largest
 /// first, until most of the difference is explained. "0.31 s more tp transfer", "bubble 12% against
 /// 4%", or "needs 3.1 GiB more memory" if both are equally fast. Both have been traced.
-[[nodiscard]] std::string why_not(const WholeStep& loser, const WholeStep& first);
+[[nodiscard]] std::string why_not(const StepEstimate& loser, const StepEstimate& first);
 
 }  // namespace isoscale::analysis

@@ -70,16 +70,10 @@ class PointReader {
   }
 
   void read() {
-    std::map<int, std::vector<const timeline::StepTrace*>> traces_of_rank;
-    for (const timeline::Timeline& step : point_.traces) {
-      if (!step_counts(point_, step)) continue;
-      for (const timeline::StepTrace& trace : step.ranks) {
-        if (check_trace(point_, trace) != TraceState::usable) continue;
-        add_trace(trace);
-        traces_of_rank[trace.rank].push_back(&trace);
-      }
+    for (const auto& [rank, traces] : usable_traces(point_)) {
+      for (const timeline::StepTrace* const trace : traces) add_trace(*trace);
+      add_deviations(traces);
     }
-    for (const auto& [rank, traces] : traces_of_rank) add_deviations(traces);
     for (const results::SoloTimes& solo : point_.solo_times) add_solo(solo);
   }
 

@@ -35,15 +35,10 @@ struct SizeTime {
 ///   error      promised_error of the interior sizes, each predicted by the curve without it
 [[nodiscard]] results::CalibrationCurve fit_curve(std::vector<SizeTime> samples);
 
-struct TimePrediction {
-  double time = 0;                         ///< seconds
-  std::optional<double> lower{}, upper{};  ///< the promised interval
-};
-/// Returns the time that the curve gives for `bytes`. Above its sizes the curve continues at its
-/// bandwidth, below them towards its latency; there is no interval in either case. Absent for a
-/// curve without sizes, and above the largest size if there is no bandwidth.
-[[nodiscard]] std::optional<TimePrediction> predict(const results::CalibrationCurve& curve,
-                                                    double bytes);
+/// Returns the seconds that the curve gives for `bytes`. Above its sizes the curve continues at its
+/// bandwidth, below them towards its latency. Absent for a curve without sizes, and above the
+/// largest size if there is no bandwidth.
+[[nodiscard]] std::optional<double> predict(const results::CalibrationCurve& curve, double bytes);
 
 /// Returns how time grows with the number of ranks in a group: one entry for each set of curves
 /// that differ in nothing else (except the number of nodes) and have several rank counts, in the

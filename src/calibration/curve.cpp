@@ -162,73 +162,55 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
                 .upper = middle->upper ? std::optional{back(*middle->upper)} : std::nullopt};
 }
 
-std::optional<TimePrediction> beyond(const CalibrationCurve& curve, double bytes) {
+std::optional<double> beyond(const CalibrationCurve& curve, double bytes) {
   const CurveSample& first = curve.samples.front();
   const CurveSample& last = curve.samples.back();
   if (bytes > last.bytes) {
     if (!curve.bandwidth) return std::nullopt;
-    return TimePrediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
+    return last.fitted + (bytes - last.bytes) / curve.bandwidth->value;
   }
   const double fewer = curve.bandwidth ? (first.bytes - bytes) / curve.bandwidth->value : 0;
   // Without a known latency, time falls at most in proportion to size.
   const double floor = curve.latency ? std::min(curve.latency->value, first.fitted)
                                      : first.fitted * bytes / first.bytes;
-  return TimePrediction{.time = std::max(first.fitted - fewer, floor)};
+  return std::max(first.fitted - fewer, floor);
 }
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-struct Sample {
-  double ranks = 0, latency = 0;
-};
-
+/// A law of growth fitted to latencies by ranks, with the weights 1 / latency^2.
 struct LawFit {
-  double base = 0, slope = 0;
-  double error = std::numeric_limits<double>::infinity();  ///< sum of squared relative residuals
+  statistics::Line line{};
+  double error = 0;  ///< sum of squared relative residuals
 };
 
-/// Fits latency = base + slope * law(ranks) by least squares with the weights 1 / latency^2.
-template <class Law>
-LawFit fit_law(std::span<const Sample> samples, Law law) {
-  double weights = 0, x_mean = 0, y_mean = 0;
-  for (const Sample& at : samples) {
-    const double weight = 1 / (at.latency * at.latency);
-    weights += weight;
-    x_mean += weight * law(at.ranks);
-    y_mean += weight * at.latency;
+LawFit fit_law(const CalibrationGrowth& growth, double (*law)(double ranks)) {
+  std::vector<statistics::WeightedPoint> points;
+  for (std::size_t i = 0; i < growth.members.size(); ++i) {
+    const double latency = growth.latency[i];
+    if (std::isnan(latency)) continue;
+    points.push_back(
+        {.x = law(growth.members[i]), .y = latency, .weight = 1 / (latency * latency)});
   }
-  x_mean /= weights;
-  y_mean /= weights;
-  double covariance = 0, variance = 0;
-  for (const Sample& at : samples) {
-    const double weight = 1 / (at.latency * at.latency);
-    covariance += weight * (law(at.ranks) - x_mean) * (at.latency - y_mean);
-    variance += weight * (law(at.ranks) - x_mean) * (law(at.ranks) - x_mean);
-  }
-  LawFit fit{.base = 0, .slope = variance > 0 ? covariance / variance : 0, .error = 0};
-  fit.base = y_mean - fit.slope * x_mean;
-  for (const Sample& at : samples) {
-    const double off = (fit.base + fit.slope * law(at.ranks)) / at.latency - 1;
+  LawFit fit{.line = statistics::weighted_line(points)};
+  for (const auto& [x, y, weight] : points) {
+    const double off = (fit.line.intercept + fit.line.slope * x) / y - 1;
     fit.error += off * off;
   }
   return fit;
 }
 
 void add_law(CalibrationGrowth& growth) {
-  std::vector<Sample> samples;
-  for (std::size_t i = 0; i < growth.members.size(); ++i) {
-    if (!std::isnan(growth.latency[i])) {
-      samples.push_back(
-          {.ranks = static_cast<double>(growth.members[i]), .latency = growth.latency[i]});
-    }
-  }
-  if (samples.size() < 2) return;
-  const LawFit by_log = fit_law(samples, [](double n) { return std::log2(n); });
-  const LawFit by_count = fit_law(samples, [](double n) { return n; });
-  const bool logarithmic = samples.size() < 3 || by_log.error <= by_count.error;
-  if (samples.size() >= 3) growth.law = logarithmic ? "log2 n" : "n";
-  growth.base = logarithmic ? by_log.base : by_count.base;
-  growth.slope = logarithmic ? by_log.slope : by_count.slope;
+  const auto known =
+      std::ranges::count_if(growth.latency, [](double latency) { return !std::isnan(latency); });
+  if (known < 2) return;
+  const LawFit by_log = fit_law(growth, [](double n) { return std::log2(n); });
+  const LawFit by_count = fit_law(growth, [](double n) { return n; });
+  const bool logarithmic = known < 3 || by_log.error <= by_count.error;
+  if (known >= 3) growth.law = logarithmic ? "log2 n" : "n";
+  const statistics::Line& line = logarithmic ? by_log.line : by_count.line;
+  growth.base = line.intercept;
+  growth.slope = line.slope;
 }
 
 }  // namespace
@@ -261,7 +243,7 @@ CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
   return curve;
 }
 
-std::optional<TimePrediction> predict(const CalibrationCurve& curve, double bytes) {
+std::optional<double> predict(const CalibrationCurve& curve, double bytes) {
   if (curve.samples.empty()) return std::nullopt;
   if (bytes < curve.samples.front().bytes || bytes > curve.samples.back().bytes) {
     return beyond(curve, bytes);
@@ -273,12 +255,7 @@ std::optional<TimePrediction> predict(const CalibrationCurve& curve, double byte
     logs.push_back(std::log(at.fitted));
   }
   const Form form = curve.form == linear_name ? Form::linear : Form::log;
-  TimePrediction result{.time = std::exp(interpolated(sizes, logs, bytes, form))};
-  if (curve.error) {
-    result.lower = result.time / (1 + *curve.error);
-    result.upper = result.time * (1 + *curve.error);
-  }
-  return result;
+  return std::exp(interpolated(sizes, logs, bytes, form));
 }
 
 std::vector<CalibrationGrowth> growth_of(std::span<const CalibrationCurve> curves) {

@@ -27,21 +27,14 @@ mesh::Shape with_extent(mesh::Shape shape, mesh::Axis axis, int extent) {
   return shape;
 }
 
-bool has_messages(const program::OutlineSet& set, mesh::Axis axis) {
-  return std::any_of(set.outlines.begin(), set.outlines.end(), [&](const auto& outline) {
-    return std::any_of(outline.transfers.begin(), outline.transfers.end(),
-                       [&](const auto& transfer) { return transfer.axis == axis; });
-  });
-}
-
 /// Returns for each coordinate of `axis` the first coordinate that is like it. Two coordinates are
-/// alike if ranks that differ in nothing else have the same program.
-std::vector<int> first_alike(const std::vector<std::uint32_t>& program, const mesh::Shape& shape,
+/// alike if ranks that differ in nothing else have the same kind.
+std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
                              mesh::Axis axis) {
   const std::size_t stride = at(mesh::stride(shape, axis)), extent = at(shape[axis]);
   const auto alike = [&](std::size_t a, std::size_t b) {
-    for (std::size_t outer = 0; outer < program.size(); outer += stride * extent) {
-      const auto row = program.begin() + static_cast<std::ptrdiff_t>(outer);
+    for (std::size_t outer = 0; outer < kind.size(); outer += stride * extent) {
+      const auto row = kind.begin() + static_cast<std::ptrdiff_t>(outer);
       const auto of = [&](std::size_t c) { return row + static_cast<std::ptrdiff_t>(c * stride); };
       if (!std::equal(of(a), of(a + 1), of(b))) return false;
     }
@@ -138,8 +131,7 @@ constexpr double small_change = 1e-4;
 using Steady = CoarseSteady;
 
 Steady settled(const program::OutlineSet& set, const Costs& costs) {
-  return settle(
-      coarsen(set.mesh, set.outlines, set.outline_of_rank, costs.tables, costs.table_of_rank));
+  return settle(coarsen(set, costs));
 }
 
 Nanoseconds whole(double nanoseconds) {
@@ -236,49 +228,69 @@ void move_halfway(Costs& costs, const Costs& before) {
 
 }  // namespace
 
+mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
+  std::uint8_t bits = 0;
+  for (const program::Outline& outline : set.outlines) {
+    for (const program::OutlineTransfer& transfer : outline.transfers) {
+      bits = static_cast<std::uint8_t>(bits | mesh::AxisSet{transfer.axis}.bits());
+    }
+  }
+  return mesh::AxisSet::from_bits(bits);
+}
+
+ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
+                    const std::function<bool(mesh::Axis, int kept)>& may_merge) {
+  ReducedMesh result{.mesh = shape, .kept = {}, .rank = {}, .place = {}};
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    result.rank.push_back(rank);
+    result.place.push_back(static_cast<std::uint32_t>(rank));
+  }
+  std::uint8_t kept = 0;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const mesh::Shape before = result.mesh;
+    if (before[axis] == 1) continue;
+    const std::vector<int> number = kept_numbers(first_alike(kind, before, axis));
+    const int extent = 1 + *std::max_element(number.begin(), number.end());
+    if (extent > 1) kept |= mesh::AxisSet{axis}.bits();
+    if (extent == before[axis] || !may_merge(axis, extent)) continue;
+    result.mesh = with_extent(before, axis, extent);
+    const int stride = mesh::stride(before, axis);
+    std::vector<std::uint32_t> place(at(before.size()));
+    std::vector<int> rank_kept(at(result.mesh.size()), -1);
+    std::vector<std::uint64_t> kind_kept(at(result.mesh.size()));
+    for (int rank = 0; rank < before.size(); ++rank) {
+      const int coordinate = rank / stride % before[axis];
+      const int outer = rank / (stride * before[axis]);
+      const int to = (outer * extent + number[at(coordinate)]) * stride + rank % stride;
+      place[at(rank)] = static_cast<std::uint32_t>(to);
+      if (rank_kept[at(to)] >= 0) continue;
+      rank_kept[at(to)] = result.rank[at(rank)];
+      kind_kept[at(to)] = kind[at(rank)];
+    }
+    for (std::uint32_t& of : result.place) of = place[of];
+    result.rank = std::move(rank_kept);
+    kind = std::move(kind_kept);
+  }
+  result.kept = mesh::AxisSet::from_bits(kept);
+  return result;
+}
+
 Classes classes_of(const program::ProgramSet& set, program::Section section) {
   if (set.program_of_rank.size() != at(set.mesh.size())) {
     throw std::invalid_argument("a program set has not one program for each rank of its mesh");
   }
-  Classes classes{.kept = {},
-                  .outline = program::outline(set, section),
-                  .rank = {},
-                  .program = set.program_of_rank,
-                  .class_of_rank = {}};
-  mesh::Shape shape = set.mesh;
-  std::uint8_t kept = 0;
-  for (int rank = 0; rank < shape.size(); ++rank) {
-    classes.rank.push_back(rank);
-    classes.class_of_rank.push_back(static_cast<std::uint32_t>(rank));
-  }
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (shape[axis] == 1) continue;
-    const std::vector<int> first = first_alike(classes.program, shape, axis);
-    const std::vector<int> number = kept_numbers(first);
-    const int extent = 1 + *std::max_element(number.begin(), number.end());
-    if (extent > 1) kept |= mesh::AxisSet{axis}.bits();
-    if (extent == shape[axis] || (extent > 1 && has_messages(classes.outline, axis))) continue;
-    const mesh::Shape smaller = with_extent(shape, axis, extent);
-    const int stride = mesh::stride(shape, axis);
-    std::vector<std::uint32_t> new_rank(at(shape.size()));
-    std::vector<int> rank_kept(at(smaller.size()), -1);
-    std::vector<std::uint32_t> program_kept(at(smaller.size()));
-    for (int rank = 0; rank < shape.size(); ++rank) {
-      const int coordinate = rank / stride % shape[axis];
-      const int outer = rank / (stride * shape[axis]);
-      const int to = (outer * extent + number[at(coordinate)]) * stride + rank % stride;
-      new_rank[at(rank)] = static_cast<std::uint32_t>(to);
-      if (rank_kept[at(to)] >= 0) continue;
-      rank_kept[at(to)] = classes.rank[at(rank)];
-      program_kept[at(to)] = classes.program[at(rank)];
-    }
-    for (std::uint32_t& of : classes.class_of_rank) of = new_rank[of];
-    classes.rank = std::move(rank_kept);
-    classes.program = std::move(program_kept);
-    shape = smaller;
-  }
-  classes.kept = mesh::AxisSet::from_bits(kept);
-  classes.outline.mesh = shape;
+  program::OutlineSet outline = program::outline(set, section);
+  const mesh::AxisSet messages = axes_of_messages(outline);
+  ReducedMesh mesh =
+      reduced(set.mesh, {set.program_of_rank.begin(), set.program_of_rank.end()},
+              [&](mesh::Axis axis, int kept) { return kept == 1 || !messages.contains(axis); });
+  Classes classes{.kept = mesh.kept,
+                  .outline = std::move(outline),
+                  .rank = std::move(mesh.rank),
+                  .program = {},
+                  .class_of_rank = std::move(mesh.place)};
+  for (const int rank : classes.rank) classes.program.push_back(set.program_of_rank[at(rank)]);
+  classes.outline.mesh = mesh.mesh;
   classes.outline.outline_of_rank = classes.program;
   return classes;
 }

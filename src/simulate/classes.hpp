@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "program/program.hpp"
@@ -11,6 +12,21 @@
 #include "simulate/simulate.hpp"
 
 namespace isoscale::simulate {
+
+/// A mesh with one rank for all ranks that are alike.
+struct ReducedMesh {
+  mesh::Shape mesh;
+  mesh::AxisSet kept;                ///< axes whose coordinates are not all alike
+  std::vector<int> rank;             ///< by rank of this mesh: a rank that it represents
+  std::vector<std::uint32_t> place;  ///< by rank of the whole mesh: the one that represents it
+};
+/// Keeps one of each set of alike coordinates of an axis: coordinates are alike if ranks that
+/// differ only in them have the same `kind`. `may_merge` is asked for each axis with alike
+/// coordinates, together with the number of those that would be kept.
+[[nodiscard]] ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
+                                  const std::function<bool(mesh::Axis, int kept)>& may_merge);
+/// Returns the axes along which messages are sent.
+[[nodiscard]] mesh::AxisSet axes_of_messages(const program::OutlineSet& set);
 
 /// The classes of ranks that play the same program among like partners: a mesh with one rank of
 /// each class represents the whole mesh. Coordinates of an axis are alike when ranks that differ in

@@ -88,13 +88,8 @@ struct CoarseSet {
   }
 };
 
-/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
-/// take the times tables[table_of_rank[r]].
-[[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
-                                const std::vector<program::Outline>& outlines,
-                                const std::vector<std::uint32_t>& outline_of_rank,
-                                const std::vector<std::vector<units::Nanoseconds>>& tables,
-                                const std::vector<std::uint32_t>& table_of_rank);
+/// Converts programs whose ops take these times to coarse ones.
+[[nodiscard]] CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs);
 
 struct CoarseOptions {
   int plays = 1;

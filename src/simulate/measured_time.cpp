@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "statistics/robust.hpp"
+
 namespace isoscale::simulate {
 namespace {
 
@@ -84,11 +86,9 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes beyond the time of the wires. `law` is the group's size n under the
-/// growth law (n or log2 n); `weight` is its weight in the fit.
-struct Excess {
-  double law = 0, seconds = 0, weight = 0;
-};
+/// The time that a group takes beyond the time of the wires: `x` is the group's size n under the
+/// growth law (n or log2 n), `y` the seconds, and `weight` its weight in the fit.
+using Excess = statistics::WeightedPoint;
 
 struct Excesses {
   Moved moved = Moved::parts;
@@ -118,70 +118,48 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
     const double wire = result.wire(largest.kind, group.size, group.curve->members, bytes);
     const double over = std::max(0.0, seconds - wire);
     result.of_group.push_back(
-        {.law = law_of(law, group.size), .seconds = over, .weight = 1 / (seconds * seconds)});
+        {.x = law_of(law, group.size), .y = over, .weight = 1 / (seconds * seconds)});
   }
-  const double first = result.of_group.front().seconds;
+  const double first = result.of_group.front().y;
   if (family.groups.size() == 1 && family.groups.front().size > 1) {
-    result.of_group.insert(
-        result.of_group.begin(),
-        {.law = law_of(law, 1), .seconds = excess_of_one(family, first), .weight = 0});
+    result.of_group.insert(result.of_group.begin(),
+                           {.x = law_of(law, 1), .y = excess_of_one(family, first), .weight = 0});
   }
   return result;
 }
 
-/// Returns the slope of the excess over `law`: by weighted least squares, of the line through both
-/// if there are two, 0 if there are fewer.
+/// Returns the slope of the excess over the growth law: by weighted least squares, of the line
+/// through both if there are two, 0 if there are fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
-    return (excesses[1].seconds - excesses[0].seconds) / (excesses[1].law - excesses[0].law);
+    return (excesses[1].y - excesses[0].y) / (excesses[1].x - excesses[0].x);
   }
-  double weights = 0, x_mean = 0, y_mean = 0;
-  for (const Excess& at : excesses) {
-    weights += at.weight;
-    x_mean += at.weight * at.law;
-    y_mean += at.weight * at.seconds;
-  }
-  x_mean /= weights;
-  y_mean /= weights;
-  double covariance = 0, variance = 0;
-  for (const Excess& at : excesses) {
-    covariance += at.weight * (at.law - x_mean) * (at.seconds - y_mean);
-    variance += at.weight * (at.law - x_mean) * (at.law - x_mean);
-  }
-  return variance > 0 ? covariance / variance : 0;
+  return statistics::weighted_line(excesses).slope;
 }
 
 /// Returns the excess at `law`, interpolated linearly between measured groups. Beyond the largest
 /// group it follows the fitted slope, but never falls, since no group is faster for being larger.
 double excess_at(const std::vector<Excess>& excesses, double law) {
-  const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::law);
+  const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::x);
   if (above == excesses.end()) {
-    return excesses.back().seconds +
-           std::max(0.0, slope_of(excesses)) * (law - excesses.back().law);
+    return excesses.back().y + std::max(0.0, slope_of(excesses)) * (law - excesses.back().x);
   }
-  if (above == excesses.begin()) return above->seconds;
+  if (above == excesses.begin()) return above->y;
   const Excess& below = *(above - 1);
-  const double share = (law - below.law) / (above->law - below.law);
-  return std::lerp(below.seconds, above->seconds, share);
+  return std::lerp(below.y, above->y, (law - below.x) / (above->x - below.x));
 }
 
 /// Returns the sum over sizes and groups of the squared errors of the fitted line, each relative to
-/// the group's time.
+/// the group's time. The family has three groups or more.
 double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
     const Excesses excesses = excesses_of(family, law, moved, size.bytes);
-    const double slope = slope_of(excesses.of_group);
-    double weights = 0, x_mean = 0, y_mean = 0;
-    for (const Excess& at : excesses.of_group) {
-      weights += at.weight;
-      x_mean += at.weight * at.law;
-      y_mean += at.weight * at.seconds;
-    }
-    for (const Excess& at : excesses.of_group) {
-      const double off = (y_mean + slope * (at.law * weights - x_mean)) / weights - at.seconds;
-      sum += off * off * at.weight;
+    const statistics::Line line = statistics::weighted_line(excesses.of_group);
+    for (const auto& [x, y, weight] : excesses.of_group) {
+      const double off = line.intercept + line.slope * x - y;
+      sum += off * off * weight;
     }
   }
   return sum;
@@ -230,22 +208,17 @@ double between(const SizeSeconds& below, const SizeSeconds& above, double bytes,
   return std::exp(std::lerp(std::log(below.seconds), std::log(above.seconds), share));
 }
 
-MeasuredTime local_among(std::span<const SizeSeconds> sizes, double bytes) {
+double local_among(std::span<const SizeSeconds> sizes, double bytes) {
   const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeSeconds::bytes);
   if (above != sizes.end() && above->bytes == bytes) {
-    return {.seconds = above->seconds, .basis = Basis::measured};
+    return above->seconds;
   }
   if (above == sizes.end()) {
     const SizeSeconds& last = sizes.back();
-    const double times = last.bytes > 0 ? bytes / last.bytes : 1;
-    return {.seconds = last.seconds * times, .basis = Basis::extrapolated};
+    return last.seconds * (last.bytes > 0 ? bytes / last.bytes : 1);
   }
-  if (above == sizes.begin()) {
-    const double share = bytes / above->bytes;
-    return {.seconds = above->seconds * share, .basis = Basis::extrapolated};
-  }
-  return {.seconds = between(*(above - 1), *above, bytes, Straight::in_logs),
-          .basis = Basis::interpolated};
+  if (above == sizes.begin()) return above->seconds * (bytes / above->bytes);
+  return between(*(above - 1), *above, bytes, Straight::in_logs);
 }
 
 /// Returns the law by which the time grows for groups that were not measured.
@@ -257,15 +230,6 @@ GrowthLaw law_for(const Measured& measured, const TimedCommunication& largest) {
   return ring ? GrowthLaw::proportional : GrowthLaw::logarithmic;
 }
 
-Basis basis_in(const TimedCommunication& curve, double bytes) {
-  if (bytes > curve.samples.back().bytes || bytes < curve.samples.front().bytes) {
-    return Basis::extrapolated;
-  }
-  const bool sampled =
-      std::ranges::find(curve.samples, bytes, &SizeSeconds::bytes) != curve.samples.end();
-  return sampled ? Basis::measured : Basis::interpolated;
-}
-
 /// Scales bytes by how many more groups share the node's ports than when the curve was measured
 /// (never below 1). With fewer groups nothing is gained, since one rank may not be able to use all
 /// ports of its node.
@@ -275,24 +239,20 @@ double contended(const TimedCommunication& curve, const GroupPlace& place, doubl
 }
 
 /// Returns the time of a collective from measurements of its own kind; absent if there are none.
-std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, double bytes,
-                                    const GroupPlace& place) {
+std::optional<double> of_kind(const Measured& measured, OpKind kind, double bytes,
+                              const GroupPlace& place) {
   for (const TimedCommunication& at : measured.communication) {
     const bool is_group = at.kind == kind && at.members == place.members &&
                           at.nodes == place.nodes && !at.samples.empty();
     if (!is_group) continue;
-    const double moved = contended(at, place, bytes);
-    return MeasuredTime{.seconds = curve_seconds(at, moved), .basis = basis_in(at, moved)};
+    return curve_seconds(at, contended(at, place, bytes));
   }
   const GroupFamily family = family_of(measured, kind, place);
   if (family.groups.empty()) return std::nullopt;
   const TimedCommunication& largest = *family.groups.back().curve;
   const double size = place.nodes > 1 ? place.nodes : place.members;
   const Growth growth{.law = law_for(measured, largest), .untold = measured.untold};
-  const bool inside = size >= family.groups.front().size && size <= family.groups.back().size;
-  return MeasuredTime{.seconds = grown_seconds(family, growth, size, place.members,
-                                               contended(largest, place, bytes)),
-                      .basis = inside ? Basis::interpolated : Basis::extrapolated};
+  return grown_seconds(family, growth, size, place.members, contended(largest, place, bytes));
 }
 
 /// Kinds that replace one that was not measured: its time is the sum of theirs, times `share`.
@@ -322,10 +282,6 @@ std::vector<StandIn> stand_ins(OpKind kind) {
               {.kinds = {OpKind::reduce_scatter}},
               {.kinds = {OpKind::all_reduce}, .share = 0.5}};
   }
-}
-
-std::optional<double> seconds_of(const std::optional<MeasuredTime>& time) {
-  return time ? std::optional{time->seconds} : std::nullopt;
 }
 
 }  // namespace
@@ -422,13 +378,13 @@ double curve_seconds(const TimedCommunication& curve, double bytes) {
   return between(*(above - 1), *above, bytes, curve.between);
 }
 
-std::optional<MeasuredTime> measured_gemm(const Measured& measured, const program::Gemm& gemm,
-                                          program::DType type) {
+std::optional<double> measured_gemm_seconds(const Measured& measured, const program::Gemm& gemm,
+                                            program::DType type) {
   constexpr std::size_t most_neighbours = 4;
   std::vector<Nearby> nearby;
   for (const TimedGemm& at : measured.gemms) {
     if (at.type != type || at.mode != gemm.mode || !(at.seconds > 0)) continue;
-    if (is_shape(at, gemm)) return MeasuredTime{.seconds = at.seconds, .basis = Basis::measured};
+    if (is_shape(at, gemm)) return at.seconds;
     nearby.push_back({.distance = distance(at, gemm),
                       .log_rate = std::log(2 * at.m * at.n * at.k * at.batch / at.seconds)});
   }
@@ -444,10 +400,10 @@ std::optional<MeasuredTime> measured_gemm(const Measured& measured, const progra
     weights += weight;
   }
   const double flop = 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch;
-  return MeasuredTime{.seconds = flop / std::exp(sum / weights), .basis = Basis::interpolated};
+  return flop / std::exp(sum / weights);
 }
 
-std::optional<MeasuredTime> measured_local(const Measured& measured, OpKind kind, double bytes) {
+std::optional<double> measured_local_seconds(const Measured& measured, OpKind kind, double bytes) {
   const std::vector<SizeSeconds> sizes = sizes_of(measured, kind);
   if (!sizes.empty()) return local_among(sizes, bytes);
   const TimedLocal* nearest = nullptr;
@@ -459,29 +415,28 @@ std::optional<MeasuredTime> measured_local(const Measured& measured, OpKind kind
     if (nearest == nullptr || away(at) < away(*nearest)) nearest = &at;
   }
   if (nearest == nullptr) return std::nullopt;
-  return MeasuredTime{.seconds = nearest->seconds * bytes / nearest->bytes,
-                      .basis = Basis::derived};
+  return nearest->seconds * bytes / nearest->bytes;
 }
 
-std::optional<MeasuredTime> measured_collective(const Measured& measured, OpKind kind, double bytes,
-                                                const GroupPlace& place) {
-  if (place.members < 2) return MeasuredTime{};
+std::optional<double> measured_collective_seconds(const Measured& measured, OpKind kind,
+                                                  double bytes, const GroupPlace& place) {
+  if (place.members < 2) return 0;
   if (const auto own = of_kind(measured, kind, bytes, place)) return own;
   for (const StandIn& stand_in : stand_ins(kind)) {
-    MeasuredTime sum{.seconds = 0, .basis = Basis::derived};
+    double sum = 0;
     bool known = true;
     for (const OpKind part : stand_in.kinds) {
       const auto time = of_kind(measured, part, bytes, place);
       known = known && time;
-      if (time) sum.seconds += stand_in.share * time->seconds;
+      sum += stand_in.share * time.value_or(0);
     }
     if (known) return sum;
   }
   return std::nullopt;
 }
 
-std::optional<MeasuredTime> measured_message(const Measured& measured, double bytes,
-                                             const GroupPlace& place) {
+std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
+                                               const GroupPlace& place) {
   const TimedCommunication* found = nullptr;
   for (const TimedCommunication& at : measured.communication) {
     if (at.kind != OpKind::exchange || at.samples.empty()) continue;
@@ -491,27 +446,7 @@ std::optional<MeasuredTime> measured_message(const Measured& measured, double by
     if (found == nullptr || at.members < found->members) found = &at;
   }
   if (found == nullptr) return std::nullopt;
-  const double moved = contended(*found, place, bytes);
-  return MeasuredTime{.seconds = curve_seconds(*found, moved), .basis = basis_in(*found, moved)};
-}
-
-std::optional<double> measured_gemm_seconds(const Measured& measured, const program::Gemm& gemm,
-                                            program::DType type) {
-  return seconds_of(measured_gemm(measured, gemm, type));
-}
-
-std::optional<double> measured_local_seconds(const Measured& measured, OpKind kind, double bytes) {
-  return seconds_of(measured_local(measured, kind, bytes));
-}
-
-std::optional<double> measured_collective_seconds(const Measured& measured, OpKind kind,
-                                                  double bytes, const GroupPlace& place) {
-  return seconds_of(measured_collective(measured, kind, bytes, place));
-}
-
-std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
-                                               const GroupPlace& place) {
-  return seconds_of(measured_message(measured, bytes, place));
+  return curve_seconds(*found, contended(*found, place, bytes));
 }
 
 }  // namespace isoscale::simulate

@@ -10,36 +10,23 @@
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
-/// Derives the times of ops from measurements, which need not contain these ops themselves. A time
-/// is absent if the measurements lack its kind: another element type, or a link that no measured
-/// group used.
+/// Derives the times of ops in seconds from measurements, which need not contain these ops
+/// themselves. A time is absent if the measurements lack its kind: another element type, or a link
+/// that no measured group used.
 namespace isoscale::simulate {
-
-/// How a time was derived from measurements.
-enum class Basis : std::uint8_t {
-  measured,      ///< this very op was measured
-  interpolated,  ///< between or beside measured ops of its kind
-  extrapolated,  ///< beyond measured ops: a larger group, or more bytes
-  derived,       ///< from another kind, for example reduce_scatter from all_gather
-};
-
-struct MeasuredTime {
-  double seconds = 0;
-  Basis basis = Basis::measured;
-};
 
 /// Returns the time of a GEMM: the measured one if its shape was measured. Other shapes get the
 /// mean rate of the nearest four shapes of the same type and mode, by distance in (log FLOP, log
 /// smallest extent); the mean is taken in logs, weighted by the inverse square of the distance.
-[[nodiscard]] std::optional<MeasuredTime> measured_gemm(const Measured& measured,
-                                                        const program::Gemm& gemm,
-                                                        program::DType type);
+[[nodiscard]] std::optional<double> measured_gemm_seconds(const Measured& measured,
+                                                          const program::Gemm& gemm,
+                                                          program::DType type);
 
 /// Returns the time of an op of `kind` that moves `bytes` of device memory. Between measured sizes,
 /// log time is interpolated over log size; beyond them, time is in proportion to bytes. A kind that
 /// was not measured gets the time per byte of the op of any kind with the nearest size.
-[[nodiscard]] std::optional<MeasuredTime> measured_local(const Measured& measured,
-                                                         program::OpKind kind, double bytes);
+[[nodiscard]] std::optional<double> measured_local_seconds(const Measured& measured,
+                                                           program::OpKind kind, double bytes);
 
 /// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them), from the arrival
 /// of the last member. Groups on one node and groups across nodes are treated separately. A
@@ -52,23 +39,11 @@ struct MeasuredTime {
 /// reduce_scatter and all_to_all, a + b log2 n for the rest. If the ports of a node are shared by f
 /// times as many groups as in the measurement, the time is that of f times the bytes. If the kind
 /// was not measured, its time is derived from kinds that move the same bytes.
-[[nodiscard]] std::optional<MeasuredTime> measured_collective(const Measured& measured,
-                                                              program::OpKind kind, double bytes,
-                                                              const GroupPlace& place);
-
-/// Returns the time of a message, from measurements of the kind exchange.
-[[nodiscard]] std::optional<MeasuredTime> measured_message(const Measured& measured, double bytes,
-                                                           const GroupPlace& place);
-
-/// These return only the seconds of the functions above.
-[[nodiscard]] std::optional<double> measured_gemm_seconds(const Measured& measured,
-                                                          const program::Gemm& gemm,
-                                                          program::DType type);
-[[nodiscard]] std::optional<double> measured_local_seconds(const Measured& measured,
-                                                           program::OpKind kind, double bytes);
 [[nodiscard]] std::optional<double> measured_collective_seconds(const Measured& measured,
                                                                 program::OpKind kind, double bytes,
                                                                 const GroupPlace& place);
+
+/// Returns the time of a message, from measurements of the kind exchange.
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 

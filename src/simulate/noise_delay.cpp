@@ -24,12 +24,14 @@ namespace {
 
 CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                      const Costs& class_costs) {
-  std::vector<std::uint32_t> table_of_rank;
+  Costs costs{.tables = class_costs.tables, .table_of_rank = {}};
   for (const std::uint32_t class_rank : classes.class_of_rank) {
-    table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
+    costs.table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
-  return coarsen(set.mesh, classes.outline.outlines, set.program_of_rank, class_costs.tables,
-                 table_of_rank);
+  return coarsen({.mesh = set.mesh,
+                  .outlines = classes.outline.outlines,
+                  .outline_of_rank = set.program_of_rank},
+                 costs);
 }
 
 /// Returns the expected largest of `large` standard normal draws divided by that of `small` draws;
@@ -196,21 +198,17 @@ class Delay {
   Delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
         const Noise& noise, const Layout& layout)
       : set_(set), classes_(classes), costs_(costs), noise_(noise), layout_(layout) {
-    const program::OutlineSet& outline = classes.outline;
-    coarse_ = coarsen(outline.mesh, outline.outlines, outline.outline_of_rank, costs.tables,
-                      costs.table_of_rank);
+    coarse_ = coarsen(classes.outline, costs);
     noiseless_ = settle(coarse_).period;
     const mesh::AxisSet varying = mesh::varying(set.mesh, mesh::every_axis);
-    const mesh::AxisSet gone = without(varying, mesh::varying(outline.mesh, mesh::every_axis));
-    const mesh::AxisSet tight = tight_axes(set.mesh, outline.outlines, costs.tables,
-                                           outline.outline_of_rank, costs.table_of_rank);
-    loose_ = without(gone, tight);
+    const mesh::AxisSet gone =
+        without(varying, mesh::varying(classes.outline.mesh, mesh::every_axis));
+    loose_ = without(gone, tight_axes(set.mesh, classes.outline, costs));
     tight_ = without(gone, loose_);
   }
 
   double nanoseconds() {
-    const OpDelay op =
-        noise_.op > 0 ? op_delay(set_, classes_, costs_, noise_, layout_, tight_) : OpDelay{};
+    const OpDelay op = noise_.op > 0 ? op_delay() : OpDelay{};
     const OwnDeviation own{noise_, 0};
     Kinds kinds = kinds_of(classes_, costs_, layout_);
     const Largest typical = typical_deviation(own);
@@ -219,6 +217,57 @@ class Delay {
   }
 
  private:
+  /// The time that the noise of single ops adds to a step of one replica.
+  struct OpDelay {
+    double mean = 0, deviation = 0;  ///< nanoseconds
+  };
+
+  /// Plays one replica together with the ranks along the tight axes, once with and once without the
+  /// noise of ops, and returns the difference: other deviations of ranks hide some of that noise.
+  /// If a group is too large, only a part of it is played, and the mean delay is scaled by how much
+  /// larger the expected largest draw is for the whole group.
+  [[nodiscard]] OpDelay op_delay() const {
+    constexpr int most_ranks = 256;
+    mesh::Shape shape = classes_.outline.mesh;
+    const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
+    for (const mesh::Axis axis : mesh::all_axes) {
+      if (!tight_.contains(axis)) continue;
+      const int room = std::max(1, most_ranks / shape.size());
+      *extents[static_cast<std::size_t>(axis)] = std::min(set_.mesh[axis], room);
+    }
+    program::OutlineSet replica{
+        .mesh = shape, .outlines = classes_.outline.outlines, .outline_of_rank = {}};
+    Costs costs{.tables = costs_.tables, .table_of_rank = {}};
+    std::vector<int> node_of_rank;
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      const mesh::Coordinates place = mesh::coordinates(shape, rank);
+      const std::size_t c = class_at(classes_.outline.mesh, place);
+      replica.outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
+      costs.table_of_rank.push_back(costs_.table_of_rank[c]);
+      node_of_rank.push_back(
+          layout_.node_of_rank[at(whole_rank(set_.mesh, classes_.rank[c], place, tight_))]);
+    }
+    const CoarseSet coarse = coarsen(replica, costs);
+    const DeviationDraws draws{noise_, 1};
+    CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
+    options.factor = [&](int rank, int play) {
+      return 1 + draws(rank, node_of_rank[at(rank)], play);
+    };
+    const auto without = play_coarse(coarse, options);
+    options.op_noise = noise_.op;
+    const auto with = play_coarse(coarse, options);
+    const double scale =
+        growth(mesh::group_size(shape, tight_), mesh::group_size(set_.mesh, tight_));
+    double mean = 0, squares = 0;
+    const double counted = options.plays - 1;
+    for (std::size_t play = 1; play < with.size(); ++play) {
+      const double more = longest(with[play]) - longest(without[play]);
+      mean += more / counted;
+      squares += more * more / counted;
+    }
+    return {.mean = mean * scale, .deviation = std::sqrt(std::max(0.0, squares - mean * mean))};
+  }
+
   /// Returns the mean and variance of the largest deviation of the ranks of a group along the tight
   /// axes.
   Largest typical_deviation(const OwnDeviation& own) const {
@@ -412,9 +461,9 @@ class Delay {
 
 }  // namespace
 
-EachRankResult play_each_rank(const program::ProgramSet& set, program::Section,
-                              const Classes& classes, const Costs& class_costs, const Noise& noise,
-                              const Layout& layout, EachRankOptions options) {
+std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes& classes,
+                                   const Costs& class_costs, const Noise& noise,
+                                   const Layout& layout, EachRankOptions options) {
   if (options.steps < 1) throw std::invalid_argument("no steps to play");
   if (layout.node_of_rank.size() != at(set.mesh.size())) {
     throw std::invalid_argument("a layout has not a node for each rank of the mesh");
@@ -427,65 +476,21 @@ EachRankResult play_each_rank(const program::ProgramSet& set, program::Section,
                      int play) { return 1 + draws(rank, layout.node_of_rank[at(rank)], play); },
        .op_noise = noise.op,
        .seed = options.seed});
-  EachRankResult result;
+  std::vector<double> seconds;
   for (std::size_t play = 1; play < plays.size(); ++play) {
-    double longest = 0;
-    for (const CoarseStep& rank : plays[play]) longest = std::max(longest, rank.end - rank.begin);
-    result.step_seconds.push_back(longest * 1e-9);
+    seconds.push_back(longest(plays[play]) * 1e-9);
   }
-  return result;
+  return seconds;
 }
 
-OpDelay op_delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
-                 const Noise& noise, const Layout& layout, mesh::AxisSet tight) {
-  constexpr int most_ranks = 256;
-  mesh::Shape shape = classes.outline.mesh;
-  const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (!tight.contains(axis)) continue;
-    const int room = std::max(1, most_ranks / shape.size());
-    *extents[static_cast<std::size_t>(axis)] = std::min(set.mesh[axis], room);
-  }
-  std::vector<std::uint32_t> outline_of_rank, table_of_rank;
-  std::vector<int> node_of_rank;
-  for (int rank = 0; rank < shape.size(); ++rank) {
-    const mesh::Coordinates place = mesh::coordinates(shape, rank);
-    const std::size_t c = class_at(classes.outline.mesh, place);
-    outline_of_rank.push_back(classes.outline.outline_of_rank[c]);
-    table_of_rank.push_back(costs.table_of_rank[c]);
-    node_of_rank.push_back(
-        layout.node_of_rank[at(whole_rank(set.mesh, classes.rank[c], place, tight))]);
-  }
-  const CoarseSet replica =
-      coarsen(shape, classes.outline.outlines, outline_of_rank, costs.tables, table_of_rank);
-  const DeviationDraws draws{noise, 1};
-  CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
-  options.factor = [&](int rank, int play) {
-    return 1 + draws(rank, node_of_rank[at(rank)], play);
-  };
-  const auto without = play_coarse(replica, options);
-  options.op_noise = noise.op;
-  const auto with = play_coarse(replica, options);
-  const double scale = growth(mesh::group_size(shape, tight), mesh::group_size(set.mesh, tight));
-  double mean = 0, squares = 0;
-  const double counted = options.plays - 1;
-  for (std::size_t play = 1; play < with.size(); ++play) {
-    const double more = longest(with[play]) - longest(without[play]);
-    mean += more / counted;
-    squares += more * more / counted;
-  }
-  return {.mean = mean * scale, .deviation = std::sqrt(std::max(0.0, squares - mean * mean))};
-}
-
-mesh::AxisSet tight_axes(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines,
-                         const std::vector<Table>& tables,
-                         const std::vector<std::uint32_t>& outline_of_class,
-                         const std::vector<std::uint32_t>& table_of_class) {
+mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& classes,
+                         const Costs& costs) {
   std::uint8_t bits = mesh::varying(mesh, mesh::every_axis).bits();
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
-  for (std::size_t c = 0; c < outline_of_class.size(); ++c) {
-    if (!known.insert({outline_of_class[c], table_of_class[c]}).second) continue;
-    const Stretches stretches{outlines[outline_of_class[c]], tables[table_of_class[c]]};
+  for (std::size_t c = 0; c < classes.outline_of_rank.size(); ++c) {
+    const std::uint32_t outline = classes.outline_of_rank[c], table = costs.table_of_rank[c];
+    if (!known.insert({outline, table}).second) continue;
+    const Stretches stretches{classes.outlines[outline], costs.tables[table]};
     for (const mesh::Axis axis : mesh::all_axes) {
       if (stretches.is_tight(axis)) continue;
       bits = static_cast<std::uint8_t>(bits & ~mesh::AxisSet{axis}.bits());
@@ -494,11 +499,9 @@ mesh::AxisSet tight_axes(const mesh::Shape& mesh, const std::vector<program::Out
   return mesh::AxisSet::from_bits(bits);
 }
 
-double expected_delay(const program::ProgramSet& set, const Classes& classes,
-                      const Costs& class_costs, const ClassStep& step, const Noise& noise,
-                      const Layout& layout) {
+double expected_delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
+                      const Noise& noise, const Layout& layout) {
   if (!noise.any()) return 0;
-  const Costs& costs = step.costs.tables.empty() ? class_costs : step.costs;
   return Delay{set, classes, costs, noise, layout}.nanoseconds() * 1e-9;
 }
 

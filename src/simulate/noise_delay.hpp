@@ -21,46 +21,24 @@ struct EachRankOptions {
   std::uint64_t seed = 1;  ///< of the draws
 };
 
-struct EachRankResult {
-  std::vector<double> step_seconds;  ///< of the slowest rank, by step
-};
+/// Plays the whole mesh with the costs of its classes, and returns the seconds of the slowest rank
+/// in each step. Each rank's compute is multiplied by draws from the machine's noise: a constant
+/// factor of the rank, and for each step a factor of its node and one of its own.
+[[nodiscard]] std::vector<double> play_each_rank(const program::ProgramSet& set,
+                                                 const Classes& classes, const Costs& class_costs,
+                                                 const Noise& noise, const Layout& layout,
+                                                 EachRankOptions options = {});
 
-/// Plays the whole mesh with the costs of its classes. Each rank's compute is multiplied by draws
-/// from the machine's noise: a constant factor of the rank, and for each step a factor of its node
-/// and one of its own.
-[[nodiscard]] EachRankResult play_each_rank(const program::ProgramSet& set,
-                                            program::Section section, const Classes& classes,
-                                            const Costs& class_costs, const Noise& noise,
-                                            const Layout& layout, EachRankOptions options = {});
-
-/// Returns the time that the noise of all ranks adds to a step, in seconds, without playing each
-/// rank: the expected largest of as many draws as there are ranks that wait for each other, which
-/// the meetings in the program determine.
+/// Returns the time that the noise of all ranks adds to a step of the classes with these costs, in
+/// seconds, without playing each rank: the expected largest of as many draws as there are ranks
+/// that wait for each other, which the meetings in the program determine.
 [[nodiscard]] double expected_delay(const program::ProgramSet& set, const Classes& classes,
-                                    const Costs& class_costs, const ClassStep& step,
-                                    const Noise& noise, const Layout& layout);
+                                    const Costs& costs, const Noise& noise, const Layout& layout);
 
 /// Returns the axes along which ranks wait for each other all through a step, not just at its end:
-/// in every program, the longest stretch of computation without a meeting along the axis (or a wait
-/// for one on another stream) is at most half of the step's computation.
-[[nodiscard]] mesh::AxisSet tight_axes(const mesh::Shape& mesh,
-                                       const std::vector<program::Outline>& outlines,
-                                       const std::vector<std::vector<units::Nanoseconds>>& tables,
-                                       const std::vector<std::uint32_t>& outline_of_class,
-                                       const std::vector<std::uint32_t>& table_of_class);
-
-/// The time that the noise of single ops adds to a step of one replica.
-struct OpDelay {
-  double mean = 0, deviation = 0;  ///< nanoseconds
-};
-
-/// Plays one replica together with the ranks along the axes `tight`, once with and once without the
-/// noise of ops, and returns the difference: other deviations of ranks hide some of that noise. If
-/// a group is too large, only a part of it is played, and the mean delay is scaled by how much
-/// larger the expected largest draw is for the whole group. `tight` must be axes that classes do
-/// not have.
-[[nodiscard]] OpDelay op_delay(const program::ProgramSet& set, const Classes& classes,
-                               const Costs& costs, const Noise& noise, const Layout& layout,
-                               mesh::AxisSet tight);
+/// in the program of every class, the longest stretch of computation without a meeting along the
+/// axis (or a wait for one on another stream) is at most half of the step's computation.
+[[nodiscard]] mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& classes,
+                                       const Costs& costs);
 
 }  // namespace isoscale::simulate

@@ -67,23 +67,9 @@ std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const C
     throw std::invalid_argument("a simulation has not one begin for each rank");
   }
   Recorder recorder{set, costs, options};
-  const program::Folding folding =
-      options.streams == Streams::folded ? program::Folding::folded : program::Folding::as_streamed;
-  program::Matcher<Recorder>{set, folding, options.plays, recorder}.run(options.begin);
+  program::Matcher<Recorder>{set, program::Folding::as_streamed, options.plays, recorder}.run(
+      options.begin);
   return recorder.take();
-}
-
-Costs unit_costs(const program::OutlineSet& set) {
-  Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
-  costs.tables.reserve(set.outlines.size());
-  for (const program::Outline& outline : set.outlines) {
-    auto& table = costs.tables.emplace_back();
-    table.reserve(outline.ops.size());
-    for (const program::OutlineOp& op : outline.ops) {
-      table.emplace_back(static_cast<std::int64_t>(op.flop));
-    }
-  }
-  return costs;
 }
 
 program::OutlineSet folded(program::OutlineSet set) {

@@ -19,17 +19,10 @@ struct Costs {
   std::vector<std::uint32_t> table_of_rank;
 };
 
-/// Returns costs of one nanosecond for every FLOP of a GEMM and 0 for everything else. They are
-/// whole numbers, so a schedule's idle time is exact.
-[[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
-
-/// The assignment of ops to streams: as the program says, or all in program order on one stream.
-enum class Streams : std::uint8_t { as_written, folded };
 enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 
 struct Options {
   int plays = 1;  ///< repeated plays of the step; each begins when the rank's streams have drained
-  Streams streams = Streams::as_written;
   Record record = Record::spans;
   /// The time at which each rank begins its first play; empty = all at 0.
   std::vector<units::Nanoseconds> begin{};

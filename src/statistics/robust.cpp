@@ -126,6 +126,25 @@ std::optional<Line> robust_line(std::span<const Point2> points) {
   return line;
 }
 
+WeightedLine weighted_line(std::span<const WeightedPoint> points) {
+  WeightedLine line;
+  double x_mean = 0, y_mean = 0, covariance = 0;
+  for (const auto& [x, y, weight] : points) {
+    line.weights += weight;
+    x_mean += weight * x;
+    y_mean += weight * y;
+  }
+  x_mean /= line.weights;
+  y_mean /= line.weights;
+  for (const auto& [x, y, weight] : points) {
+    covariance += weight * (x - x_mean) * (y - y_mean);
+    line.spread += weight * (x - x_mean) * (x - x_mean);
+  }
+  line.slope = line.spread > 0 ? covariance / line.spread : 0;
+  line.intercept = y_mean - line.slope * x_mean;
+  return line;
+}
+
 std::vector<double> isotonic(std::span<const double> values) {
   struct Pool {
     double sum = 0;

@@ -43,6 +43,18 @@ struct Line {
 /// below 2 different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
+/// A line by least squares, with what the errors of its slope follow from.
+struct WeightedLine : Line {
+  double weights = 0;  ///< sum of all weights
+  double spread = 0;   ///< weighted sum of the squared distances of x from their mean
+};
+struct WeightedPoint {
+  double x = 0, y = 0, weight = 1;
+};
+/// Fits a line by weighted least squares; its slope is 0 if all x are equal. At least one weight is
+/// above 0.
+[[nodiscard]] WeightedLine weighted_line(std::span<const WeightedPoint> points);
+
 /// Returns the closest values (least squares) that never fall, by the pool-adjacent-violators
 /// algorithm.
 [[nodiscard]] std::vector<double> isotonic(std::span<const double> values);

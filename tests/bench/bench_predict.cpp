@@ -94,20 +94,17 @@ void each_rank(const Case& of, const simulate::Machine& machine, const simulate:
   const simulate::Costs costs = simulate::class_costs(classes, set, step, machine, layout);
   const simulate::ClassStep alike =
       simulate::play_classes(classes, costs, {}, simulate::Record::steps);
-  const simulate::EachRankResult result =
-      simulate::play_each_rank(set, step, classes, costs, noise, layout);
+  const std::vector<double> steps = simulate::play_each_rank(set, classes, costs, noise, layout);
   const double played = bench::seconds_now();
-  const double expected = simulate::expected_delay(set, classes, costs, alike, noise, layout);
+  const double expected = simulate::expected_delay(set, classes, alike.costs, noise, layout);
   const double end = bench::seconds_now();
   double mean = 0;
-  for (const double seconds : result.step_seconds) {
-    mean += seconds / static_cast<double>(result.step_seconds.size());
-  }
+  for (const double seconds : steps) mean += seconds / static_cast<double>(steps.size());
   fmt::print(
       "{} x {:>2}, {}: {} ranks, 1 + {} steps in {:.2f} s (goal 60), {:.2f} GiB at most (goal 8): "
       "{:.4f} s a step, {:.4f} more than without; expected {:.4f} more, in {:.3f} s\n",
-      mesh::to_string(of.mesh), of.microbatches, what, of.mesh.size(), result.step_seconds.size(),
-      played - begin, peak_gigabytes(), mean, mean - alike.seconds, expected, end - played);
+      mesh::to_string(of.mesh), of.microbatches, what, of.mesh.size(), steps.size(), played - begin,
+      peak_gigabytes(), mean, mean - alike.seconds, expected, end - played);
 }
 
 int run(int argc, char** argv) {

@@ -9,6 +9,7 @@
 #include "program/check.hpp"
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale {

@@ -11,6 +11,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "run_samples.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.

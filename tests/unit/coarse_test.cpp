@@ -21,7 +21,8 @@ constexpr auto tp = mesh::Axis::tp, dp = mesh::Axis::dp;
 CoarseSet coarse(const mesh::Shape& mesh, const std::vector<MadeOp>& ops) {
   const Made one = made(ops);
   const std::vector<std::uint32_t> first(static_cast<std::size_t>(mesh.size()));
-  return coarsen(mesh, {one.outline}, first, {one.costs}, first);
+  return coarsen({.mesh = mesh, .outlines = {one.outline}, .outline_of_rank = first},
+                 {.tables = {one.costs}, .table_of_rank = first});
 }
 
 const std::vector<MadeOp> layers{
@@ -67,8 +68,9 @@ TEST(Coarse, ASlowRankIsWaitedFor) {
 TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
   const Made with = made({{.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = dp}});
   const Made none = made({{.nanoseconds = 10}});
-  const CoarseSet set =
-      coarsen({.dp = 2}, {with.outline, none.outline}, {0, 1}, {with.costs, none.costs}, {0, 1});
+  const CoarseSet set = coarsen(
+      {.mesh = {.dp = 2}, .outlines = {with.outline, none.outline}, .outline_of_rank = {0, 1}},
+      {.tables = {with.costs, none.costs}, .table_of_rank = {0, 1}});
   EXPECT_THROW((void)play_coarse(set, {}), base::Error);
 }
 
@@ -93,8 +95,8 @@ TEST(Coarse, OpNoiseAddsUpByVariance) {
 }
 
 mesh::AxisSet tight(const std::vector<MadeOp>& ops) {
-  const Made one = made(ops);
-  return tight_axes({.tp = 2, .dp = 2}, {one.outline}, {one.costs}, {0}, {0});
+  const AllAlike ranks = all_alike({.tp = 2, .dp = 2}, ops);
+  return tight_axes(ranks.set.mesh, ranks.classes.outline, ranks.costs);
 }
 
 // tp's longest stretch is 70 of 120, dp meets once a step.

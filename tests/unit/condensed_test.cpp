@@ -63,10 +63,11 @@ TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
     for (const bool folded : {false, true}) {
       const Condensed condensed{set,
                                 folded ? program::Folding::folded : program::Folding::as_streamed};
-      const auto streams = folded ? simulate::Streams::folded : simulate::Streams::as_written;
-      const auto all = simulate::simulate(set, costs, {.plays = 2, .streams = streams});
-      const auto few = simulate::simulate(condensed.set(), condensed.costs(costs),
-                                          {.plays = 2, .streams = streams});
+      const auto play = [&](const program::OutlineSet& of, const simulate::Costs& times) {
+        return simulate::simulate(folded ? simulate::folded(of) : of, times, {.plays = 2});
+      };
+      const auto all = play(set, costs);
+      const auto few = play(condensed.set(), condensed.costs(costs));
       whole_ops += op_count(set);
       condensed_ops += op_count(condensed.set());
       for (std::size_t play = 0; play < all.size(); ++play) {

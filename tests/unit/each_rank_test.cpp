@@ -83,8 +83,8 @@ Pipeline pipeline(const mesh::Shape& mesh, int microbatches) {
   return result;
 }
 
-EachRankResult play(const auto& ranks, const Noise& noise, int node_ranks, int steps) {
-  return play_each_rank(ranks.set, program::Section::step, ranks.classes, ranks.costs, noise,
+std::vector<double> play(const auto& ranks, const Noise& noise, int node_ranks, int steps) {
+  return play_each_rank(ranks.set, ranks.classes, ranks.costs, noise,
                         packed(ranks.set.mesh.size(), node_ranks), {.steps = steps, .seed = 3});
 }
 
@@ -93,27 +93,25 @@ double seconds(const auto& ranks) {
 }
 
 double expected(const auto& ranks, const Noise& noise, int node_ranks) {
-  return expected_delay(ranks.set, ranks.classes, ranks.costs,
-                        play_classes(ranks.classes, ranks.costs, {}, Record::steps), noise,
+  return expected_delay(ranks.set, ranks.classes, ranks.costs, noise,
                         packed(ranks.set.mesh.size(), node_ranks));
 }
 
 TEST(EachRank, WithoutNoiseIsTheStepOfTheClasses) {
   const Pipeline ranks = pipeline({.tp = 2, .dp = 4, .pp = 4}, 8);
-  const EachRankResult result = play(ranks, {}, 8, 2);
-  for (const double step : result.step_seconds) EXPECT_NEAR(step, seconds(ranks), 1e-12);
+  for (const double step : play(ranks, {}, 8, 2)) EXPECT_NEAR(step, seconds(ranks), 1e-12);
 }
 
 // 12 ms of compute by standing factors: all wait for the slowest of four, 12 x 1.25 + 1 ms; the
 // others wait 12 x (1.25 - own factor).
 TEST(EachRank, StandingFactorsMakeAllWaitForTheSlowest) {
   const Noise noise{.standing = {1.0, 0.9, 1.25, 0.85}};
-  const EachRankResult result = play(data_parallel(4), noise, 4, 3);
-  ASSERT_EQ(result.step_seconds.size(), 3U);
-  for (const double step : result.step_seconds) EXPECT_NEAR(step, 16e-3, 1e-9);
+  const std::vector<double> steps = play(data_parallel(4), noise, 4, 3);
+  ASSERT_EQ(steps.size(), 3U);
+  for (const double step : steps) EXPECT_NEAR(step, 16e-3, 1e-9);
   EXPECT_NEAR(expected(data_parallel(4), noise, 4), 12e-3 * 0.25, 12e-3 * 0.002);
   // Eight ranks have each of them twice.
-  for (const double step : play(data_parallel(8), noise, 4, 3).step_seconds) {
+  for (const double step : play(data_parallel(8), noise, 4, 3)) {
     EXPECT_NEAR(step, 16e-3, 1e-9);
   }
 }
@@ -148,8 +146,7 @@ TEST(EachRank, AgreesWithDrawsOfEveryOp) {
     steps.push_back(static_cast<double>(played[0].ranks[0].end.value()) * 1e-9);
   }
   // Both means have a standard error of some 0.3 ms / sqrt 300.
-  const EachRankResult result = play(ranks, noise, 8, 300);
-  EXPECT_NEAR(mean(result.step_seconds), mean(steps), 0.1e-3);
+  EXPECT_NEAR(mean(play(ranks, noise, 8, 300)), mean(steps), 0.1e-3);
   EXPECT_GT(mean(steps), seconds(ranks) + 1e-3);
 }
 
@@ -157,8 +154,7 @@ TEST(EachRank, AgreesWithDrawsOfEveryOp) {
 void expect_agreement(const auto& ranks, const Noise& noise, int node_ranks, double share,
                       const std::string& what) {
   const int steps = std::clamp(100'000 / ranks.set.mesh.size(), 400, 8'000);
-  const EachRankResult result = play(ranks, noise, node_ranks, steps);
-  const double played = mean(result.step_seconds) - seconds(ranks);
+  const double played = mean(play(ranks, noise, node_ranks, steps)) - seconds(ranks);
   const double said = expected(ranks, noise, node_ranks);
   EXPECT_NEAR(said, played, share * played) << what;
   EXPECT_GT(said, 0) << what;

@@ -17,6 +17,7 @@ using mesh::Axis;
 using program::OpKind;
 using samples::evidence;
 using samples::find;
+using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
@@ -73,13 +74,12 @@ results::RunData calibrated(results::PointData point) {
 }
 
 TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStep) {
-  const auto all = findings_of(one_stream(650));
-  const Finding* const found = find(all, "communication-ratio");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(one_stream(650), "communication-ratio");
+  ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.35);
   EXPECT_EQ(found->sentence, "2 ranks: communication takes 35.0% of the step, hardly any hidden");
   EXPECT_DOUBLE_EQ(evidence(*found, "exposed transfer"), 0.35);
-  EXPECT_EQ(find(findings_of(one_stream(810)), "communication-ratio"), nullptr);
+  EXPECT_FALSE(finding(one_stream(810), "communication-ratio"));
 }
 
 TEST(CommunicationRatio, IsNoneWhereCommunicationIsHidden) {
@@ -186,9 +186,8 @@ TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
 }
 
 TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
-  const auto all = findings_of(two_streams(600, 900, 900));
-  const Finding* const found = find(all, "missing-overlap");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(two_streams(600, 900, 900), "missing-overlap");
+  ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.3);
   EXPECT_THAT(found->next_step, HasSubstr("--trace"));
 }
@@ -196,21 +195,20 @@ TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
 TEST(MissingOverlap, IsFoundOfGroupsThatVaryAlongOneOfTheirAxes) {
   results::PointData point = two_streams(600, 900, 900);
   point.outline.outlines[0].ops[1].axes = {Axis::cp, Axis::ep, Axis::dp};
-  EXPECT_NE(find(findings_of(std::move(point)), "missing-overlap"), nullptr);
+  EXPECT_TRUE(finding(std::move(point), "missing-overlap"));
 }
 
 TEST(MissingOverlap, IsNoneWhereHalfIsHiddenOrNothingWasAskedFor) {
-  EXPECT_EQ(find(findings_of(two_streams(300, 900, 600)), "missing-overlap"), nullptr);
-  EXPECT_EQ(find(findings_of(one_stream(600)), "missing-overlap"), nullptr);
+  EXPECT_FALSE(finding(two_streams(300, 900, 600), "missing-overlap"));
+  EXPECT_FALSE(finding(one_stream(600), "missing-overlap"));
 }
 
 TEST(MissingOverlap, NamesFoldedStreams) {
   results::PointData point = two_streams(600, 900, 900);
   point.folded = true;
   point.folded_reason = "the rank has fewer than two cores";
-  const auto all = findings_of(std::move(point));
-  const Finding* const found = find(all, "missing-overlap");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(std::move(point), "missing-overlap");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("streams were played as one"));
   EXPECT_THAT(found->next_step, HasSubstr("two cores"));
 }
@@ -218,15 +216,14 @@ TEST(MissingOverlap, NamesFoldedStreams) {
 TEST(MissingOverlap, BlamesTheSettingThatKeepsIssueOrder) {
   results::RunData run = samples::run_of(two_streams(600, 900, 900));
   run.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
-  const auto all = findings_of(run);
-  ASSERT_NE(find(all, "missing-overlap"), nullptr);
-  EXPECT_THAT(find(all, "missing-overlap")->next_step, HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS=1"));
+  const auto found = finding(run, "missing-overlap");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->next_step, HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS=1"));
 }
 
 TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
-  const auto all = findings_of(calibrated(buckets(6, 50e3)));
-  const Finding* const found = find(all, "small-buckets");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(calibrated(buckets(6, 50e3)), "small-buckets");
+  ASSERT_TRUE(found);
   // 50 kB take 5 us beside 20 us of latency: 80% of 30% of the step.
   EXPECT_NEAR(found->severity.value(), 0.8 * 0.3, 1e-12);
   EXPECT_EQ(evidence(*found, "buckets"), 6);
@@ -235,20 +232,20 @@ TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
 }
 
 TEST(SmallBuckets, AreNoneWhereTheyAreLargeOrFew) {
-  EXPECT_EQ(find(findings_of(calibrated(buckets(6, 250e3))), "small-buckets"), nullptr);
-  EXPECT_EQ(find(findings_of(calibrated(buckets(3, 50e3))), "small-buckets"), nullptr);
+  EXPECT_FALSE(finding(calibrated(buckets(6, 250e3)), "small-buckets"));
+  EXPECT_FALSE(finding(calibrated(buckets(3, 50e3)), "small-buckets"));
 }
 
 TEST(SmallBuckets, AreGuessedWithoutACalibrationOnGpusAlone) {
   results::RunData run = samples::run_of(buckets(6, 50e3));
-  EXPECT_EQ(find(findings_of(run), "small-buckets"), nullptr);
+  EXPECT_FALSE(finding(run, "small-buckets"));
   run.device = "cuda";
-  const auto all = findings_of(run);
-  ASSERT_NE(find(all, "small-buckets"), nullptr);
-  EXPECT_FALSE(find(all, "small-buckets")->severity);
-  EXPECT_THAT(find(all, "small-buckets")->sentence, HasSubstr("may be bound"));
+  const auto found = finding(run, "small-buckets");
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->severity);
+  EXPECT_THAT(found->sentence, HasSubstr("may be bound"));
   run.points[0] = buckets(6, 2 * mib);
-  EXPECT_EQ(find(findings_of(run), "small-buckets"), nullptr);
+  EXPECT_FALSE(finding(run, "small-buckets"));
 }
 
 TEST(SingleBucket, IsFoundAndStandsForTheMissingOverlap) {
@@ -261,17 +258,17 @@ TEST(SingleBucket, IsFoundAndStandsForTheMissingOverlap) {
 }
 
 TEST(SingleBucket, IsNoneOfSeveralOrOfASmallOneOrWithoutOverlap) {
-  EXPECT_EQ(find(findings_of(buckets(2, 20 * mib)), "single-bucket"), nullptr);
-  EXPECT_EQ(find(findings_of(buckets(1, 2 * mib)), "single-bucket"), nullptr);
+  EXPECT_FALSE(finding(buckets(2, 20 * mib), "single-bucket"));
+  EXPECT_FALSE(finding(buckets(1, 2 * mib), "single-bucket"));
   results::PointData point = buckets(1, 20 * mib);
   point.options["overlap"] = "off";
-  EXPECT_EQ(find(findings_of(std::move(point)), "single-bucket"), nullptr);
+  EXPECT_FALSE(finding(std::move(point), "single-bucket"));
 }
 
 TEST(SingleBucket, IsJudgedByTheCalibrationWhereThereIsOne) {
   // Quarters of 2 MiB are 524 kB, more than the 200 kB of half latency; of 700 kB they are less.
-  EXPECT_NE(find(findings_of(calibrated(buckets(1, 2 * mib))), "single-bucket"), nullptr);
-  EXPECT_EQ(find(findings_of(calibrated(buckets(1, 700e3))), "single-bucket"), nullptr);
+  EXPECT_TRUE(finding(calibrated(buckets(1, 2 * mib)), "single-bucket"));
+  EXPECT_FALSE(finding(calibrated(buckets(1, 700e3)), "single-bucket"));
 }
 
 }  // namespace

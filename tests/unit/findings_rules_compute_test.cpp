@@ -14,6 +14,7 @@ namespace {
 
 using samples::evidence;
 using samples::find;
+using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
@@ -44,9 +45,8 @@ results::RunData calibrated(results::PointData point, double small) {
 
 TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
   // 24000 FLOP in 800 ns: 30 GFLOP/s.
-  const auto all = findings_of(calibrated(gemm_point(24e3), 30e9));
-  const Finding* const found = find(all, "small-gemms");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(calibrated(gemm_point(24e3), 30e9), "small-gemms");
+  ASSERT_TRUE(found);
   // Calibration reached no more at this size.
   EXPECT_NEAR(found->severity.value(), 0, 1e-12);
   EXPECT_THAT(found->sentence, HasSubstr("30.0% of the measured ceiling"));
@@ -56,17 +56,16 @@ TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
 }
 
 TEST(SmallGemms, CostWhatTheyLoseBeyondTheirSize) {
-  const auto all = findings_of(calibrated(gemm_point(24e3), 60e9));
-  ASSERT_NE(find(all, "small-gemms"), nullptr);
-  EXPECT_NEAR(find(all, "small-gemms")->severity.value(), 0.8 * 0.5, 1e-12);
+  const auto found = finding(calibrated(gemm_point(24e3), 60e9), "small-gemms");
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->severity.value(), 0.8 * 0.5, 1e-12);
 }
 
 TEST(SmallGemms, HaveNoSeverityWhereTheirSizeWasNotCalibrated) {
   results::RunData run = calibrated(gemm_point(24e3), 30e9);
   run.calibration->gemms.clear();
-  const auto all = findings_of(run);
-  const Finding* const found = find(all, "small-gemms");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(run, "small-gemms");
+  ASSERT_TRUE(found);
   EXPECT_FALSE(found->severity);
   EXPECT_NEAR(found->size.value(), 0.8 * 0.7, 1e-12);
 }
@@ -83,34 +82,34 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
 }
 
 TEST(SmallGemms, AreNoneWhereTheyAreFast) {
-  EXPECT_EQ(find(findings_of(calibrated(gemm_point(48e3), 30e9)), "small-gemms"), nullptr);
+  EXPECT_FALSE(finding(calibrated(gemm_point(48e3), 30e9), "small-gemms"));
 }
 
 TEST(SmallGemms, AreNoneWhereShapesOfThisSizeCanBeFast) {
-  EXPECT_EQ(find(findings_of(calibrated(gemm_point(24e3), 90e9)), "small-gemms"), nullptr);
+  EXPECT_FALSE(finding(calibrated(gemm_point(24e3), 90e9), "small-gemms"));
 }
 
 TEST(SmallGemms, AreJudgedByWhatTheyTakeAlone) {
   // As traced they reach 30%, without communication 60%.
   results::PointData point = gemm_point(24e3);
   point.solo_times = {samples::solo(0, {400, 200})};
-  EXPECT_EQ(find(findings_of(calibrated(point, 30e9)), "small-gemms"), nullptr);
+  EXPECT_FALSE(finding(calibrated(point, 30e9), "small-gemms"));
   point.solo_times = {samples::solo(0, {600, 200})};
-  const auto all = findings_of(calibrated(point, 30e9));
-  ASSERT_NE(find(all, "small-gemms"), nullptr);
-  EXPECT_NEAR(evidence(*find(all, "small-gemms"), "rate alone"), 40e9, 1);
+  const auto found = finding(calibrated(point, 30e9), "small-gemms");
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(evidence(*found, "rate alone"), 40e9, 1);
 }
 
 TEST(SmallGemms, AreGuessedByFlopOnGpusWithoutACeiling) {
   results::RunData run = samples::run_of(gemm_point(0.5e9));
-  EXPECT_EQ(find(findings_of(run), "small-gemms"), nullptr);
+  EXPECT_FALSE(finding(run, "small-gemms"));
   run.device = "cuda";
-  const auto all = findings_of(run);
-  ASSERT_NE(find(all, "small-gemms"), nullptr);
-  EXPECT_FALSE(find(all, "small-gemms")->severity);
-  EXPECT_THAT(find(all, "small-gemms")->sentence, HasSubstr("may be"));
+  const auto found = finding(run, "small-gemms");
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->severity);
+  EXPECT_THAT(found->sentence, HasSubstr("may be"));
   run.points[0].outline.outlines[0].ops[0].flop = 2e9;
-  EXPECT_EQ(find(findings_of(run), "small-gemms"), nullptr);
+  EXPECT_FALSE(finding(run, "small-gemms"));
 }
 
 /// A curve of one and two ranks, whose GEMM takes 800 ns of 1000 and `gemm` of 1000.
@@ -126,12 +125,11 @@ results::RunData scaled(int gemm) {
 
 TEST(SlowerGemms, AreFoundAgainstTheBaseline) {
   // Half of 800 ns would be ideal: 300 of 1000 ns are lost to GEMMs of 700.
-  const auto all = findings_of(scaled(700));
-  const Finding* const found = find(all, "slower-gemms");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(scaled(700), "slower-gemms");
+  ASSERT_TRUE(found);
   EXPECT_NEAR(found->severity.value(), 0.3, 0.001);
   EXPECT_THAT(found->next_step, HasSubstr("share memory"));
-  EXPECT_EQ(find(findings_of(scaled(450)), "slower-gemms"), nullptr);
+  EXPECT_FALSE(finding(scaled(450), "slower-gemms"));
 }
 
 /// An H100: 989.4 TFLOP/s over 3.35 TB/s = 295 FLOP a byte.
@@ -154,37 +152,35 @@ TEST(SmallMicrobatch, IsFoundBelowTheFlopPerByteOfTheGpu) {
   EXPECT_NEAR(found->severity.value(), 0.8 * (1 - 128 / machine), 1e-12);
   EXPECT_THAT(found->sentence, HasSubstr("128 tokens"));
   EXPECT_EQ(find(all, "small-gemms"), nullptr) << "it stands for them";
-  EXPECT_EQ(find(findings_of(on_h100(4, 128)), "small-microbatch"), nullptr);
+  EXPECT_FALSE(finding(on_h100(4, 128), "small-microbatch"));
 }
 
 TEST(SmallMicrobatch, IsFoundOfOneSampleAtALowMfu) {
   results::PointData point = gemm_point(24e3);
   point.options["microbatch"] = "1";
   // 24000 FLOP a step of 1 us: 24 GFLOP/s of 100.
-  const auto all = findings_of(calibrated(point, 30e9));
-  const Finding* const found = find(all, "small-microbatch");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(calibrated(point, 30e9), "small-microbatch");
+  ASSERT_TRUE(found);
   EXPECT_NEAR(evidence(*found, "MFU"), 0.24, 0.001);
   point.options["microbatch"] = "2";
-  EXPECT_EQ(find(findings_of(calibrated(point, 30e9)), "small-microbatch"), nullptr);
+  EXPECT_FALSE(finding(calibrated(point, 30e9), "small-microbatch"));
   point.options["microbatch"] = "1";
   point.flop_of_rank = {32e3};
-  EXPECT_EQ(find(findings_of(calibrated(point, 30e9)), "small-microbatch"), nullptr);
+  EXPECT_FALSE(finding(calibrated(point, 30e9), "small-microbatch"));
 }
 
 /// A step of 1 us: 100,000 FLOP are as many a second as the ceiling.
 TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
   results::PointData point = gemm_point(104e3);
-  const auto all = findings_of(calibrated(point, 30e9));
-  const Finding* const found = find(all, "above-ceiling");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(calibrated(point, 30e9), "above-ceiling");
+  ASSERT_TRUE(found);
   EXPECT_EQ(found->concern, Concern::measurement);
   EXPECT_FALSE(found->severity);
   EXPECT_NEAR(found->size.value(), 0.04, 1e-3);
   EXPECT_NEAR(evidence(*found, "MFU"), 1.04, 1e-3);  // nothing is cut off
   EXPECT_NEAR(evidence(*found, "ceiling"), 100e9, 1);
-  EXPECT_EQ(find(findings_of(calibrated(gemm_point(99e3), 30e9)), "above-ceiling"), nullptr);
-  EXPECT_EQ(find(findings_of(samples::run_of(point)), "above-ceiling"), nullptr) << "no ceiling";
+  EXPECT_FALSE(finding(calibrated(gemm_point(99e3), 30e9), "above-ceiling"));
+  EXPECT_FALSE(finding(samples::run_of(point), "above-ceiling")) << "no ceiling";
 }
 
 /// A GPU that gives `bits` as reasons in the last `count` of 20 samples.
@@ -207,9 +203,8 @@ results::RunData sampled(double bits, int count) {
 
 TEST(Throttling, IsFoundWithItsReasonAndClock) {
   constexpr double hardware_thermal = 0x40;
-  const auto all = findings_of(sampled(hardware_thermal, 5));
-  const Finding* const found = find(all, "throttling");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(sampled(hardware_thermal, 5), "throttling");
+  ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence,
             "1 rank: clocks of rank 0 (node17), gpu 0 were held down by hardware thermal slowdown");
   EXPECT_NEAR(found->severity.value(), 0.8 * 0.25, 1e-12);
@@ -219,9 +214,9 @@ TEST(Throttling, IsFoundWithItsReasonAndClock) {
 
 TEST(Throttling, IsNoneOfAnIdleGpuOrARarePowerCap) {
   constexpr double idle = 0x01, power_cap = 0x04;
-  EXPECT_EQ(find(findings_of(sampled(idle, 20)), "throttling"), nullptr);
-  EXPECT_EQ(find(findings_of(sampled(power_cap, 1)), "throttling"), nullptr);
-  EXPECT_NE(find(findings_of(sampled(power_cap, 2)), "throttling"), nullptr);
+  EXPECT_FALSE(finding(sampled(idle, 20), "throttling"));
+  EXPECT_FALSE(finding(sampled(power_cap, 1), "throttling"));
+  EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));
 }
 
 }  // namespace

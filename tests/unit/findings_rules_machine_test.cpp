@@ -14,6 +14,7 @@ namespace {
 
 using samples::evidence;
 using samples::find;
+using samples::finding;
 using samples::findings_of;
 using testing::HasSubstr;
 
@@ -45,9 +46,8 @@ results::RunData with_check(const char* name, preflight::Verdict verdict) {
 TEST(SlowPair, IsFoundOfMeasuredPairs) {
   results::RunData run = samples::run();
   run.points = {samples::pairs(0)};
-  const auto all = findings_of(run);
-  const Finding* const found = find(all, "slow-pair");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(run, "slow-pair");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("ranks 1 and 2 reach 39.8% of what others"));
   EXPECT_NEAR(evidence(*found, "bandwidth"), 2e9, 1);
   EXPECT_EQ(found->concern, Concern::hardware);
@@ -59,45 +59,42 @@ TEST(SlowPair, IsNoneWherePairsAreAlikeOrShareCores) {
   results::RunData run = samples::run();
   run.points = {samples::pairs(0)};
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_EQ(find(findings_of(run), "slow-pair"), nullptr);
+  EXPECT_FALSE(finding(run, "slow-pair"));
   run.points = {samples::collectives(0)};
-  EXPECT_EQ(find(findings_of(run), "slow-pair"), nullptr);
+  EXPECT_FALSE(finding(run, "slow-pair"));
 }
 
 TEST(PcieForNvlink, IsFoundByTheModelWithoutALink) {
-  const auto all = findings_of(gpus("NVIDIA H100 80GB HBM3", 0));
-  const Finding* const found = find(all, "pcie-for-nvlink");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(gpus("NVIDIA H100 80GB HBM3", 0), "pcie-for-nvlink");
+  ASSERT_TRUE(found);
   EXPECT_EQ(found->sentence, "no NVLink is active on node17, though the GPUs have NVLink");
 }
 
 TEST(PcieForNvlink, IsNoneWithLinksOrOfModelsWithoutOrOfOneGpu) {
-  EXPECT_EQ(find(findings_of(gpus("NVIDIA H100 80GB HBM3", 18)), "pcie-for-nvlink"), nullptr);
-  EXPECT_EQ(find(findings_of(gpus("NVIDIA H100 PCIe", 0)), "pcie-for-nvlink"), nullptr);
+  EXPECT_FALSE(finding(gpus("NVIDIA H100 80GB HBM3", 18), "pcie-for-nvlink"));
+  EXPECT_FALSE(finding(gpus("NVIDIA H100 PCIe", 0), "pcie-for-nvlink"));
   results::RunData one = gpus("NVIDIA H100 80GB HBM3", 0);
   one.rank_facts.resize(1);
-  EXPECT_EQ(find(findings_of(one), "pcie-for-nvlink"), nullptr);
+  EXPECT_FALSE(finding(one, "pcie-for-nvlink"));
 }
 
 TEST(PcieForNvlink, IsFoundOfPairsOverPcieWhereThereAreNvlinks) {
   results::RunData run = gpus("some GPU", 4);
   run.points = {samples::pairs(0)};
-  EXPECT_EQ(find(findings_of(run), "pcie-for-nvlink"), nullptr);
+  EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
   for (results::RowData& row : run.points[0].rows) row.text["class"] = "same node, PCIe";
-  const auto all = findings_of(run);
-  ASSERT_NE(find(all, "pcie-for-nvlink"), nullptr);
-  EXPECT_GT(evidence(*find(all, "pcie-for-nvlink"), "over PCIe"), 4e9);
+  const auto found = finding(run, "pcie-for-nvlink");
+  ASSERT_TRUE(found);
+  EXPECT_GT(evidence(*found, "over PCIe"), 4e9);
   for (results::RankFacts& facts : run.rank_facts) facts.number["gpu_nvlinks"] = 0;
-  EXPECT_EQ(find(findings_of(run), "pcie-for-nvlink"), nullptr);
+  EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
 }
 
 TEST(PcieForNvlink, IsFoundByPreflight) {
   const auto all = findings_of(with_check("nvlink-pairs", preflight::Verdict::warning));
   ASSERT_NE(find(all, "pcie-for-nvlink"), nullptr);
   EXPECT_EQ(find(all, "pcie-for-nvlink")->sentence, "node17, GPU 3: what was found");
-  EXPECT_EQ(
-      find(findings_of(with_check("nvlink-pairs", preflight::Verdict::ok)), "pcie-for-nvlink"),
-      nullptr);
+  EXPECT_FALSE(finding(with_check("nvlink-pairs", preflight::Verdict::ok), "pcie-for-nvlink"));
 }
 
 TEST(FarNuma, IsFoundByPreflight) {

@@ -13,6 +13,7 @@ namespace {
 
 using samples::evidence;
 using samples::find;
+using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using testing::HasSubstr;
@@ -27,9 +28,8 @@ results::PointData pipeline(int stages, int microbatches, const char* schedule =
 }
 
 TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
-  const auto all = findings_of(pipeline(4, 8));
-  const Finding* const found = find(all, "few-microbatches");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(pipeline(4, 8), "few-microbatches");
+  ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->severity.value(), 3.0 / 11);
   EXPECT_EQ(found->sentence,
             "4 ranks: 8 microbatches on 4 stages: the 1f1b schedule alone leaves 27.3% idle");
@@ -49,10 +49,10 @@ TEST(FewMicrobatches, AreNoneWhereTheyAreEnough) {
 
 TEST(FewMicrobatches, AreCountedByTheFormulaOfTheSchedule) {
   // (p-1)(F+B-W)/(3m) = 3/24 of the work: 1/9 of the step; 9 microbatches leave 3/30.
-  const auto late = findings_of(pipeline(4, 8, "zb-h1"));
-  ASSERT_NE(find(late, "few-microbatches"), nullptr);
-  EXPECT_DOUBLE_EQ(find(late, "few-microbatches")->severity.value(), 1.0 / 9);
-  EXPECT_EQ(evidence(*find(late, "few-microbatches"), "enough"), 9);
+  const auto found = finding(pipeline(4, 8, "zb-h1"), "few-microbatches");
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->severity.value(), 1.0 / 9);
+  EXPECT_EQ(evidence(*found, "enough"), 9);
   // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they
   // are 16.
   auto turns = pipeline(4, 8, "interleaved");
@@ -64,9 +64,9 @@ TEST(FewMicrobatches, AreCountedByTheFormulaOfTheSchedule) {
 }
 
 TEST(FewMicrobatches, AreNoneOfUnknownSchedulesOrOfOneStage) {
-  EXPECT_EQ(find(findings_of(pipeline(4, 8, "dualpipe")), "few-microbatches"), nullptr);
-  EXPECT_EQ(find(findings_of(pipeline(1, 1)), "few-microbatches"), nullptr);
-  EXPECT_NE(find(findings_of(pipeline(4, 8, "gpipe")), "few-microbatches"), nullptr);
+  EXPECT_FALSE(finding(pipeline(4, 8, "dualpipe"), "few-microbatches"));
+  EXPECT_FALSE(finding(pipeline(1, 1), "few-microbatches"));
+  EXPECT_TRUE(finding(pipeline(4, 8, "gpipe"), "few-microbatches"));
 }
 
 /// Two stages and four messages, then one back; the first computes for `first` before each and
@@ -103,12 +103,11 @@ results::PointData two_stages(int first, int second) {
 }
 
 TEST(BubbleBeyondSchedule, IsFoundOfUnequalStages) {
-  EXPECT_EQ(find(findings_of(two_stages(100, 100)), "bubble-beyond-schedule"), nullptr);
+  EXPECT_FALSE(finding(two_stages(100, 100), "bubble-beyond-schedule"));
   const results::PointData unequal = two_stages(50, 200);
   const BreakdownResult parts = breakdown(unequal);
-  const auto all = findings_of(unequal);
-  const Finding* const found = find(all, "bubble-beyond-schedule");
-  ASSERT_NE(found, nullptr) << parts.missing;
+  const auto found = finding(unequal, "bubble-beyond-schedule");
+  ASSERT_TRUE(found) << parts.missing;
   ASSERT_TRUE(parts.mean && parts.schedule_bubble);
   EXPECT_GT(found->severity.value(), 0.1);
   const double excess = (parts.mean->bubble - *parts.schedule_bubble) / parts.mean->step;

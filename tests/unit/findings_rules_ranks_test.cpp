@@ -16,6 +16,7 @@ namespace {
 using mesh::Axis;
 using samples::evidence;
 using samples::find;
+using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
@@ -67,9 +68,8 @@ results::PointData two_groups(double factor) {
 TEST(SlowRank, IsFoundWithItsHost) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   add_gemm_sums(point, 2, 1.25);
-  const auto all = findings_of(point);
-  const Finding* const found = find(all, "slow-rank");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(point, "slow-rank");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("rank 2 (node17) is slow"));
   const double factor = evidence(*found, "GEMM time");
   EXPECT_NEAR(factor, 1.25, 0.01);
@@ -81,16 +81,15 @@ TEST(SlowRank, IsNamedAsInTheWorld) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   point.world_rank = {0, 2, 1, 3};
   add_gemm_sums(point, 2, 1.25);
-  const auto all = findings_of(point);
-  const Finding* const found = find(all, "slow-rank");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(point, "slow-rank");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("rank 1 ("));
 }
 
 TEST(SlowRank, IsNoneAmongLikeRanksOrOnSharedCores) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   add_gemm_sums(point, 2, 1.0);
-  EXPECT_EQ(find(findings_of(point), "slow-rank"), nullptr);
+  EXPECT_FALSE(finding(point, "slow-rank"));
   point.op_sums.clear();
   add_gemm_sums(point, 2, 1.25);
   point.labels = {"oversubscribed"};
@@ -98,23 +97,21 @@ TEST(SlowRank, IsNoneAmongLikeRanksOrOnSharedCores) {
 }
 
 TEST(SlowLink, IsFoundByTheTimeOfAByte) {
-  const auto all = findings_of(two_groups(2));
-  const Finding* const found = find(all, "slow-link");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(two_groups(2), "slow-link");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("the link among ranks 0, 1 takes 2.00 times"));
   // Transfer is 400 of 900 and 200 of 700 ns; half of its share of the mean step could be saved.
   EXPECT_NEAR(found->severity.value(), (300.0 / 800) / 2, 1e-9);
-  EXPECT_EQ(find(findings_of(two_groups(1)), "slow-link"), nullptr);
+  EXPECT_FALSE(finding(two_groups(1), "slow-link"));
 }
 
 TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
   // One traced step: ranks wait 600, 600, 600 and 0 of 1000.
-  const auto all = findings_of(four_ranks({200, 200, 200, 800}));
-  const Finding* const found = find(all, "imbalance");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(four_ranks({200, 200, 200, 800}), "imbalance");
+  ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.45);
   EXPECT_THAT(found->sentence, HasSubstr("mostly for rank 3 (node17); it may be chance"));
-  EXPECT_EQ(find(findings_of(four_ranks({780, 780, 780, 800})), "imbalance"), nullptr);
+  EXPECT_FALSE(finding(four_ranks({780, 780, 780, 800}), "imbalance"));
 }
 
 TEST(Imbalance, IsNotSaidOfARankThatIsSlow) {
@@ -154,13 +151,12 @@ results::PointData scattered(double spread) {
 }
 
 TEST(WideInterval, IsFoundOfScatteredSteps) {
-  const auto all = findings_of(scattered(0.3));
-  const Finding* const found = find(all, "wide-interval");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(scattered(0.3), "wide-interval");
+  ASSERT_TRUE(found);
   EXPECT_FALSE(found->severity);
   EXPECT_GT(evidence(*found, "half width of the 95% interval"), 0.05);
   EXPECT_THAT(found->next_step, HasSubstr("--max-time"));
-  EXPECT_EQ(find(findings_of(scattered(0.01)), "wide-interval"), nullptr);
+  EXPECT_FALSE(finding(scattered(0.01), "wide-interval"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -51,6 +52,13 @@ inline const analysis::Finding* find(const std::vector<analysis::Finding>& all,
                                      std::string_view rule) {
   const auto found = std::ranges::find(all, rule, &analysis::Finding::rule);
   return found == all.end() ? nullptr : &*found;
+}
+
+/// The finding of a rule in a run or of a point; absent where there is none.
+inline std::optional<analysis::Finding> finding(auto measured, std::string_view rule) {
+  const auto all = findings_of(std::move(measured));
+  const analysis::Finding* const found = find(all, rule);
+  return found == nullptr ? std::nullopt : std::optional{*found};
 }
 
 /// The value of a finding's evidence; -1 without it.

@@ -24,6 +24,7 @@ namespace isoscale::analysis {
 namespace {
 
 using samples::find;
+using samples::finding;
 using samples::Script;
 using testing::HasSubstr;
 using testing::Not;
@@ -121,9 +122,8 @@ TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
     runs.push_back(samples::launch_of("run" + std::to_string(launch), 1, 2, 10e-3 + launch * 1e-3));
   }
   const samples::JoinedLaunches launches{std::move(runs)};
-  const auto all = findings_of(launches.report());
-  const Finding* const found = find(all, "launch-spread");
-  ASSERT_NE(found, nullptr);
+  const auto found = finding(launches.report(), "launch-spread");
+  ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("launches differ by 18.2%"));
   EXPECT_TRUE(findings_of(launches.reports.front()).empty()) << "one launch has no spread";
 }

@@ -13,6 +13,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/infer/infer.hpp"
 #include "workloads/stack/parameters.hpp"
 

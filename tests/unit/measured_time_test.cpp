@@ -29,10 +29,9 @@ TimedGemm cube(double extent, double rate, DType type = DType::f32) {
 
 TEST(MeasuredGemm, IsExactForItsShape) {
   const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
-  const auto time = measured_gemm(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
+  const auto time = measured_gemm_seconds(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
   ASSERT_TRUE(time);
-  EXPECT_DOUBLE_EQ(time->seconds, 2 * 128.0 * 128 * 128 / 2e9);
-  EXPECT_EQ(time->basis, Basis::measured);
+  EXPECT_DOUBLE_EQ(*time, 2 * 128.0 * 128 * 128 / 2e9);
 }
 
 TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
@@ -45,10 +44,9 @@ TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
 /// Halfway between 64 and 256 in both logarithms both weigh the same: sqrt(1e9 * 4e9).
 TEST(MeasuredGemm, BlendsRatesOfNeighboursByDistance) {
   const Measured measured = with_gemms({cube(64, 1e9), cube(256, 4e9)});
-  const auto time = measured_gemm(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
+  const auto time = measured_gemm_seconds(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
   ASSERT_TRUE(time);
-  EXPECT_NEAR(time->seconds, 2 * 128.0 * 128 * 128 / 2e9, 1e-9 * time->seconds);
-  EXPECT_EQ(time->basis, Basis::interpolated);
+  EXPECT_NEAR(*time, 2 * 128.0 * 128 * 128 / 2e9, 1e-9 * *time);
   // A third of the way has four times the weight of two thirds: (4 * log 1 + log 4) / 5.
   const double third = 64 * std::exp2(2.0 / 3);
   const auto at = static_cast<std::uint32_t>(std::lround(third));
@@ -67,10 +65,9 @@ TEST(MeasuredLocal, LiesBetweenItsSizesAndGoesOnInProportion) {
   EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 2000), 4 * us, 1e-12);
   EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 40000), 80 * us, 1e-12);
   // Norms were not measured: the nearest size of any kind, byte for byte.
-  const auto norm = measured_local(measured, OpKind::norm, 600);
+  const auto norm = measured_local_seconds(measured, OpKind::norm, 600);
   ASSERT_TRUE(norm);
-  EXPECT_NEAR(norm->seconds, 6 * us, 1e-12);
-  EXPECT_EQ(norm->basis, Basis::derived);
+  EXPECT_NEAR(*norm, 6 * us, 1e-12);
   EXPECT_FALSE(measured_local_seconds({}, OpKind::add, 100));
 }
 
@@ -135,14 +132,11 @@ GroupPlace across(int members, int nodes, int sharing = 1) {
 
 TEST(MeasuredCollective, IsTheCurveOfItsGroup) {
   const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
-  const auto at = measured_collective(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
+  const auto at = measured_collective_seconds(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
   ASSERT_TRUE(at);
-  EXPECT_NEAR(at->seconds, ring_seconds(OpKind::all_reduce, 4, 4096 * 8, 5 * us, 10e9), 1e-12);
-  EXPECT_EQ(measured_collective(measured, OpKind::all_reduce, 512, on_node(4))->basis,
-            Basis::measured);
-  const auto large = measured_collective(measured, OpKind::all_reduce, 1e9, on_node(4));
-  EXPECT_NEAR(large->seconds, ring_seconds(OpKind::all_reduce, 4, 1e9, 5 * us, 10e9), 1e-6);
-  EXPECT_EQ(large->basis, Basis::extrapolated);
+  EXPECT_NEAR(*at, ring_seconds(OpKind::all_reduce, 4, 4096 * 8, 5 * us, 10e9), 1e-12);
+  const auto large = measured_collective_seconds(measured, OpKind::all_reduce, 1e9, on_node(4));
+  EXPECT_NEAR(*large, ring_seconds(OpKind::all_reduce, 4, 1e9, 5 * us, 10e9), 1e-6);
   EXPECT_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, 1e6, on_node(1)), 0);
 }
 
@@ -155,10 +149,9 @@ TEST(MeasuredCollective, GrowsByTheLawThatThreeGroupsFollow) {
     EXPECT_EQ(measured.communication.front().law, expected);
     for (const double bytes : {8.0, 65536.0, 32 * mib}) {
       const double truth = law(OpKind::all_reduce, 64, bytes, 5 * us, 10e9);
-      const auto at = measured_collective(measured, OpKind::all_reduce, bytes, on_node(64));
+      const auto at = measured_collective_seconds(measured, OpKind::all_reduce, bytes, on_node(64));
       ASSERT_TRUE(at);
-      EXPECT_NEAR(at->seconds, truth, 0.01 * truth) << bytes;
-      EXPECT_EQ(at->basis, Basis::extrapolated);
+      EXPECT_NEAR(*at, truth, 0.01 * truth) << bytes;
     }
   }
 }
@@ -229,9 +222,8 @@ TEST(MeasuredCollective, IsMovedAsAssumedWhereOneGroupWasMeasured) {
 TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {
   const Measured measured = groups(ring_seconds, OpKind::all_gather, {2, 8});
   const double truth = ring_seconds(OpKind::all_gather, 5, 65536, 5 * us, 10e9);
-  const auto at = measured_collective(measured, OpKind::all_gather, 65536, on_node(5));
-  EXPECT_NEAR(at->seconds, truth, 0.01 * truth);
-  EXPECT_EQ(at->basis, Basis::interpolated);
+  const auto at = measured_collective_seconds(measured, OpKind::all_gather, 65536, on_node(5));
+  EXPECT_NEAR(*at, truth, 0.01 * truth);
 }
 
 TEST(MeasuredCollective, KnowsNothingOfLinksThatNoGroupHad) {
@@ -268,9 +260,9 @@ TEST(MeasuredCollective, SharesThePortsOfANode) {
 TEST(MeasuredCollective, StandsInForKindsThatWereNotMeasured) {
   Measured measured = groups(ring_seconds, OpKind::all_gather, {4});
   const double gather = *measured_collective_seconds(measured, OpKind::all_gather, mib, on_node(4));
-  const auto scatter = measured_collective(measured, OpKind::reduce_scatter, mib, on_node(4));
-  EXPECT_DOUBLE_EQ(scatter->seconds, gather);
-  EXPECT_EQ(scatter->basis, Basis::derived);
+  const auto scatter =
+      measured_collective_seconds(measured, OpKind::reduce_scatter, mib, on_node(4));
+  EXPECT_DOUBLE_EQ(*scatter, gather);
   EXPECT_DOUBLE_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, mib, on_node(4)),
                    2 * gather);
   const Measured sums = groups(ring_seconds, OpKind::all_reduce, {4});

@@ -83,7 +83,7 @@ TEST(ModelFit, PredictsEightTimesTheRanks) {
       estimate_step(workload, samples::known_request(more_ranks), known().machine,
                     simulate::packed(more_ranks, 1), Detail::time);
   const double truth = samples::known_step(known().truth, more_ranks, 60);
-  const double predicted = (estimate.simulated + estimate.delay) * known().fit.correction;
+  const double predicted = estimate.seconds() * known().fit.correction;
   RecordProperty("truth", std::to_string(truth));
   RecordProperty("predicted", std::to_string(predicted));
   EXPECT_NEAR(predicted, truth, 0.02 * truth);

@@ -122,9 +122,7 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
               : rank));
     }
     const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
-    const auto coarse = play_coarse(coarsen(whole.mesh, whole.outlines, whole.outline_of_rank,
-                                            costs.tables, costs.table_of_rank),
-                                    {.plays = plays});
+    const auto coarse = play_coarse(coarsen(whole, costs), {.plays = plays});
     for (std::size_t play = 0; play < plays; ++play) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         const auto& trace = all[play].ranks[rank];

@@ -51,9 +51,10 @@ TEST(RunMachine, HasTheRateOfEveryMultiplication) {
     const auto* gemm = std::get_if<program::Gemm>(&op.payload);
     if (gemm == nullptr) continue;
     ++multiplications;
-    const auto time = simulate::measured_gemm(machine.measured, *gemm, program::DType::f32);
-    ASSERT_TRUE(time);
-    EXPECT_EQ(time->basis, simulate::Basis::measured);
+    EXPECT_TRUE(std::ranges::any_of(machine.measured.gemms, [&](const simulate::TimedGemm& at) {
+      return at.type == program::DType::f32 && at.m == gemm->m && at.n == gemm->n &&
+             at.k == gemm->k && at.batch == gemm->batch;
+    }));
   }
   EXPECT_GT(multiplications, 0);
 }

@@ -14,6 +14,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
@@ -64,10 +65,8 @@ Times times_of(const Model& model, int layers) {
 }
 
 /// Idle time of every rank in one period of repeated plays.
-std::vector<std::int64_t> idle_of(const program::ProgramSet& set, simulate::Streams streams) {
-  const program::OutlineSet outline = program::outline(set, program::Section::step);
-  const auto plays =
-      simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3, .streams = streams});
+std::vector<std::int64_t> idle_of(const program::OutlineSet& outline) {
+  const auto plays = simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3});
   std::vector<std::int64_t> idle;
   for (std::size_t rank = 0; rank < plays[2].ranks.size(); ++rank) {
     std::int64_t busy = 0;
@@ -95,13 +94,14 @@ TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
         for (const int turns : {1, 2, 4}) {
           const Request base =
               small(p * v, turns * p, {{"schedule", schedule}, {"v", std::to_string(v)}});
-          const program::ProgramSet set = build(base, {.pp = p});
+          const program::OutlineSet outline =
+              program::outline(build(base, {.pp = p}), program::Section::step);
           const std::int64_t expected = bubble_of(schedule, p, v, times_of(base.model, v));
-          EXPECT_THAT(idle_of(set, simulate::Streams::as_written), testing::Each(expected))
+          EXPECT_THAT(idle_of(outline), testing::Each(expected))
               << schedule << " p=" << p << " v=" << v << " m=" << turns * p;
           // With all streams in one a rank that computes cannot send: interleaved then waits more.
           if (schedule == "interleaved") continue;
-          EXPECT_THAT(idle_of(set, simulate::Streams::folded), testing::Each(expected))
+          EXPECT_THAT(idle_of(simulate::folded(outline)), testing::Each(expected))
               << schedule << " p=" << p << " m=" << turns * p << " folded";
         }
       }

@@ -185,10 +185,10 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   double worst_time = 0, worst_bound = 0, most_bytes = 0;
   for (int i = 0; i < 60; ++i) {
     const Request& request = space.requests[random() % space.requests.size()];
-    const WholeStep whole = whole_step(hybrid(), request, machine, 4, Detail::time);
-    const double time = quick.seconds(request) / whole.seconds - 1;
-    const double bound = quick.bound(request) / whole.seconds - 1;
-    const double bytes = quick.bytes(request) / whole.device_bytes - 1;
+    const StepEstimate whole = whole_step(hybrid(), request, machine, 4, Detail::time);
+    const double time = quick.seconds(request) / whole.seconds() - 1;
+    const double bound = quick.bound(request) / whole.seconds() - 1;
+    const double bytes = quick.bytes(request) / whole.device_memory_per_rank - 1;
     worst_time = std::max(worst_time, std::abs(time));
     worst_bound = std::max(worst_bound, bound);
     most_bytes = std::max(most_bytes, bytes);
@@ -251,13 +251,13 @@ TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const simulate::Machine machine = machine_of(80e9);
   const Request base = base_of({{"batch", "32"}}, 16);
   const Request request = search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
-  const WholeStep played = whole_step(hybrid(), request, machine, 4, Detail::time);
-  const double bytes = played.device_bytes;
-  const WholeStep fits = whole_step(hybrid(), request, machine, 4, Detail::time, bytes);
-  EXPECT_EQ(fits.seconds, played.seconds);
-  const WholeStep too_large = whole_step(hybrid(), request, machine, 4, Detail::time, bytes - 1);
-  EXPECT_TRUE(std::isinf(too_large.seconds));
-  EXPECT_EQ(too_large.device_bytes, bytes);
+  const StepEstimate played = whole_step(hybrid(), request, machine, 4, Detail::time);
+  const double bytes = played.device_memory_per_rank;
+  const StepEstimate fits = whole_step(hybrid(), request, machine, 4, Detail::time, bytes);
+  EXPECT_EQ(fits.seconds(), played.seconds());
+  const StepEstimate too_large = whole_step(hybrid(), request, machine, 4, Detail::time, bytes - 1);
+  EXPECT_TRUE(std::isinf(too_large.seconds()));
+  EXPECT_EQ(too_large.device_memory_per_rank, bytes);
 }
 
 /// The best of all requests, each by its whole program, without any search.
@@ -273,7 +273,7 @@ Exhaustive exhaustive(const std::vector<Request>& requests, const simulate::Mach
     const simulate::Layout layout = simulate::packed(requests[i].mesh.size(), node_ranks);
     const StepEstimate estimate =
         estimate_step(hybrid(), requests[i], machine, layout, Detail::time);
-    seconds[i] = estimate.simulated + estimate.delay;
+    seconds[i] = estimate.seconds();
     bytes[i] = device_bytes(requests[i]);
   });
   Exhaustive result{.seconds = 1e9, .text = "", .fitting = 0};
@@ -402,16 +402,16 @@ TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
 }
 
 /// A step whose costs are made up; they sum to `seconds`.
-WholeStep step_with(double gemm, double tp, double bubble, double bytes) {
+StepEstimate step_with(double gemm, double tp, double bubble, double bytes) {
   const double seconds = gemm + tp + bubble;
   StepCosts costs;
   costs.gemm = gemm;
   costs.transfer[mesh::Axis::tp] = tp;
   costs.bubble = bubble;
   return {
-      .seconds = seconds,
-      .bytes = bytes,
-      .device_bytes = bytes,
+      .simulated = seconds,
+      .memory_per_rank = bytes,
+      .device_memory_per_rank = bytes,
       .work = 1,
       .breakdown = Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
       .loss = StepLoss{.step = seconds,
@@ -423,7 +423,7 @@ WholeStep step_with(double gemm, double tp, double bubble, double bytes) {
 }
 
 TEST(WhyNotTest, NamesWhatCostsMore) {
-  const WholeStep first = step_with(3.0, 0.5, 0.15, 1e9);
+  const StepEstimate first = step_with(3.0, 0.5, 0.15, 1e9);
   EXPECT_EQ(why_not(step_with(3.0, 0.81, 0.15, 1e9), first), "310 ms more tp transfer");
   // 0.5 of 4.0 s against 0.15 of 3.65 s.
   EXPECT_EQ(why_not(step_with(3.0, 0.5, 0.5, 1e9), first), "bubble 12% against 4%");

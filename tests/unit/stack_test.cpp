@@ -11,6 +11,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "tests/unit/small_model.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/parameters.hpp"

@@ -6,6 +6,7 @@
 
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "tests/unit/row_samples.hpp"
 
 namespace isoscale::workloads {

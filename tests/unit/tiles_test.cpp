@@ -12,6 +12,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/support/unit_costs.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Volumes, work and memory of tiles against formulas written out here.

@@ -58,25 +58,21 @@ RunData run_on(const char* device) {
   return run;
 }
 
-TEST(Quantity, HasTheUnitItIsSampledIn) {
-  EXPECT_EQ(quantity_of("sm_clock").unit, "Hz");
-  EXPECT_EQ(quantity_of("power").unit, "W");
-  EXPECT_EQ(quantity_of("energy").unit, "J");
-  EXPECT_EQ(quantity_of("temperature").unit, "K");
-  EXPECT_EQ(quantity_of("busy_time").unit, "s");
-  EXPECT_EQ(quantity_of("nvlink_sent_bytes").unit, "B");
-  EXPECT_EQ(quantity_of("throttle_reasons").unit, "1");
-  EXPECT_EQ(quantity_of("fan_speed").unit, "");
-}
-
-TEST(Quantity, IsALevelACounterOrBits) {
-  EXPECT_EQ(quantity_of("power").kind, QuantityKind::level);
-  EXPECT_EQ(quantity_of("energy").kind, QuantityKind::counter);
-  EXPECT_EQ(quantity_of("link_downed").kind, QuantityKind::counter);
-  EXPECT_EQ(quantity_of("throttle_reasons").kind, QuantityKind::bits);
-  EXPECT_EQ(quantity_of("fan_speed").kind, QuantityKind::level);
-  EXPECT_EQ(quantity_of("pcie_errors").kind, QuantityKind::counter);
-  EXPECT_EQ(quantity_of("pcie_bytes").kind, QuantityKind::counter);
+TEST(Quantity, HasItsUnitAndKind) {
+  using enum QuantityKind;
+  const auto expect = [](const char* name, std::string_view unit, QuantityKind kind) {
+    EXPECT_EQ(quantity_of(name).unit, unit) << name;
+    EXPECT_EQ(quantity_of(name).kind, kind) << name;
+  };
+  expect("sm_clock", "Hz", level);
+  expect("power", "W", level);
+  expect("energy", "J", counter);
+  expect("busy_time", "s", counter);
+  expect("link_downed", "1", counter);
+  expect("throttle_reasons", "1", bits);
+  expect("fan_speed", "", level);
+  expect("pcie_errors", "", counter);
+  expect("pcie_bytes", "", counter);
 }
 
 TEST(Flaw, HasNoSeriesAsSampled) {
@@ -142,8 +138,8 @@ TEST(UsableSeries, OfOneNameTheFirstThatIsUsableCounts) {
   EXPECT_THAT(usable.series, ElementsAre(&point.device_series[1]));
   EXPECT_THAT(usable.left_out,
               ElementsAre(HasSubstr("it has no samples"), HasSubstr("it is there twice")));
-  EXPECT_EQ(find_series(point, 0, "gpu 0", "energy"), &point.device_series[1]);
-  EXPECT_EQ(find_series(point, 1, "gpu 0", "energy"), nullptr);
+  EXPECT_EQ(usable_series(point).find(0, "gpu 0", "energy"), &point.device_series[1]);
+  EXPECT_EQ(usable_series(point).find(1, "gpu 0", "energy"), nullptr);
 }
 
 TEST(DamagedDevices, ACounterWhoseFirstSeriesIsEmptyTellsItsOwnBusyShare) {

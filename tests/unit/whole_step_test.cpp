@@ -17,14 +17,14 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
                                 .options = {{"batch", "64"}, {"schedule", "1f1b"}}};
   for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
     const workloads::Request request = hybrid().scale(base, shape, workloads::Scaling::strong);
-    const WholeStep at_once = whole_step(hybrid(), request, machine, 4, Detail::trace);
-    WholeStep later = whole_step(hybrid(), request, machine, 4, Detail::play);
+    const StepEstimate at_once = whole_step(hybrid(), request, machine, 4, Detail::trace);
+    StepEstimate later = whole_step(hybrid(), request, machine, 4, Detail::play);
     EXPECT_FALSE(later.breakdown.has_value());
     ASSERT_TRUE(later.played.has_value());
     EXPECT_GT(op_count(*later.played), 0U);
     trace(hybrid(), request, later);
     EXPECT_FALSE(later.played.has_value());
-    EXPECT_EQ(later.seconds, at_once.seconds);
+    EXPECT_EQ(later.seconds(), at_once.seconds());
     ASSERT_TRUE(later.breakdown && at_once.breakdown && later.loss && at_once.loss);
     EXPECT_EQ(later.breakdown->compute, at_once.breakdown->compute);
     EXPECT_EQ(later.breakdown->bubble, at_once.breakdown->bubble);
