@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "executor/cuda/calls.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/cuda/prepare_ops.hpp"
 #include "executor/cuda/symmetric_transport.hpp"
 
 namespace isoscale::executor::cuda {

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "comm/communicator.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/prepare_ops.hpp"
 #include "executor/resolver.hpp"
 #include "program/operands.hpp"
 
@@ -93,8 +93,8 @@ class CollectivePreparer {
   }
 
  private:
-  [[nodiscard]] CopyCall plain_copy(const std::byte* from, std::byte* to,
-                                    std::uint64_t count) const {
+  [[nodiscard]] StridedCopy plain_copy(const std::byte* from, std::byte* to,
+                                       std::uint64_t count) const {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
@@ -321,9 +321,10 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
   } while (first < count);
 }
 
-Call prepare_op(const Resolver& resolver, const program::Collective& op, program::StreamId stream,
-                const Communicators& communicators, std::uint64_t elements_per_call,
-                std::span<std::byte> staging, OwnReductions& own) {
+CollectiveCall collective_call(const Resolver& resolver, const program::Collective& op,
+                               program::StreamId stream, const Communicators& communicators,
+                               std::uint64_t elements_per_call, std::span<std::byte> staging,
+                               OwnReductions& own) {
   return CollectivePreparer{resolver,          op,      communicators.collective(op.axes, stream),
                             elements_per_call, staging, own}
       .make();
