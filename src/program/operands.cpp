@@ -69,8 +69,6 @@ Mistake mistake_of(const Norm& op) {
   return inverse_mistake(op.inverse, op.rows);
 }
 
-Mistake mistake_of(const NormGradient& op) { return inverse_mistake(op.inverse, op.rows); }
-
 Mistake mistake_of(const Activation& op) { return up_mistake(op.kind, op.up); }
 
 Mistake mistake_of(const ActivationGradient& op) {
@@ -139,7 +137,8 @@ Mistake mistake_of(const Rows& op) {
 }
 
 template <class Op>
-Mistake mistake_of(const Op& /*op*/) {
+Mistake mistake_of(const Op& op) {
+  if constexpr (requires { op.inverse; }) return inverse_mistake(op.inverse, op.rows);
   return std::nullopt;
 }
 

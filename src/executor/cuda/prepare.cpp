@@ -18,7 +18,7 @@ namespace {
 
 /// Calls visit(op, its number) for every op of a program, setup first.
 template <class Visit>
-void for_each_op(const program::RankProgram& program, const Visit& visit) {
+void for_each_numbered_op(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
     for (std::uint32_t i = 0; i < section->ops.size(); ++i) visit(section->ops[i], i);
   }
@@ -29,7 +29,7 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
   std::array<std::uint64_t, program::max_streams> workspace{};
   std::uint64_t measured = 0;
   std::vector<std::uint32_t> indices;
-  for_each_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
+  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
       workspace[op.stream] = std::max(workspace[op.stream], need);
@@ -187,7 +187,7 @@ void Scratch::abandon() noexcept {
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                        const program::RankProgram& program) {
   std::vector<GemmProblem> problems;
-  for_each_op(program, [&](const program::Op& op, std::uint32_t index) {
+  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t index) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       problems.push_back(naming(op, index, [&] { return gemm_problem(resolver, *gemm); }));
     }

@@ -295,17 +295,14 @@ std::array<units::Bytes, program::max_streams> staging_bytes(const program::Rank
                                                              const mesh::Shape& mesh,
                                                              std::uint64_t elements_per_call) {
   std::array<units::Bytes, program::max_streams> bytes{};
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const collective = std::get_if<Collective>(&op.payload);
-      if (collective == nullptr || collective->kind == CollectiveKind::barrier) continue;
-      const std::uint64_t elements = staged(*collective, mesh, elements_per_call);
-      if (elements == 0) continue;
-      const auto& buffer = program.buffers[collective->send.buffer];
-      bytes[op.stream] =
-          std::max(bytes[op.stream], units::Bytes{elements * program::element_size(buffer.dtype)});
-    }
-  }
+  for_each_op<Collective>(program, [&](const program::Op& op, const Collective& collective) {
+    if (collective.kind == CollectiveKind::barrier) return;
+    const std::uint64_t elements = staged(collective, mesh, elements_per_call);
+    if (elements == 0) return;
+    const auto& buffer = program.buffers[collective.send.buffer];
+    bytes[op.stream] =
+        std::max(bytes[op.stream], units::Bytes{elements * program::element_size(buffer.dtype)});
+  });
   return bytes;
 }
 
