@@ -182,7 +182,9 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     const std::size_t lane = folds ? 0 : op.stream;
     if (lane >= result.lanes.size()) result.lanes.resize(lane + 1);
     Call call = naming(op, i, [&] { return preparer.prepare(op); });
-    if (const auto slowing = slower.slowing_of(op, i, lane); options.faults.any() && slowing) {
+    const auto slowing =
+        options.faults.any() ? slower.slowing_of(op, i, lane) : std::optional<Slowing>{};
+    if (slowing) {
       if (slowing->kind() == SlowedKind::delay) {
         call = without_product(gemm_call(resolver, std::get<program::Gemm>(op.payload)));
       }
