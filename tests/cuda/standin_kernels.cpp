@@ -28,8 +28,9 @@ class Widened {
  public:
   template <class Op>
   explicit Widened(Arguments<Op>& call) {
-    program::for_each_operand(call.op, [&](const auto& operand, std::size_t number) {
-      const OperandAt at = call.operands[number];
+    const Arguments<Op> stored = call;
+    program::for_each_operand(call.op, [&](const auto& operand, std::size_t /*number*/) {
+      const OperandAt at = stored.at(operand.member);
       if (at.data == nullptr || !program::narrow_format(at.type)) return;
       std::vector<float>& copy = copies_[at.data];
       const std::uint64_t count = operand.slice(call.op).count;
@@ -39,26 +40,25 @@ class Widened {
       copy.assign(values.begin(), values.end());
     });
     program::for_each_operand(call.op, [&](const auto& operand, std::size_t number) {
-      OperandAt& at = call.operands[number];
+      const OperandAt at = stored.at(operand.member);
       const auto found = copies_.find(at.data);
       if (found == copies_.end()) return;
       float* const copy = found->second.data();
+      call.operands[number] = {reinterpret_cast<std::byte*>(copy), DType::f32};
+      if (operand.mode == program::Mode::read) return;
       Written to{at, copy, 1, operand.slice(call.op).count};
       if constexpr (std::is_same_v<decltype(operand.member), program::Matrix Op::*>) {
-        if (operand.extents != nullptr) {
-          const program::Extents extents = operand.extents(call.op);
-          const program::Matrix& matrix = call.op.*operand.member;
-          to = {at,
-                copy,
-                extents.rows,
-                extents.columns,
-                extents.batch,
-                matrix.row_stride,
-                matrix.batch_stride};
-        }
+        const program::Extents extents = operand.extents(call.op);
+        const program::Matrix& matrix = call.op.*operand.member;
+        to = {at,
+              copy,
+              extents.rows,
+              extents.columns,
+              extents.batch,
+              matrix.row_stride,
+              matrix.batch_stride};
       }
-      if (operand.mode == program::Mode::write) written_.push_back(to);
-      at = {reinterpret_cast<std::byte*>(copy), DType::f32};
+      written_.push_back(to);
     });
     if (program::narrow_format(call.type)) call.type = DType::f32;
   }

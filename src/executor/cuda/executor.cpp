@@ -113,32 +113,6 @@ void CollectiveChoice::set(const char* variable, const std::string& value) {
   ::setenv(variable, value.c_str(), 1);
 }
 
-/// Runs `work`. If it throws on any rank, all ranks throw: Error; Unsupported if no rank threw
-/// anything else; NeverReady if no rank threw anything but these two.
-template <class Error = base::AgreedError, class Work>
-void agreed(const comm::Communicator& point, const Work& work) {
-  std::string problem;
-  constexpr double never_ready = 1, fails = 2;
-  double severity = 0;
-  try {
-    work();
-  } catch (const Unsupported& error) {
-    problem = error.what();
-  } catch (const NeverReady& error) {
-    problem = error.what();
-    severity = never_ready;
-  } catch (const std::exception& error) {
-    problem = error.what();
-    severity = fails;
-  }
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
-    const double most = point.all_max(severity);
-    if (most == 0) throw Unsupported(vote.why);
-    if (most == never_ready) throw NeverReady(vote.why);
-    throw Error(vote.why);
-  }
-}
-
 /// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
 /// Unsupported, since that is no failure of the point.
 template <class Work>
