@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/prepare_ops.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,6 +14,7 @@
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/cuda/prepare.hpp"
 #include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
