@@ -92,7 +92,7 @@ int make(const MpiCall& c, MPI_Request* r) {
   return MPI_ERR_UNKNOWN;
 }
 
-void run(const MpiCall& call, const Player& player) {
+void play_part(const MpiCall& call, const Player& player) {
   if (player.waiting == Waiting::blocking) {
     comm::check(make(call, nullptr));
     return;
@@ -135,7 +135,7 @@ void run(const ExchangeCall& call, Player& player) {
 
 void run(const CollectiveCall& call, Player& player) {
   if (call.before) run(*call.before);
-  for (const MpiCall& part : call.calls) run(part, player);
+  for (const MpiCall& part : call.calls) play_part(part, player);
   run(call.messages, player);
   if (call.after) run(*call.after);
 }

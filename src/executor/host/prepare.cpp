@@ -85,7 +85,7 @@ class LocalOp {
  private:
   template <class Looked>
   static Call running(Looked call) {
-    return [call = std::move(call)](Player& /*player*/) { run(call); };
+    return [call = std::move(call)](Player& /*player*/) { host::run(call); };
   }
 
   const Resolver& resolver_;
@@ -105,10 +105,10 @@ class SectionPreparer {
     if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
       return [call = collective_call(resolver_, *collective, op.stream, communicators_,
                                      options_.elements_per_call, options_.staging[op.stream],
-                                     reductions_)](Player& player) { run(call, player); };
+                                     reductions_)](Player& player) { host::run(call, player); };
     }
     if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
-      return [call = exchange_call(*exchange)](Player& player) { run(call, player); };
+      return [call = exchange_call(*exchange)](Player& player) { host::run(call, player); };
     }
     return prepare_local(resolver_, op.payload, powers_of(op));
   }
