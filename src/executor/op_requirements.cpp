@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/error.hpp"
-#include "program/operands.hpp"
 
 namespace isoscale::executor {
 
@@ -44,61 +44,26 @@ void require_exponent(const program::Fill& op, DType type) {
                                 program::name(type), op.exponent, least, most));
 }
 
-DType common_type(const Resolver& resolver, const program::Payload& payload) {
-  if (const auto mistake = program::shape_mistake(payload)) throw base::Error(*mistake);
-  std::optional<DType> common;
-  program::for_each_matrix(payload, [&](const program::Matrix& matrix, const program::Extents&) {
-    const DType type = resolver.dtype(matrix.slice);
-    if (common && *common != type) {
-      throw base::Error(fmt::format("operands of a {} differ in type: {} and {}",
-                                    program::name(program::kind_of(payload)),
-                                    program::name(*common), program::name(type)));
-    }
-    common = type;
+/// Throws base::Error if elements that an op picks lie where it writes others.
+template <class Op>
+void require_apart(const Arguments<Op>& call) {
+  program::for_each_operand(call.op, [&](const auto& a, std::size_t number_a) {
+    program::for_each_operand(call.op, [&](const auto& b, std::size_t number_b) {
+      const OperandAt &at_a = call.operands[number_a], &at_b = call.operands[number_b];
+      const bool is_same = std::string_view{a.name} == b.name;
+      if (is_same || a.mode == program::Mode::read || at_a.data == nullptr) return;
+      const std::size_t bytes_a = a.slice(call.op).count * program::element_size(at_a.type);
+      const std::size_t bytes_b = b.slice(call.op).count * program::element_size(at_b.type);
+      if (at_a.data + bytes_a <= at_b.data || at_b.data + bytes_b <= at_a.data) return;
+      throw base::Error("what elements are picked from and where they go overlap");
+    });
   });
-  if (!common || is_integer(*common)) {
-    throw base::Error(fmt::format("a {} of {}", program::name(program::kind_of(payload)),
-                                  common ? program::name(*common) : "nothing"));
-  }
-  return *common;
 }
 
-DType with_inverse(const Resolver& resolver, DType type, const program::Slice& inverse) {
-  const DType expected = type == DType::f64 ? DType::f64 : DType::f32;
-  if (resolver.dtype(inverse) != expected) {
-    throw base::Error(fmt::format("the inverses of a norm of {} are {}; they should be {}",
-                                  program::name(type), program::name(resolver.dtype(inverse)),
-                                  program::name(expected)));
-  }
-  return type;
-}
-
-void require_fit(const program::Payload& payload) {
-  if (const auto mistake = program::list_mistake(payload)) throw base::Error(*mistake);
-}
-
-DType common_type(const Resolver& resolver, const program::Slice& from, const program::Slice& to) {
-  const DType type = resolver.dtype(from);
-  if (is_integer(type) || resolver.dtype(to) != type) {
-    throw base::Error(
-        fmt::format("elements are picked from {} into {}: one floating type is needed",
-                    program::name(type), program::name(resolver.dtype(to))));
-  }
-  return type;
-}
-
-void require_places(const Resolver& resolver, const program::Slice& places) {
-  if (resolver.dtype(places) == DType::i32) return;
-  throw base::Error(fmt::format("places are i32, not {}", program::name(resolver.dtype(places))));
-}
-
-void require_apart(const Resolver& resolver, const program::Slice& a, const program::Slice& b) {
-  const std::byte* const at_a = resolver.address(a);
-  const std::byte* const at_b = resolver.address(b);
-  const std::size_t bytes_a = a.count * resolver.element_size(a);
-  const std::size_t bytes_b = b.count * resolver.element_size(b);
-  if (at_a + bytes_a <= at_b || at_b + bytes_b <= at_a) return;
-  throw base::Error("what elements are picked from and where they go overlap");
+/// Throws base::Error if a slice that the op uses has another number of elements.
+void require_count(const program::Slice& slice, std::uint64_t count, const char* name) {
+  if (slice.buffer == program::no_buffer || slice.count == count) return;
+  throw base::Error(fmt::format("{} has {} elements; it should have {}", name, slice.count, count));
 }
 
 }  // namespace
@@ -116,19 +81,47 @@ bool is_integer(DType type) {
   return type == DType::i64 || type == DType::i32 || type == DType::i8 || type == DType::u8;
 }
 
-void require_add(const Resolver& resolver, const program::Add& op) {
-  const DType type = resolver.dtype(op.dst.slice);
-  if (resolver.dtype(op.a.slice) != type || resolver.dtype(op.b.slice) != type) {
-    throw base::Error("addend and sum differ in type");
+DType common_type(program::OpKind kind, const std::vector<TypedOperand>& operands) {
+  using program::Elements;
+  std::optional<DType> common;
+  for (const TypedOperand& operand : operands) {
+    if (operand.elements != Elements::common) continue;
+    if (common && *common != operand.type) {
+      throw base::Error(fmt::format("operands of a {} differ in type: {} and {}",
+                                    program::name(kind), program::name(*common),
+                                    program::name(operand.type)));
+    }
+    common = operand.type;
   }
-  if (is_integer(type) && !is_whole(op.scale)) {
-    throw base::Error(
-        fmt::format("an add of {} with scale {}: no whole number", program::name(type), op.scale));
+  for (const TypedOperand& operand : operands) {
+    DType expected = operand.type;
+    if (operand.elements == Elements::wide) {
+      expected = common == DType::f64 ? DType::f64 : DType::f32;
+    } else if (operand.elements == Elements::f32) {
+      expected = DType::f32;
+    } else if (operand.elements == Elements::i32) {
+      expected = DType::i32;
+    } else if (operand.elements == Elements::i64) {
+      expected = DType::i64;
+    }
+    if (operand.type == expected) continue;
+    throw base::Error(fmt::format("the {} of a {} is {}; it should be {}", operand.name,
+                                  program::name(kind), program::name(operand.type),
+                                  program::name(expected)));
+  }
+  return common.value_or(DType::f32);
+}
+
+void require_possible(const Arguments<program::Add>& call) {
+  if (is_integer(call.type) && !is_whole(call.op.scale)) {
+    throw base::Error(fmt::format("an add of {} with scale {}: no whole number",
+                                  program::name(call.type), call.op.scale));
   }
 }
 
-void require_fill(const Resolver& resolver, const program::Fill& op) {
-  const DType type = resolver.dtype(op.dst);
+void require_possible(const Arguments<program::Fill>& call) {
+  const program::Fill& op = call.op;
+  const DType type = call.type;
   require_inside(op);
   if (op.source == program::FillSource::constant) {
     if (is_integer(type) && !is_whole(op.value)) {
@@ -150,50 +143,33 @@ void require_fill(const Resolver& resolver, const program::Fill& op) {
   if (op.one_in < 1) throw base::Error("a fill that draws one of 0 elements");
 }
 
-DType type_of(const Resolver& resolver, const program::Norm& op) {
-  return with_inverse(resolver, common_type(resolver, op), op.inverse);
+void require_possible(const Arguments<program::Update>& call) {
+  using program::Update;
+  const Update& op = call.op;
+  require_count(op.gradient, op.weight.count, "the gradient");
+  require_count(op.master, op.weight.count, "the master weight");
+  if (op.optimizer != program::Optimizer::adam) return;
+  require_count(op.moment1, op.weight.count, "moment 1");
+  require_count(op.moment2, op.weight.count, "moment 2");
+  require_count(op.powers, 2, "the powers of an Adam update");
+  const bool has_master = call[&Update::master].data != nullptr;
+  const DType state = call[has_master ? &Update::master : &Update::weight].type;
+  for (const auto moment : {&Update::moment1, &Update::moment2}) {
+    if (call[moment].data == nullptr) throw base::Error("an Adam update has two moments");
+    if (call[moment].type == state) continue;
+    throw base::Error(fmt::format("moments and weight differ in type: {} and {}",
+                                  program::name(call[moment].type), program::name(state)));
+  }
+  if (call[&Update::powers].data == nullptr) throw base::Error("an Adam update has powers");
 }
 
-DType type_of(const Resolver& resolver, const program::NormGradient& op) {
-  return with_inverse(resolver, common_type(resolver, op), op.inverse);
+void require_possible(const Arguments<program::Checksum>& call) {
+  require_count(call.op.sum, 2, "a checksum");
+  require_count(call.op.flip, 2, "what a checksum flips");
 }
 
-DType type_of(const Resolver& resolver, const program::Activation& op) {
-  return common_type(resolver, op);
-}
-
-DType type_of(const Resolver& resolver, const program::ActivationGradient& op) {
-  return common_type(resolver, op);
-}
-
-DType type_of(const Resolver& resolver, const program::Softmax& op) {
-  return common_type(resolver, op);
-}
-
-DType type_of(const Resolver& resolver, const program::SoftmaxGradient& op) {
-  return common_type(resolver, op);
-}
-
-DType list_type(const Resolver& resolver, const program::Select& op) {
-  require_fit(op);
-  require_places(resolver, op.places);
-  require_apart(resolver, op.src, op.values);
-  require_apart(resolver, op.src, op.places);
-  return common_type(resolver, op.src, op.values);
-}
-
-DType list_type(const Resolver& resolver, const program::Spread& op) {
-  require_fit(op);
-  require_places(resolver, op.places);
-  require_apart(resolver, op.values, op.dst);
-  require_apart(resolver, op.places, op.dst);
-  return common_type(resolver, op.values, op.dst);
-}
-
-DType list_type(const Resolver& resolver, const program::Rows& op) {
-  require_fit(op);
-  require_apart(resolver, op.src.slice, op.dst.slice);
-  return common_type(resolver, op.src.slice, op.dst.slice);
-}
+void require_possible(const Arguments<program::Select>& call) { require_apart(call); }
+void require_possible(const Arguments<program::Spread>& call) { require_apart(call); }
+void require_possible(const Arguments<program::Rows>& call) { require_apart(call); }
 
 }  // namespace isoscale::executor

@@ -5,14 +5,18 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.hpp"
 #include "executor/resolver.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
+#include "program/operands.hpp"
 
-/// The demands of both executors on ops, and errors that name the op.
+/// The demands of both executors on ops, errors that name the op, and the looking up of operands.
 namespace isoscale::executor {
 
 /// Returns for example "op 17, gemm (forward, layer 3, microbatch 1)".
@@ -29,48 +33,58 @@ auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   }
 }
 
-/// Throws base::Error if a fill reaches beyond its slice, or has values that the slice's type does
-/// not have.
-void require_fill(const Resolver& resolver, const program::Fill& op);
-
-/// Throws base::Error if the operands of an add differ in type, or if their type cannot represent
-/// its scale.
-void require_add(const Resolver& resolver, const program::Add& op);
-
 [[nodiscard]] bool is_integer(program::DType type);
 
 [[nodiscard]] inline program::FillGrid grid_of(const program::Fill& op) {
   return {.origin = program::fill_origin(op.key), .range = op.range, .one_in = op.one_in};
 }
 
-/// Throws base::Error unless a checksum has two i64 elements to write to, and two for its `flip` if
-/// it has one.
-inline void require_sum(const Resolver& resolver, const program::Checksum& op) {
-  const auto is_pair = [&](const program::Slice& slice) {
-    return slice.count == 2 && resolver.dtype(slice) == program::DType::i64;
-  };
-  if (!is_pair(op.sum)) throw base::Error("a checksum goes to two i64 elements");
-  if (op.flip.buffer == program::no_buffer || is_pair(op.flip)) return;
-  throw base::Error("what a checksum flips stands in two i64 elements");
+/// An operand's name and type, and what its type must be.
+struct TypedOperand {
+  const char* name = "";
+  program::Elements elements = program::Elements::any;
+  program::DType type = program::DType::f32;
+};
+/// Returns the common type of an op's operands. Throws base::Error if operands differ in type, or
+/// one has another type than its table demands.
+[[nodiscard]] program::DType common_type(program::OpKind kind,
+                                         const std::vector<TypedOperand>& operands);
+
+// These throw base::Error if an op has values that its type cannot represent, or operands whose
+// sizes or places do not fit together. Other kinds of ops have no such demands.
+void require_possible(const Arguments<program::Fill>& call);
+void require_possible(const Arguments<program::Add>& call);
+void require_possible(const Arguments<program::Update>& call);
+void require_possible(const Arguments<program::Checksum>& call);
+void require_possible(const Arguments<program::Select>& call);
+void require_possible(const Arguments<program::Spread>& call);
+void require_possible(const Arguments<program::Rows>& call);
+template <class Op>
+void require_possible(const Arguments<Op>& /*call*/) {}
+
+/// Returns an op with the places of its operands; a Fill with the global index where this rank's
+/// shard begins as its base. Calls accept(operand, slice), which throws base::Error if the device
+/// cannot use the operand. Throws base::Error also if the op is malformed.
+template <class Op, class Accept>
+[[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
+                                         const Accept& accept) {
+  if (const auto mistake = program::mistake(op)) throw base::Error(*mistake);
+  Arguments<Op> call;
+  call.op = op;
+  std::vector<TypedOperand> typed;
+  program::for_each_operand(op, [&](const auto& operand, std::size_t number) {
+    const program::Slice slice = operand.slice(op);
+    typed.push_back({operand.name, operand.elements, resolver.dtype(slice)});
+    accept(typed.back(), slice);
+    call.operands[number] = {resolver.address(slice), typed.back().type};
+  });
+  call.type = common_type(program::kind_of(op), typed);
+  if constexpr (std::is_same_v<Op, program::Fill>) {
+    call.op.shard.base = op.shard.first(resolver.coordinates());
+    call.op.shard.steps = {};
+  }
+  require_possible(call);
+  return call;
 }
-
-/// These return the common floating type of all operands of a norm, activation or softmax. All
-/// throw base::Error if operands differ in type, if their type cannot be computed with, or if the
-/// inverses of a norm are not one per row, in f64 for rows of f64 and in f32 for others.
-[[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Norm& op);
-[[nodiscard]] program::DType type_of(const Resolver& resolver, const program::NormGradient& op);
-[[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Activation& op);
-[[nodiscard]] program::DType type_of(const Resolver& resolver,
-                                     const program::ActivationGradient& op);
-[[nodiscard]] program::DType type_of(const Resolver& resolver, const program::Softmax& op);
-[[nodiscard]] program::DType type_of(const Resolver& resolver, const program::SoftmaxGradient& op);
-
-/// These return the common floating type of the elements that an op selects, spreads or copies by
-/// rows. All throw base::Error if extents or row numbers do not fit, if operands differ in type, if
-/// their type cannot be computed with, if the places of Select or Spread are not i32, or if source
-/// and destination overlap.
-[[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Select& op);
-[[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Spread& op);
-[[nodiscard]] program::DType list_type(const Resolver& resolver, const program::Rows& op);
 
 }  // namespace isoscale::executor

@@ -15,19 +15,14 @@ namespace {
 
 /// Calls visit(slice) for every slice of a program that is communicated by Transport::symmetric.
 template <class Visit>
-void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
-        if (collective->transport != program::Transport::symmetric) continue;
-        visit(collective->send);
-        visit(collective->receive);
-      } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
-        if (exchange->transport != program::Transport::symmetric) continue;
-        for (const program::Transfer& transfer : exchange->transfers) visit(transfer.slice);
-      }
-    }
-  }
+void for_each_symmetric_slice(const program::RankProgram& program, const Visit& visit) {
+  for_each_symmetric<program::Collective>(program, [&](const auto&, const auto& collective) {
+    visit(collective.send);
+    visit(collective.receive);
+  });
+  for_each_symmetric<program::Exchange>(program, [&](const auto&, const auto& exchange) {
+    for (const program::Transfer& transfer : exchange.transfers) visit(transfer.slice);
+  });
 }
 
 }  // namespace
@@ -36,18 +31,15 @@ CommunicationNeeds communication_needs(const program::ProgramSet& set) {
   std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
   for (const program::RankProgram& program : set.programs) {
-    for (const program::Program* section : program.sections()) {
-      for (const program::Op& op : section->ops) {
-        if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
-          collectives.emplace(collective->axes, op.stream);
-        } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
-          for (const program::Transfer& transfer : exchange->transfers) {
-            const bool sends = transfer.direction == program::Direction::send;
-            exchanges[transfer.axis].insert(sends ? transfer.offset : -transfer.offset);
-          }
-        }
+    for_each_op<program::Collective>(program, [&](const auto& op, const auto& collective) {
+      collectives.emplace(collective.axes, op.stream);
+    });
+    for_each_op<program::Exchange>(program, [&](const auto&, const auto& exchange) {
+      for (const program::Transfer& transfer : exchange.transfers) {
+        const bool sends = transfer.direction == program::Direction::send;
+        exchanges[transfer.axis].insert(sends ? transfer.offset : -transfer.offset);
       }
-    }
+    });
   }
   CommunicationNeeds needs{.collectives = {collectives.begin(), collectives.end()},
                            .exchanges = {}};
@@ -60,7 +52,7 @@ CommunicationNeeds communication_needs(const program::ProgramSet& set) {
 bool uses_symmetric(const program::ProgramSet& set) {
   return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
     bool found = false;
-    for_each_symmetric(program, [&](const program::Slice& /*slice*/) { found = true; });
+    for_each_symmetric_slice(program, [&](const program::Slice& /*slice*/) { found = true; });
     return found;
   });
 }
@@ -69,7 +61,7 @@ void require_transports(const program::ProgramSet& set, const Description& devic
   if (!uses_symmetric(set)) return;
   if (!device.symmetric_problem.empty()) throw Unsupported(device.symmetric_problem);
   for (const program::RankProgram& program : set.programs) {
-    for_each_symmetric(program, [&](const program::Slice& slice) {
+    for_each_symmetric_slice(program, [&](const program::Slice& slice) {
       if (slice.buffer == program::no_buffer) return;
       const program::Space space = program.buffers.at(slice.buffer).space;
       if (space == program::Space::symmetric) return;

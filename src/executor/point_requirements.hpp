@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "executor/executor.hpp"
@@ -14,6 +15,23 @@
 
 /// The demands of a point's programs and options on a device: communicators, transports, placement.
 namespace isoscale::executor {
+
+/// Calls visit(op, payload) for each op of one kind in a program, setup first.
+template <class Kind, class Visit>
+void for_each_op(const program::RankProgram& program, const Visit& visit) {
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      if (const auto* const payload = std::get_if<Kind>(&op.payload)) visit(op, *payload);
+    }
+  }
+}
+/// Like for_each_op, for the ops that use Transport::symmetric; for Collective and Exchange.
+template <class Kind, class Visit>
+void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
+  for_each_op<Kind>(program, [&](const program::Op& op, const Kind& payload) {
+    if (payload.transport == program::Transport::symmetric) visit(op, payload);
+  });
+}
 
 /// All communication in the programs of a set. It depends on the set alone, so it is the same on
 /// all ranks.

@@ -8,9 +8,10 @@
 #include <string_view>
 
 #include "program/op.hpp"
+#include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Maps the slices of a program to the addresses of one rank.
+/// Maps the slices of a program, and so the operands of its ops, to the addresses of one rank.
 namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
@@ -46,6 +47,62 @@ class Resolver {
   int rank_;
   mesh::Coordinates coordinates_;
   ArenaPointers arenas_;
+};
+
+/// The place of an operand on one rank; data is null if the op does not use the operand.
+struct OperandAt {
+  std::byte* data = nullptr;
+  program::DType type = program::DType::f32;
+};
+struct MatrixAt : OperandAt {
+  std::uint64_t row_stride = 0, batch_stride = 0;  ///< elements
+};
+
+/// Tells if an Adam update advances its powers: the first update of a play that uses them does.
+enum class Powers : std::uint8_t { advance, keep };
+
+/// The arguments that an op needs on one rank besides its operands.
+template <class Op>
+struct FurtherArguments {};
+template <>
+struct FurtherArguments<program::Update> {
+  Powers powers = Powers::keep;
+};
+/// Only on a GPU: a word of device memory that only this op uses, for the largest magnitude.
+template <>
+struct FurtherArguments<program::Cast> {
+  unsigned* largest = nullptr;
+};
+/// Only on a GPU: a copy of Rows::from in device memory.
+template <>
+struct FurtherArguments<program::Rows> {
+  const std::uint32_t* from = nullptr;
+};
+
+/// An op with everything looked up that it needs on one rank: `call[&Norm::x]` is the place of an
+/// operand, a MatrixAt if it is a matrix.
+template <class Op>
+struct Arguments : FurtherArguments<Op> {
+  Op op{};
+  program::DType type = program::DType::f32;  ///< common type of the operands that have one
+  std::array<OperandAt, program::operand_count<Op>> operands{};  ///< in the order of the table
+
+  [[nodiscard]] MatrixAt operator[](program::Matrix Op::*member) const {
+    const program::Matrix& matrix = op.*member;
+    return {at(member), matrix.row_stride, matrix.batch_stride};
+  }
+  template <class Member>
+  [[nodiscard]] OperandAt operator[](Member Op::*member) const {
+    return at(member);
+  }
+  template <class Member>
+  [[nodiscard]] OperandAt& at(Member Op::*member) {
+    return operands[program::operand_number(member)];
+  }
+  template <class Member>
+  [[nodiscard]] const OperandAt& at(Member Op::*member) const {
+    return operands[program::operand_number(member)];
+  }
 };
 
 /// A copy of batch x rows pieces of row_bytes each; strides in bytes.

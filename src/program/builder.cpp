@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,8 +55,8 @@ struct Builder::State {
         section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
         name(place.phase), place.layer, place.microbatch);
   }
-  void verify_shape(const Payload& payload) const;
-  void verify_scales(const Payload& payload) const;
+  /// Throws base::Error if an op is malformed or a scale is no single f32 element.
+  void verify(const Payload& payload) const;
   void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
   void place_buffer(BufferId id, const Clock& known);
   /// Returns the ops that have finished before an op, given what it needs and its stream's past.
@@ -163,36 +163,21 @@ void Builder::State::place_buffer(BufferId id, const Clock& known) {
   buffers[id].history = BufferHistory{buffer.count, block.birth};
 }
 
-void Builder::State::verify_shape(const Payload& payload) const {
-  const std::optional<std::string> mistake = shape_mistake(payload);
-  if (mistake) throw base::Error(fmt::format("{}: {}", where(), *mistake));
-}
-
-void Builder::State::verify_scales(const Payload& payload) const {
-  const auto refuse = [this](std::string_view why) {
-    throw base::Error(fmt::format("{}: {}", where(), why));
-  };
-  if (const auto mistake = list_mistake(payload)) refuse(*mistake);
-  const auto require_scalar = [&](BufferId id) {
-    if (id == no_buffer) return;
-    const Buffer& buffer = program.buffers.at(id);
-    if (buffer.dtype != DType::f32 || buffer.count != 1) {
-      refuse(fmt::format("a scale is one f32 element; buffer {} has {} of {}", id, buffer.count,
-                         name(buffer.dtype)));
-    }
-  };
-  if (const auto* gemm = std::get_if<Gemm>(&payload)) {
-    require_scalar(gemm->descale_a);
-    require_scalar(gemm->descale_b);
-  } else if (const auto* cast = std::get_if<Cast>(&payload)) {
-    require_scalar(cast->descale);
-    if (!exists(cast->dst) && !exists(cast->transposed)) refuse("a cast without destination");
-    const bool measures = cast->scaling == CastScale::amax;
-    if (measures != (cast->descale != no_buffer)) {
-      refuse("a cast has a buffer for its scale when it measures its source, and else none");
-    }
-    if (measures && !(cast->target > 0)) refuse("a cast that measures its source has no target");
-  }
+void Builder::State::verify(const Payload& payload) const {
+  if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
+  std::visit(
+      [&]<class Kind>(const Kind& op) {
+        for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+          if constexpr (std::is_same_v<decltype(operand.member), BufferId Kind::*>) {
+            const Buffer& buffer = program.buffers.at(op.*operand.member);
+            if (buffer.dtype == DType::f32 && buffer.count == 1) return;
+            throw base::Error(fmt::format("{}: a scale is one f32 element; buffer {} has {} of {}",
+                                          where(), op.*operand.member, buffer.count,
+                                          name(buffer.dtype)));
+          }
+        });
+      },
+      payload);
 }
 
 Clock Builder::State::known_before(const Clock& need, const Clock& past) const {
@@ -228,8 +213,7 @@ void Builder::State::add_waits(Op& op, const Clock& need, const Clock& past) {
 void Builder::emit(StreamId stream, Payload payload) {
   State& s = *state_;
   if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
-  s.verify_shape(payload);
-  s.verify_scales(payload);
+  s.verify(payload);
 
   // `need` are the ops that must finish first because they touch the same storage.
   Clock need;

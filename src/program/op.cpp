@@ -3,6 +3,7 @@
 #include "program/op.hpp"
 
 #include <array>
+#include <type_traits>
 
 namespace isoscale::program {
 
@@ -33,37 +34,6 @@ std::string_view name(Transport transport) {
   return transport == Transport::nccl ? "nccl" : "symmetric";
 }
 
-std::string_view name(OpKind kind) {
-  static constexpr std::array<std::string_view, op_kind_count> names{"gemm",
-                                                                     "all_reduce",
-                                                                     "reduce_scatter",
-                                                                     "all_gather",
-                                                                     "broadcast",
-                                                                     "reduce",
-                                                                     "gather",
-                                                                     "scatter",
-                                                                     "all_to_all",
-                                                                     "barrier",
-                                                                     "exchange",
-                                                                     "copy",
-                                                                     "add",
-                                                                     "cast",
-                                                                     "fill",
-                                                                     "update",
-                                                                     "advise",
-                                                                     "norm",
-                                                                     "norm_gradient",
-                                                                     "activation",
-                                                                     "activation_gradient",
-                                                                     "softmax",
-                                                                     "softmax_gradient",
-                                                                     "select",
-                                                                     "spread",
-                                                                     "rows",
-                                                                     "checksum"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string_view name(Phase phase) {
   static constexpr std::array<std::string_view, phase_count> names{
       "setup", "input", "forward", "backward", "gradient_reduction", "optimizer"};
@@ -78,30 +48,16 @@ std::string label(OpKind kind, const Place& place) {
 }
 
 OpKind kind_of(const Payload& payload) {
-  struct Visitor {
-    OpKind operator()(const Gemm&) const { return OpKind::gemm; }
-    OpKind operator()(const Collective& op) const {
-      return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) + static_cast<int>(op.kind));
-    }
-    OpKind operator()(const Exchange&) const { return OpKind::exchange; }
-    OpKind operator()(const Copy&) const { return OpKind::copy; }
-    OpKind operator()(const Add&) const { return OpKind::add; }
-    OpKind operator()(const Cast&) const { return OpKind::cast; }
-    OpKind operator()(const Fill&) const { return OpKind::fill; }
-    OpKind operator()(const Update&) const { return OpKind::update; }
-    OpKind operator()(const Advise&) const { return OpKind::advise; }
-    OpKind operator()(const Norm&) const { return OpKind::norm; }
-    OpKind operator()(const NormGradient&) const { return OpKind::norm_gradient; }
-    OpKind operator()(const Activation&) const { return OpKind::activation; }
-    OpKind operator()(const ActivationGradient&) const { return OpKind::activation_gradient; }
-    OpKind operator()(const Softmax&) const { return OpKind::softmax; }
-    OpKind operator()(const SoftmaxGradient&) const { return OpKind::softmax_gradient; }
-    OpKind operator()(const Select&) const { return OpKind::select; }
-    OpKind operator()(const Spread&) const { return OpKind::spread; }
-    OpKind operator()(const Rows&) const { return OpKind::rows; }
-    OpKind operator()(const Checksum&) const { return OpKind::checksum; }
-  };
-  return std::visit(Visitor{}, payload);
+  if (const auto* const collective = std::get_if<Collective>(&payload)) {
+    return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) +
+                               static_cast<int>(collective->kind));
+  }
+  if (std::holds_alternative<Gemm>(payload)) return OpKind::gemm;
+  // From Exchange on, kinds have the order of the alternatives.
+  static_assert(std::is_same_v<std::variant_alternative_t<2, Payload>, Exchange>);
+  static_assert(std::variant_size_v<Payload> - 2 ==
+                op_kind_count - static_cast<std::size_t>(OpKind::exchange));
+  return static_cast<OpKind>(static_cast<std::size_t>(OpKind::exchange) + payload.index() - 2);
 }
 
 std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank) {

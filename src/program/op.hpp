@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -313,8 +314,37 @@ enum class OpKind : std::uint8_t {
   rows,
   checksum,
 };
-inline constexpr std::size_t op_kind_count = 27;
-[[nodiscard]] std::string_view name(OpKind kind);
+inline constexpr std::array<std::string_view, 27> op_kind_names{"gemm",
+                                                                "all_reduce",
+                                                                "reduce_scatter",
+                                                                "all_gather",
+                                                                "broadcast",
+                                                                "reduce",
+                                                                "gather",
+                                                                "scatter",
+                                                                "all_to_all",
+                                                                "barrier",
+                                                                "exchange",
+                                                                "copy",
+                                                                "add",
+                                                                "cast",
+                                                                "fill",
+                                                                "update",
+                                                                "advise",
+                                                                "norm",
+                                                                "norm_gradient",
+                                                                "activation",
+                                                                "activation_gradient",
+                                                                "softmax",
+                                                                "softmax_gradient",
+                                                                "select",
+                                                                "spread",
+                                                                "rows",
+                                                                "checksum"};
+inline constexpr std::size_t op_kind_count = op_kind_names.size();
+[[nodiscard]] constexpr std::string_view name(OpKind kind) {
+  return op_kind_names[static_cast<std::size_t>(kind)];
+}
 [[nodiscard]] OpKind kind_of(const Payload& payload);
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
+
+#include "program/program.hpp"
 
 namespace isoscale::program {
 namespace {
@@ -25,23 +28,6 @@ std::uint64_t moved_elements(const Rows& op) {
   return (named + op.rows) * op.columns;
 }
 
-bool same(const Slice& a, const Slice& b) {
-  return a.buffer == b.buffer && a.offset == b.offset && a.count == b.count && a.step == b.step &&
-         a.axis == b.axis;
-}
-
-/// Returns the matrix of the op that has this slice; absent if it is in none.
-std::optional<Output> as_matrix(const Payload& payload, const Slice& slice) {
-  if (const auto* rows = std::get_if<Rows>(&payload)) {
-    return Output{.matrix = rows->dst, .extents = {rows->rows, rows->columns}};
-  }
-  std::optional<Output> found;
-  for_each_matrix(payload, [&](const Matrix& matrix, const Extents& extents) {
-    if (same(matrix.slice, slice)) found = {.matrix = matrix, .extents = extents};
-  });
-  return found;
-}
-
 bool has_gaps(const Payload& payload) {
   const auto* fill = std::get_if<Fill>(&payload);
   if (fill == nullptr) return false;
@@ -56,6 +42,16 @@ std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
 }
 
+/// Calls visit(matrix, extents, mode) for each matrix of an op whose extents are known.
+template <class Op, class Visit>
+void for_each_matrix(const Op& op, const Visit& visit) {
+  for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(op.*operand.member)>, Matrix>) {
+      if (operand.extents != nullptr) visit(op.*operand.member, operand.extents(op));
+    }
+  });
+}
+
 Mistake inverse_mistake(const Slice& inverse, std::uint32_t rows) {
   if (inverse.buffer != no_buffer && inverse.count == rows) return std::nullopt;
   return fmt::format("a norm of {} rows has {} inverses", rows,
@@ -68,26 +64,25 @@ Mistake up_mistake(ActivationKind kind, const Matrix& up) {
   return is_gated ? "swiglu without its second operand" : "gelu with a second operand";
 }
 
-/// Returns the reason if an operand is missing or superfluous.
-Mistake operand_mistake(const Payload& payload) {
-  if (const auto* norm = std::get_if<Norm>(&payload)) {
-    if (exists(norm->addend) != exists(norm->sum)) {
-      return "a norm has an addend and a sum, or neither";
-    }
-    return inverse_mistake(norm->inverse, norm->rows);
+Mistake mistake_of(const Norm& op) {
+  if (exists(op.addend) != exists(op.sum)) return "a norm has an addend and a sum, or neither";
+  return inverse_mistake(op.inverse, op.rows);
+}
+
+Mistake mistake_of(const Activation& op) { return up_mistake(op.kind, op.up); }
+
+Mistake mistake_of(const ActivationGradient& op) {
+  if (exists(op.up) == exists(op.dup)) return up_mistake(op.kind, op.up);
+  return "an activation's gradient has a second operand and its gradient, or neither";
+}
+
+Mistake mistake_of(const Cast& op) {
+  if (!exists(op.dst) && !exists(op.transposed)) return "a cast without destination";
+  const bool measures = op.scaling == CastScale::amax;
+  if (measures != (op.descale != no_buffer)) {
+    return "a cast has a buffer for its scale when it measures its source, and else none";
   }
-  if (const auto* gradient = std::get_if<NormGradient>(&payload)) {
-    return inverse_mistake(gradient->inverse, gradient->rows);
-  }
-  if (const auto* activation = std::get_if<Activation>(&payload)) {
-    return up_mistake(activation->kind, activation->up);
-  }
-  if (const auto* gradient = std::get_if<ActivationGradient>(&payload)) {
-    if (exists(gradient->up) != exists(gradient->dup)) {
-      return "an activation's gradient has a second operand and its gradient, or neither";
-    }
-    return up_mistake(gradient->kind, gradient->up);
-  }
+  if (measures && !(op.target > 0)) return "a cast that measures its source has no target";
   return std::nullopt;
 }
 
@@ -133,10 +128,6 @@ Mistake mistake_of(const Rows& op) {
                        op.from.size());
   }
   const std::uint64_t sources = rows_in(op.src, op.columns);
-  if (op.rows > rows_in(op.dst, op.columns)) {
-    return fmt::format("{} rows of {} elements do not fit into a slice of {}", op.rows, op.columns,
-                       op.dst.slice.count);
-  }
   for (const std::uint32_t row : op.from) {
     if (row != Rows::no_row && row >= sources) {
       return fmt::format("row {} of a matrix that has {}", row, sources);
@@ -146,8 +137,15 @@ Mistake mistake_of(const Rows& op) {
 }
 
 template <class Op>
-Mistake mistake_of(const Op& /*op*/) {
+Mistake mistake_of(const Op& op) {
+  if constexpr (requires { op.inverse; }) return inverse_mistake(op.inverse, op.rows);
   return std::nullopt;
+}
+
+void add_whole(const Slice& slice, std::vector<Output>& outputs) {
+  if (slice.buffer == no_buffer || slice.count == 0) return;
+  outputs.push_back({.matrix = {.slice = slice, .row_stride = slice.count},
+                     .extents = {.rows = 1, .columns = slice.count}});
 }
 
 }  // namespace
@@ -169,41 +167,53 @@ std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
   // Elements between the rows of a matrix do not count.
-  for_each_matrix(payload, [&](const Matrix& matrix, const Extents& extents) {
+  const auto leave_out_gaps = [&](const Matrix& matrix, const Extents& extents) {
     const std::uint64_t size = element_size(program.buffers[matrix.slice.buffer].dtype);
     bytes -= matrix.slice.count * size;
     bytes += matrix_elements(matrix, extents) * size;
-  });
+  };
+  std::visit([&](const auto& op) { for_each_matrix(op, leave_out_gaps); }, payload);
   return bytes;
 }
 
 std::vector<Output> outputs_of(const Payload& payload) {
   std::vector<Output> outputs;
   if (has_gaps(payload)) return outputs;
-  for_each_slice(payload, [&](const Slice& slice, Mode mode) {
-    if (mode == Mode::read) return;
-    const Output whole{.matrix = {.slice = slice, .row_stride = slice.count},
-                       .extents = {.rows = 1, .columns = slice.count}};
-    outputs.push_back(as_matrix(payload, slice).value_or(whole));
-  });
+  std::visit(
+      [&]<class Op>(const Op& op) {
+        if constexpr (std::is_same_v<Op, Exchange>) {
+          for (const Transfer& transfer : op.transfers) {
+            if (transfer.direction == Direction::receive) add_whole(transfer.slice, outputs);
+          }
+        }
+        for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+          if (operand.mode == Mode::read || operand.slice(op).count == 0) return;
+          if constexpr (std::is_same_v<decltype(operand.member), Matrix Op::*>) {
+            outputs.push_back({.matrix = op.*operand.member, .extents = operand.extents(op)});
+          } else {
+            add_whole(operand.slice(op), outputs);
+          }
+        });
+      },
+      payload);
   return outputs;
 }
 
-std::optional<std::string> shape_mistake(const Payload& payload) {
-  std::optional<std::string> mistake;
-  for_each_matrix(payload, [&](const Matrix& matrix, const Extents& extents) {
-    if (mistake || extent(matrix, extents) <= matrix.slice.count) return;
-    mistake = fmt::format(
-        "{} x {} x {} matrix with strides {}, {} needs {} elements, "
-        "its slice has {}",
-        extents.batch, extents.rows, extents.columns, matrix.batch_stride, matrix.row_stride,
-        extent(matrix, extents), matrix.slice.count);
-  });
-  return mistake ? mistake : operand_mistake(payload);
-}
-
-std::optional<std::string> list_mistake(const Payload& payload) {
-  return std::visit([](const auto& op) { return mistake_of(op); }, payload);
+std::optional<std::string> mistake(const Payload& payload) {
+  Mistake found;
+  std::visit(
+      [&](const auto& op) {
+        for_each_matrix(op, [&](const Matrix& matrix, const Extents& extents) {
+          if (found || extent(matrix, extents) <= matrix.slice.count) return;
+          found = fmt::format(
+              "{} x {} x {} matrix with strides {}, {} needs {} elements, its slice has {}",
+              extents.batch, extents.rows, extents.columns, matrix.batch_stride, matrix.row_stride,
+              extent(matrix, extents), matrix.slice.count);
+        });
+        if (!found) found = mistake_of(op);
+      },
+      payload);
+  return found;
 }
 
 }  // namespace isoscale::program

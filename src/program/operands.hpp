@@ -2,21 +2,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "mesh/mesh.hpp"
 #include "program/buffer.hpp"
 #include "program/op.hpp"
-#include "program/program.hpp"
 
-/// The operands of ops: the elements that an op reads and writes, as slices and as matrices, the
-/// number of their bytes, and checks that they fit together.
+/// The operands of ops: a table for each op kind, and what follows from it: the elements that an op
+/// reads and writes, the number of their bytes, and checks that they fit together. The executors
+/// look up the places of operands by the same tables.
 namespace isoscale::program {
+
+struct RankProgram;
 
 enum class Mode : std::uint8_t { read, write };
 
@@ -42,183 +46,237 @@ struct Access {
   return {.buffer = buffer, .offset = 0, .count = 1};
 }
 
-/// Calls visit(slice, mode) for each slice of the op that has a buffer, reads before writes.
-template <class Visit>
-void for_each_slice(const Payload& payload, const Visit& visit) {
-  const auto read = [&](const Slice& slice) {
-    if (slice.buffer != no_buffer && slice.count > 0) visit(slice, Mode::read);
-  };
-  const auto write = [&](const Slice& slice) {
-    if (slice.buffer != no_buffer && slice.count > 0) visit(slice, Mode::write);
-  };
-  struct Visitor {
-    const decltype(read)& r;
-    const decltype(write)& w;
-    void operator()(const Gemm& op) const {
-      r(op.a.slice);
-      r(op.b.slice);
-      if (op.beta != 0) r(op.c.slice);
-      r(scalar(op.descale_a));
-      r(scalar(op.descale_b));
-      w(op.d.slice);
-    }
-    void operator()(const Collective& op) const {
-      r(op.send);
-      w(op.receive);
-    }
-    void operator()(const Exchange& op) const {
-      for (const Transfer& transfer : op.transfers) {
-        if (transfer.direction == Direction::send) r(transfer.slice);
-      }
-      for (const Transfer& transfer : op.transfers) {
-        if (transfer.direction == Direction::receive) w(transfer.slice);
-      }
-    }
-    void operator()(const Copy& op) const {
-      r(op.src.slice);
-      w(op.dst.slice);
-    }
-    void operator()(const Add& op) const {
-      r(op.a.slice);
-      r(op.b.slice);
-      w(op.dst.slice);
-    }
-    void operator()(const Cast& op) const {
-      r(op.src.slice);
-      w(op.dst.slice);
-      w(op.transposed.slice);
-      w(scalar(op.descale));
-    }
-    void operator()(const Fill& op) const { w(op.dst); }
-    void operator()(const Norm& op) const {
-      r(op.x.slice);
-      r(op.addend.slice);
-      w(op.sum.slice);
-      w(op.y.slice);
-      w(op.inverse);
-    }
-    void operator()(const NormGradient& op) const {
-      r(op.dy.slice);
-      r(op.s.slice);
-      r(op.addend.slice);
-      r(op.inverse);
-      w(op.dx.slice);
-    }
-    void operator()(const Activation& op) const {
-      r(op.x.slice);
-      r(op.up.slice);
-      w(op.y.slice);
-    }
-    void operator()(const ActivationGradient& op) const {
-      r(op.dy.slice);
-      r(op.x.slice);
-      r(op.up.slice);
-      w(op.dx.slice);
-      w(op.dup.slice);
-    }
-    void operator()(const Softmax& op) const {
-      r(op.x.slice);
-      w(op.y.slice);
-    }
-    void operator()(const SoftmaxGradient& op) const {
-      r(op.y.slice);
-      r(op.dy.slice);
-      w(op.dx.slice);
-    }
-    void operator()(const Select& op) const {
-      r(op.src);
-      w(op.values);
-      w(op.places);
-      w(op.src);
-    }
-    void operator()(const Spread& op) const {
-      r(op.values);
-      r(op.places);
-      w(op.dst);
-    }
-    void operator()(const Rows& op) const {
-      r(op.src.slice);
-      w(op.dst.slice);
-    }
-    void operator()(const Checksum& op) const {
-      r(op.src.slice);
-      r(op.flip);
-      if (op.flip.buffer != no_buffer) w(op.src.slice);
-      w(op.sum);
-    }
-    void operator()(const Advise& op) const { r(op.slice); }
-    void operator()(const Update& op) const {
-      r(op.gradient);
-      for (const Slice* slice : {&op.weight, &op.master, &op.moment1, &op.moment2, &op.powers}) {
-        w(*slice);  // read and written; a write conflicts with all that a read conflicts with
-      }
-    }
-  };
-  std::visit(Visitor{read, write}, payload);
-}
-
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
 };
 
-[[nodiscard]] inline bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
+/// The type that the elements of an operand have. common: that of all operands with this rule;
+/// wide: f64 if the common type is f64, else f32.
+enum class Elements : std::uint8_t { any, common, wide, f32, i32, i64 };
 
-/// Calls visit(matrix, extents) for each matrix of the op that has a buffer; twice for a matrix
-/// that is read and written. Ops that have only slices get no call.
+/// A row of an operand table.
+template <class Op, class Member>
+struct Operand {
+  const char* name;
+  Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
+  Mode mode;
+  Elements elements;
+  Extents (*extents)(const Op&) = nullptr;  ///< of a matrix; null: those of a slice
+  bool (*condition)(const Op&) = nullptr;   ///< null: the op uses the operand if it has a buffer
+
+  [[nodiscard]] constexpr Slice slice(const Op& op) const {
+    if constexpr (std::is_same_v<Member, Matrix>) {
+      return (op.*member).slice;
+    } else if constexpr (std::is_same_v<Member, BufferId>) {
+      return scalar(op.*member);
+    } else {
+      return op.*member;
+    }
+  }
+  [[nodiscard]] constexpr bool is_used(const Op& op) const {
+    return slice(op).buffer != no_buffer && (condition == nullptr || condition(op));
+  }
+  /// Returns the same row with other extents.
+  [[nodiscard]] constexpr Operand sized(Extents (*other)(const Op&)) const {
+    return {name, member, mode, elements, other, condition};
+  }
+  /// Returns the same row with a condition.
+  [[nodiscard]] constexpr Operand when(bool (*other)(const Op&)) const {
+    return {name, member, mode, elements, extents, other};
+  }
+};
+
+template <class Op, class Member>
+constexpr Operand<Op, Member> operand(const char* name, Member Op::*member, Mode mode,
+                                      Elements elements) {
+  constexpr bool has_extents = std::is_same_v<Member, Matrix> && requires(Op op) { op.rows; };
+  if constexpr (has_extents) {
+    return {name, member, mode, elements, [](const Op& op) -> Extents {
+              if constexpr (requires { op.batch; }) return {op.rows, op.columns, op.batch};
+              return {op.rows, op.columns};
+            }};
+  } else {
+    return {name, member, mode, elements};
+  }
+}
+template <class Op, class Member>
+constexpr Operand<Op, Member> reads(const char* name, Member Op::*member,
+                                    Elements elements = Elements::common) {
+  return operand(name, member, Mode::read, elements);
+}
+template <class Op, class Member>
+constexpr Operand<Op, Member> writes(const char* name, Member Op::*member,
+                                     Elements elements = Elements::common) {
+  return operand(name, member, Mode::write, elements);
+}
+
+// The table of each op kind, reads before writes. An operand that is both read and written has two
+// rows, unless it is only written in full; a write conflicts with all that a read conflicts with.
+
+constexpr auto operand_table(const Gemm* /*op*/) {
+  constexpr auto product = [](const Gemm& op) -> Extents { return {op.m, op.n, op.batch}; };
+  return std::tuple{reads("A", &Gemm::a, Elements::any).sized([](const Gemm& op) -> Extents {
+                      const bool flips = op.transpose_a == Transpose::yes;
+                      return {flips ? op.k : op.m, flips ? op.m : op.k, op.batch};
+                    }),
+                    reads("B", &Gemm::b, Elements::any).sized([](const Gemm& op) -> Extents {
+                      const bool flips = op.transpose_b == Transpose::yes;
+                      return {flips ? op.n : op.k, flips ? op.k : op.n, op.batch};
+                    }),
+                    reads("C", &Gemm::c, Elements::any).sized(product).when([](const Gemm& op) {
+                      return op.beta != 0;
+                    }),
+                    reads("the scale of A", &Gemm::descale_a, Elements::f32),
+                    reads("the scale of B", &Gemm::descale_b, Elements::f32),
+                    writes("D", &Gemm::d, Elements::any).sized(product)};
+}
+constexpr auto operand_table(const Collective* /*op*/) {
+  return std::tuple{reads("what is sent", &Collective::send),
+                    writes("what is received", &Collective::receive)};
+}
+/// An exchange has one operand for each of its transfers instead: see for_each_slice.
+constexpr auto operand_table(const Exchange* /*op*/) { return std::tuple{}; }
+constexpr auto operand_table(const Copy* /*op*/) {
+  return std::tuple{reads("source", &Copy::src), writes("destination", &Copy::dst)};
+}
+constexpr auto operand_table(const Add* /*op*/) {
+  return std::tuple{reads("first addend", &Add::a), reads("second addend", &Add::b),
+                    writes("sum", &Add::dst)};
+}
+constexpr auto operand_table(const Cast* /*op*/) {
+  return std::tuple{reads("source", &Cast::src, Elements::any),
+                    writes("destination", &Cast::dst, Elements::any),
+                    writes("transposed destination", &Cast::transposed, Elements::any)
+                        .sized([](const Cast& op) -> Extents {
+                          return {op.columns, op.rows};
+                        }),
+                    writes("scale", &Cast::descale, Elements::f32)};
+}
+constexpr auto operand_table(const Fill* /*op*/) {
+  return std::tuple{writes("destination", &Fill::dst)};
+}
+constexpr auto operand_table(const Update* /*op*/) {
+  constexpr auto any = Elements::any;
+  return std::tuple{
+      reads("gradient", &Update::gradient, any),     writes("weight", &Update::weight, any),
+      writes("master weight", &Update::master, any), writes("moment 1", &Update::moment1, any),
+      writes("moment 2", &Update::moment2, any),     writes("powers", &Update::powers, any)};
+}
+constexpr auto operand_table(const Advise* /*op*/) {
+  return std::tuple{reads("memory", &Advise::slice)};
+}
+constexpr auto operand_table(const Norm* /*op*/) {
+  return std::tuple{reads("x", &Norm::x), reads("addend", &Norm::addend), writes("sum", &Norm::sum),
+                    writes("y", &Norm::y), writes("inverse", &Norm::inverse, Elements::wide)};
+}
+constexpr auto operand_table(const NormGradient* /*op*/) {
+  return std::tuple{reads("dy", &NormGradient::dy), reads("s", &NormGradient::s),
+                    reads("addend", &NormGradient::addend),
+                    reads("inverse", &NormGradient::inverse, Elements::wide),
+                    writes("dx", &NormGradient::dx)};
+}
+constexpr auto operand_table(const Activation* /*op*/) {
+  return std::tuple{reads("x", &Activation::x), reads("up", &Activation::up),
+                    writes("y", &Activation::y)};
+}
+constexpr auto operand_table(const ActivationGradient* /*op*/) {
+  using Op = ActivationGradient;
+  return std::tuple{reads("dy", &Op::dy), reads("x", &Op::x), reads("up", &Op::up),
+                    writes("dx", &Op::dx), writes("dup", &Op::dup)};
+}
+constexpr auto operand_table(const Softmax* /*op*/) {
+  return std::tuple{reads("x", &Softmax::x), writes("y", &Softmax::y)};
+}
+constexpr auto operand_table(const SoftmaxGradient* /*op*/) {
+  return std::tuple{reads("y", &SoftmaxGradient::y), reads("dy", &SoftmaxGradient::dy),
+                    writes("dx", &SoftmaxGradient::dx)};
+}
+constexpr auto operand_table(const Select* /*op*/) {
+  return std::tuple{reads("source", &Select::src), writes("values", &Select::values),
+                    writes("places", &Select::places, Elements::i32),
+                    writes("source", &Select::src)};
+}
+constexpr auto operand_table(const Spread* /*op*/) {
+  return std::tuple{reads("values", &Spread::values),
+                    reads("places", &Spread::places, Elements::i32),
+                    writes("destination", &Spread::dst)};
+}
+/// The number of rows of the source is not known, only that of its slice.
+constexpr auto operand_table(const Rows* /*op*/) {
+  return std::tuple{reads("source", &Rows::src).sized(nullptr), writes("destination", &Rows::dst)};
+}
+constexpr auto operand_table(const Checksum* /*op*/) {
+  return std::tuple{reads("source", &Checksum::src), reads("flip", &Checksum::flip, Elements::i64),
+                    writes("source", &Checksum::src).when([](const Checksum& op) {
+                      return op.flip.buffer != no_buffer;
+                    }),
+                    writes("sum", &Checksum::sum, Elements::i64)};
+}
+
+template <class Op>
+inline constexpr auto operands = operand_table(static_cast<const Op*>(nullptr));
+template <class Op>
+inline constexpr std::size_t operand_count =
+    std::tuple_size_v<decltype(operand_table(static_cast<const Op*>(nullptr)))>;
+
+/// Calls visit(operand, its number in the table) for each operand that the op uses.
+template <class Op, class Visit>
+void for_each_operand(const Op& op, const Visit& visit) {
+  std::apply(
+      [&](const auto&... row) {
+        std::size_t number = 0;
+        [[maybe_unused]] const auto look = [&](const auto& operand) {
+          if (operand.is_used(op)) visit(operand, number);
+          ++number;
+        };
+        (look(row), ...);
+      },
+      operands<Op>);
+}
+
+/// Returns the number of the first operand that is this member of its op.
+template <class Op, class Member>
+[[nodiscard]] constexpr std::size_t operand_number(Member Op::*member) {
+  std::size_t number = 0, found = operand_count<Op>;
+  std::apply(
+      [&](const auto&... row) {
+        const auto look = [&](const auto& operand) {
+          if constexpr (std::is_same_v<decltype(operand.member), Member Op::*>) {
+            if (operand.member == member && found == operand_count<Op>) found = number;
+          }
+          ++number;
+        };
+        (look(row), ...);
+      },
+      operands<Op>);
+  return found;
+}
+
+/// Calls visit(slice, mode) for each slice of the op that has elements, reads before writes.
 template <class Visit>
-void for_each_matrix(const Payload& payload, const Visit& visit) {
-  struct Visitor {
-    const Visit& visit;
-    void all(const Extents& extents, std::initializer_list<const Matrix*> matrices) const {
-      for (const Matrix* matrix : matrices) {
-        if (exists(*matrix)) visit(*matrix, extents);
+void for_each_slice(const Payload& payload, const Visit& visit) {
+  const auto with = [&visit](const Slice& slice, Mode mode) {
+    if (slice.buffer != no_buffer && slice.count > 0) visit(slice, mode);
+  };
+  if (const auto* const exchange = std::get_if<Exchange>(&payload)) {
+    for (const Direction direction : {Direction::send, Direction::receive}) {
+      for (const Transfer& transfer : exchange->transfers) {
+        if (transfer.direction != direction) continue;
+        with(transfer.slice, direction == Direction::send ? Mode::read : Mode::write);
       }
     }
-    void operator()(const Gemm& op) const {
-      const bool ta = op.transpose_a == Transpose::yes, tb = op.transpose_b == Transpose::yes;
-      all({ta ? op.k : op.m, ta ? op.m : op.k, op.batch}, {&op.a});
-      all({tb ? op.n : op.k, tb ? op.k : op.n, op.batch}, {&op.b});
-      if (op.beta != 0) all({op.m, op.n, op.batch}, {&op.c});
-      all({op.m, op.n, op.batch}, {&op.d});
-    }
-    void operator()(const Copy& op) const {
-      all({op.rows, op.columns, op.batch}, {&op.src, &op.dst});
-    }
-    void operator()(const Add& op) const { all({op.rows, op.columns}, {&op.a, &op.b, &op.dst}); }
-    void operator()(const Cast& op) const {
-      all({op.rows, op.columns}, {&op.src, &op.dst});
-      all({op.columns, op.rows}, {&op.transposed});
-    }
-    void operator()(const Norm& op) const {
-      all({op.rows, op.columns}, {&op.x, &op.addend, &op.sum, &op.y});
-    }
-    void operator()(const NormGradient& op) const {
-      all({op.rows, op.columns}, {&op.dy, &op.s, &op.addend, &op.dx});
-    }
-    void operator()(const Activation& op) const {
-      all({op.rows, op.columns}, {&op.x, &op.up, &op.y});
-    }
-    void operator()(const ActivationGradient& op) const {
-      all({op.rows, op.columns}, {&op.dy, &op.x, &op.up, &op.dx, &op.dup});
-    }
-    void operator()(const Softmax& op) const {
-      all({op.rows, op.columns, op.batch}, {&op.x, &op.y});
-    }
-    void operator()(const SoftmaxGradient& op) const {
-      all({op.rows, op.columns, op.batch}, {&op.y, &op.dy, &op.dx});
-    }
-    void operator()(const Checksum& op) const { all({op.rows, op.columns, op.batch}, {&op.src}); }
-    void operator()(const Collective& /*op*/) const {}
-    void operator()(const Exchange& /*op*/) const {}
-    void operator()(const Fill& /*op*/) const {}
-    void operator()(const Update& /*op*/) const {}
-    void operator()(const Advise& /*op*/) const {}
-    void operator()(const Select& /*op*/) const {}
-    void operator()(const Spread& /*op*/) const {}
-    void operator()(const Rows& /*op*/) const {}
-  };
-  std::visit(Visitor{visit}, payload);
+    return;
+  }
+  std::visit(
+      [&](const auto& op) {
+        for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+          with(operand.slice(op), operand.mode);
+        });
+      },
+      payload);
 }
+
+[[nodiscard]] inline bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
 
 /// Returns the bytes of a slice's elements; 0 without a buffer.
 [[nodiscard]] std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice);
@@ -236,12 +294,8 @@ struct Output {
 /// Returns what an op writes; nothing for a Fill that leaves gaps between its elements.
 [[nodiscard]] std::vector<Output> outputs_of(const Payload& payload);
 
-/// Returns the reason if an op by itself is malformed: a matrix reaches beyond its slice, or
-/// operands do not fit together. Absent if it is well formed.
-[[nodiscard]] std::optional<std::string> shape_mistake(const Payload& payload);
-
-/// Returns the reason if the extents or indices of a Select, Spread or Rows are wrong; absent for
-/// other ops.
-[[nodiscard]] std::optional<std::string> list_mistake(const Payload& payload);
+/// Returns the reason if an op by itself is malformed: a matrix reaches beyond its slice, operands
+/// do not fit together, or extents or indices are wrong. Absent if it is well formed.
+[[nodiscard]] std::optional<std::string> mistake(const Payload& payload);
 
 }  // namespace isoscale::program

@@ -15,9 +15,8 @@
 #include <vector>
 
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/kernels/element_kernels.hpp"
-#include "executor/cuda/kernels/layer_kernels.hpp"
-#include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace isoscale::executor::cuda {
@@ -44,14 +43,9 @@ class Bench {
       check(cudaMalloc(&pointer, bytes));
       memory.reset(pointer);
       // Numbers between -1 and 1 in f32, bf16 and f16 alike.
-      check(start(FillCall{.type = DType::bf16,
-                           .dst = pointer,
-                           .extents = {1, 1, bytes / 2},
-                           .local = {0, 0, 1},
-                           .global = {0, 0, 1},
-                           .grid = {.origin = program::fill_origin(1)},
-                           .scale = program::power_of_two(-7)},
-                  stream_.get()));
+      Arguments<program::Fill> fill = filling(DType::bf16, bytes / 2);
+      fill.at(&program::Fill::dst).data = static_cast<std::byte*>(pointer);
+      check(start(fill, stream_.get()));
     }
     check(cudaStreamSynchronize(stream_.get()));
   }
@@ -87,7 +81,33 @@ class Bench {
   [[nodiscard]] std::uint64_t count(DType type) const {
     return bytes_ / program::element_size(type);
   }
-  [[nodiscard]] MatrixAt matrix(std::size_t operand) const { return {at(operand), columns, 0}; }
+  static Arguments<program::Fill> filling(DType type, std::uint64_t count) {
+    Arguments<program::Fill> fill;
+    fill.op = {.shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}},
+               .key = 1,
+               .exponent = -7};
+    fill.at(&program::Fill::dst).type = type;
+    return fill;
+  }
+  /// An op on matrices of `columns` columns.
+  template <class Op>
+  [[nodiscard]] Arguments<Op> on_rows(DType type) const {
+    Arguments<Op> call;
+    call.op.rows = static_cast<std::uint32_t>(count(type) / columns);
+    call.op.columns = columns;
+    call.type = type;
+    return call;
+  }
+  /// Sets an operand to one of the pieces of memory.
+  template <class Op>
+  void set(Arguments<Op>& call, program::Matrix Op::*member, std::size_t operand) const {
+    (call.op.*member).row_stride = columns;
+    set(call, member, operand, call.type);
+  }
+  template <class Op, class Member>
+  void set(Arguments<Op>& call, Member Op::*member, std::size_t operand, DType type) const {
+    call.at(member) = {static_cast<std::byte*>(at(operand)), type};
+  }
 
   template <class Call>
   void add(std::string name, double operands, const Call& call, bool has_goal = true) {
@@ -96,113 +116,110 @@ class Bench {
   }
 
   void add_elementwise(DType type) {
-    const std::uint64_t rows = count(type) / columns;
     const std::string suffix = " " + std::string{program::name(type)};
-    AddCall sum{type, rows, columns, at(0), at(1), at(2), columns, columns, columns};
+    auto sum = on_rows<program::Add>(type);
+    set(sum, &program::Add::a, 0);
+    set(sum, &program::Add::b, 1);
+    set(sum, &program::Add::dst, 2);
     add("add" + suffix, 3, sum);
     // Half of each row, and rows that are not aligned.
-    sum.columns /= 2;
+    sum.op.columns /= 2;
     add("add strided" + suffix, 1.5, sum);
-    sum.a_row = sum.b_row = sum.dst_row = columns - 1;
+    sum.op.a.row_stride = sum.op.b.row_stride = sum.op.dst.row_stride = columns - 1;
     add("add unaligned" + suffix, 1.5, sum, false);
-    ActivationCall activation{.type = type, .rows = rows, .columns = columns};
-    activation.x = matrix(0);
-    activation.y = matrix(2);
+    auto activation = on_rows<program::Activation>(type);
+    set(activation, &program::Activation::x, 0);
+    set(activation, &program::Activation::y, 2);
     add("gelu" + suffix, 2, activation);
-    activation.kind = program::ActivationKind::swiglu;
-    activation.up = matrix(1);
+    activation.op.kind = program::ActivationKind::swiglu;
+    set(activation, &program::Activation::up, 1);
     add("swiglu" + suffix, 3, activation);
-    ActivationGradientCall gradient{.type = type, .rows = rows, .columns = columns};
-    gradient.dy = matrix(0);
-    gradient.x = matrix(1);
-    gradient.dx = matrix(3);
+    using Gradient = program::ActivationGradient;
+    auto gradient = on_rows<Gradient>(type);
+    set(gradient, &Gradient::dy, 0);
+    set(gradient, &Gradient::x, 1);
+    set(gradient, &Gradient::dx, 3);
     add("gelu gradient" + suffix, 3, gradient);
-    gradient.kind = program::ActivationKind::swiglu;
-    gradient.up = matrix(2);
-    gradient.dup = matrix(4);
+    gradient.op.kind = program::ActivationKind::swiglu;
+    set(gradient, &Gradient::up, 2);
+    set(gradient, &Gradient::dup, 4);
     add("swiglu gradient" + suffix, 5, gradient);
-    add("fill" + suffix, 1,
-        FillCall{.type = type,
-                 .dst = at(5),
-                 .extents = {1, 1, count(type)},
-                 .local = {0, 0, 1},
-                 .global = {0, 0, 1},
-                 .scale = program::power_of_two(-7)},
-        false);
-    add("checksum" + suffix, 1,
-        ChecksumCall{.type = type,
-                     .rows = rows,
-                     .columns = columns,
-                     .src = at(0),
-                     .row_stride = columns,
-                     .sum = at(5)},
-        false);
+    auto fill = filling(type, count(type));
+    set(fill, &program::Fill::dst, 5, type);
+    add("fill" + suffix, 1, fill, false);
+    auto checksum = on_rows<program::Checksum>(type);
+    set(checksum, &program::Checksum::src, 0);
+    set(checksum, &program::Checksum::sum, 5, DType::i64);
+    add("checksum" + suffix, 1, checksum, false);
   }
 
   void add_layers(DType type) {
-    const std::uint64_t rows = count(type) / columns;
     const std::string suffix = " " + std::string{program::name(type)};
-    NormCall norm{.type = type, .rows = rows, .columns = columns};
-    norm.x = matrix(0);
-    norm.y = matrix(1);
-    norm.inverse = at(5);
+    using program::Norm, program::Softmax;
+    auto norm = on_rows<Norm>(type);
+    set(norm, &Norm::x, 0);
+    set(norm, &Norm::y, 1);
+    set(norm, &Norm::inverse, 5, DType::f32);
     add("norm" + suffix, 2, norm);
-    norm.addend = matrix(2);
-    norm.sum = matrix(3);
+    set(norm, &Norm::addend, 2);
+    set(norm, &Norm::sum, 3);
     add("norm with addend" + suffix, 4, norm);
-    NormGradientCall gradient{.type = type, .rows = rows, .columns = columns};
-    gradient.dy = matrix(0);
-    gradient.s = matrix(1);
-    gradient.dx = matrix(2);
-    gradient.inverse = at(5);
+    using NormBack = program::NormGradient;
+    auto gradient = on_rows<NormBack>(type);
+    set(gradient, &NormBack::dy, 0);
+    set(gradient, &NormBack::s, 1);
+    set(gradient, &NormBack::dx, 2);
+    set(gradient, &NormBack::inverse, 5, DType::f32);
     add("norm gradient" + suffix, 3, gradient);
-    SoftmaxCall softmax{.type = type, .rows = rows, .columns = columns};
-    softmax.x = matrix(0);
-    softmax.y = matrix(1);
+    auto softmax = on_rows<Softmax>(type);
+    set(softmax, &Softmax::x, 0);
+    set(softmax, &Softmax::y, 1);
     add("softmax" + suffix, 2, softmax);
-    SoftmaxGradientCall back{.type = type, .rows = rows, .columns = columns};
-    back.y = matrix(0);
-    back.dy = matrix(1);
-    back.dx = matrix(2);
+    using SoftmaxBack = program::SoftmaxGradient;
+    auto back = on_rows<SoftmaxBack>(type);
+    set(back, &SoftmaxBack::y, 0);
+    set(back, &SoftmaxBack::dy, 1);
+    set(back, &SoftmaxBack::dx, 2);
     add("softmax gradient" + suffix, 3, back);
   }
 
   void add_casts() {
-    const std::uint64_t rows = count(DType::bf16) / columns;
-    CastCall cast{.from = DType::bf16, .to = DType::e4m3, .rows = rows, .columns = columns};
-    cast.src = at(0);
-    cast.dst = at(1);
-    cast.src_row = cast.dst_row = columns;
-    cast.transposed_row = rows;
+    using program::Cast;
+    auto cast = on_rows<Cast>(DType::bf16);
+    set(cast, &Cast::src, 0);
+    set(cast, &Cast::dst, 1);
+    cast.at(&Cast::dst).type = DType::e4m3;
     add("cast bf16 to e4m3", 1.5, cast);
-    cast.transposed = at(2);
+    set(cast, &Cast::transposed, 2);
+    cast.at(&Cast::transposed).type = DType::e4m3;
+    cast.op.transposed.row_stride = cast.op.rows;
     add("cast and transpose", 2, cast);
-    cast.scaling = program::CastScale::amax;
-    cast.target = 448;
-    cast.descale = static_cast<float*>(at(4));
+    cast.op.scaling = program::CastScale::amax;
+    cast.op.target = 448;
+    set(cast, &Cast::descale, 4, DType::f32);
     cast.largest = static_cast<unsigned*>(at(5));
     add("amax, cast and transpose", 3, cast);
-    CastCall narrow{.from = DType::f32, .to = DType::bf16, .columns = columns};
-    narrow.rows = count(DType::f32) / columns;
-    narrow.src = at(0);
-    narrow.dst = at(1);
-    narrow.src_row = narrow.dst_row = columns;
+    auto narrow = on_rows<Cast>(DType::f32);
+    set(narrow, &Cast::src, 0);
+    set(narrow, &Cast::dst, 1);
+    narrow.at(&Cast::dst).type = DType::bf16;
     add("cast f32 to bf16", 1.5, narrow);
   }
 
   void add_updates() {
-    UpdateCall update{.weight_type = DType::bf16, .count = count(DType::f32)};
-    update.gradient_type = DType::bf16;
-    update.weight = at(4);
-    update.master = at(0);
-    update.gradient = at(3);
-    update.rate = 1e-6;
+    using program::Update;
+    Arguments<Update> update;
+    update.op.weight.count = count(DType::f32);
+    set(update, &Update::weight, 4, DType::bf16);
+    set(update, &Update::master, 0, DType::f32);
+    set(update, &Update::gradient, 3, DType::bf16);
+    update.op.rate = 1e-6;
     add("sgd", 3, update);
-    update.optimizer = program::Optimizer::adam;
-    update.moment1 = at(1);
-    update.moment2 = at(2);
-    update.powers = at(5);
-    update.epsilon = 1;
+    update.op.optimizer = program::Optimizer::adam;
+    set(update, &Update::moment1, 1, DType::f32);
+    set(update, &Update::moment2, 2, DType::f32);
+    set(update, &Update::powers, 5, DType::f32);
+    update.op.epsilon = 1;
     add("adam", 7, update);
   }
 
@@ -217,14 +234,13 @@ class Bench {
                        .batch = 1,
                        .src_row = 2 * row,
                        .dst_row = row};
-    add("copy of 256-byte rows", 1, CopyCall{pieces});
+    add("copy of 256-byte rows", 1, pieces);
     pieces.row_bytes = columns;
     pieces.rows = bytes_ / columns;
     pieces.src_row = 0;
     pieces.dst_row = columns;
     rows_.push_back({"copy of one row to many", static_cast<double>(bytes_),
-                     [pieces](cudaStream_t stream) { return start(CopyCall{pieces}, stream); },
-                     false});
+                     [pieces](cudaStream_t stream) { return start(pieces, stream); }, false});
   }
 
   /// Seconds of the kernel and of a copy of as many bytes, in turn.

@@ -1,201 +1,186 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The kernels by plain loops, with their very roundings.
+// The kernels by the host executor's loops. Operands in types that the host does not compute in are
+// copied to f32 and back, which rounds once, as the kernels do.
+#include "executor/cuda/kernels/kernels.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <type_traits>
+#include <vector>
 
-#include "executor/cuda/kernels/element_kernels.hpp"
-#include "tests/cuda/elements.hpp"
+#include "executor/host/compute_ops.hpp"
+#include "program/low_precision.hpp"
 #include "tests/cuda/standin.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
 
+using program::DType;
 using standin::require_reachable;
-using standin::store_rounded;
 
-std::uint64_t extent(std::uint64_t rows, std::uint64_t columns, std::uint64_t row) {
-  return rows == 0 || columns == 0 ? 0 : (rows - 1) * row + columns;
-}
-
-/// Throws standin::Fault unless the GPU reaches all of a matrix.
-void require_matrix(const void* base, program::DType type, std::uint64_t rows,
-                    std::uint64_t columns, std::uint64_t row) {
-  require_reachable(base, extent(rows, columns, row) * program::element_size(type));
-}
-
-template <class Value>
-Value filled(const FillCall& call, std::uint64_t index) {
-  if (call.source == program::FillSource::constant) return program::constant_as<Value>(call.value);
-  if constexpr (!std::is_integral_v<Value>) {
-    if (call.source == program::FillSource::normal) {
-      return program::fill_normal<Value>(call.grid, index, call.scale);
-    }
-  }
-  return program::fill_value<Value>(program::fill_integer(call.grid, index), call.scale);
-}
-
-void run(const FillCall& call) {
-  std::uint64_t last = 0;
-  for (std::size_t d = 0; d < 3; ++d) last += (call.extents[d] - 1) * call.local[d];
-  require_reachable(call.dst, (last + 1) * program::element_size(call.type));
-  standin::with_number(call.type, [&](auto element) {
-    using Element = decltype(element);
-    using Value = typename Element::Value;
-    for (std::uint64_t i = 0; i < call.extents[0]; ++i) {
-      for (std::uint64_t j = 0; j < call.extents[1]; ++j) {
-        for (std::uint64_t k = 0; k < call.extents[2]; ++k) {
-          const std::uint64_t at = i * call.local[0] + j * call.local[1] + k * call.local[2];
-          const std::uint64_t index =
-              call.first + i * call.global[0] + j * call.global[1] + k * call.global[2];
-          Element::store(call.dst, at, filled<Value>(call, index));
-        }
-      }
-    }
-    return true;
-  });
-}
-
-void run(const AddCall& call) {
-  require_matrix(call.a, call.type, call.rows, call.columns, call.a_row);
-  require_matrix(call.b, call.type, call.rows, call.columns, call.b_row);
-  require_matrix(call.dst, call.type, call.rows, call.columns, call.dst_row);
-  standin::with_number(call.type, [&](auto element) {
-    using Element = decltype(element);
-    using Value = typename Element::Value;
-    const auto scale = program::constant_as<Value>(call.scale);
-    for (std::uint64_t row = 0; row < call.rows; ++row) {
-      for (std::uint64_t i = 0; i < call.columns; ++i) {
-        const Value a = Element::load(call.a, row * call.a_row + i);
-        const Value b = Element::load(call.b, row * call.b_row + i);
-        Element::store(call.dst, row * call.dst_row + i, static_cast<Value>(a + scale * b));
-      }
-    }
-    return true;
-  });
-}
-
-template <class From, class To>
-void run_typed(const CastCall& call) {
-  // A product by a power of two is exact in the wider of the two types; others are taken in f64.
-  using Value = std::conditional_t<std::is_same_v<typename From::Value, double> ||
-                                       std::is_same_v<typename To::Value, double>,
-                                   double, float>;
-  int exponent = 0;
-  const bool is_exact = call.scaling == program::CastScale::amax ||
-                        std::abs(std::frexp(call.scale, &exponent)) == 0.5;
-  double scale = call.scale;
-  if (call.scaling == program::CastScale::amax) {
-    float largest = 0;
-    for (std::uint64_t e = 0; e < call.rows * call.columns; ++e) {
-      const auto value = std::abs(static_cast<float>(
-          From::load(call.src, e / call.columns * call.src_row + e % call.columns)));
-      if (!(value <= largest)) largest = value;  // NaN above all
-    }
-    scale = program::amax_scale(call.target, static_cast<double>(largest));
-    *call.largest = std::bit_cast<unsigned int>(largest);
-    *call.descale = 1 / static_cast<float>(scale);
-  }
-  for (std::uint64_t row = 0; row < call.rows; ++row) {
-    for (std::uint64_t i = 0; i < call.columns; ++i) {
-      const auto element = From::load(call.src, row * call.src_row + i);
-      const double exact = static_cast<double>(element) * scale;
-      const auto value =
-          is_exact ? static_cast<double>(static_cast<Value>(element) * static_cast<Value>(scale))
-                   : exact;
-      if (call.dst != nullptr) store_rounded<To>(call.dst, row * call.dst_row + i, value);
-      if (call.transposed == nullptr) continue;
-      store_rounded<To>(call.transposed, i * call.transposed_row + row, value);
-    }
-  }
-}
-
-void run(const CastCall& call) {
-  require_matrix(call.src, call.from, call.rows, call.columns, call.src_row);
-  if (call.dst != nullptr) {
-    require_matrix(call.dst, call.to, call.rows, call.columns, call.dst_row);
-  }
-  if (call.transposed != nullptr) {
-    require_matrix(call.transposed, call.to, call.columns, call.rows, call.transposed_row);
-  }
-  if (call.scaling == program::CastScale::amax) {
-    require_reachable(call.largest, sizeof *call.largest);
-    require_reachable(call.descale, sizeof *call.descale);
-  }
-  standin::with_floating(call.from, [&](auto from) {
-    return standin::with_floating(call.to, [&](auto to) {
-      run_typed<decltype(from), decltype(to)>(call);
-      return true;
+/// The f32 copies of an op's operands in narrower types. Operands at one address share a copy.
+class Widened {
+ public:
+  template <class Op>
+  explicit Widened(Arguments<Op>& call) {
+    const Arguments<Op> stored = call;
+    program::for_each_operand(call.op, [&](const auto& operand, std::size_t /*number*/) {
+      const OperandAt at = stored.at(operand.member);
+      if (at.data == nullptr || !program::narrow_format(at.type)) return;
+      std::vector<float>& copy = copies_[at.data];
+      const std::uint64_t count = operand.slice(call.op).count;
+      if (copy.size() >= count) return;
+      std::vector<double> values(count);
+      host::widen_row(at.type, at.data, values.data(), count);
+      copy.assign(values.begin(), values.end());
     });
-  });
-}
-
-template <class State, class Gradient, class Weight>
-void run_typed(const UpdateCall& call) {
-  const bool has_master = call.master != nullptr;
-  auto* const w = static_cast<State*>(has_master ? call.master : call.weight);
-  auto *const m = static_cast<State*>(call.moment1), *const v = static_cast<State*>(call.moment2);
-  auto* const powers = static_cast<State*>(call.powers);
-  const bool is_adam = call.optimizer == program::Optimizer::adam;
-  const auto number = [](double value) { return static_cast<State>(value); };
-  if (is_adam && call.powers_mode == Powers::advance) {
-    powers[0] = number(static_cast<double>(powers[0]) * call.beta1);
-    powers[1] = number(static_cast<double>(powers[1]) * call.beta2);
+    program::for_each_operand(call.op, [&](const auto& operand, std::size_t number) {
+      const OperandAt at = stored.at(operand.member);
+      const auto found = copies_.find(at.data);
+      if (found == copies_.end()) return;
+      float* const copy = found->second.data();
+      call.operands[number] = {reinterpret_cast<std::byte*>(copy), DType::f32};
+      if (operand.mode == program::Mode::read) return;
+      Written to{at, copy, 1, operand.slice(call.op).count};
+      if constexpr (std::is_same_v<decltype(operand.member), program::Matrix Op::*>) {
+        const program::Extents extents = operand.extents(call.op);
+        const program::Matrix& matrix = call.op.*operand.member;
+        to = {at,
+              copy,
+              extents.rows,
+              extents.columns,
+              extents.batch,
+              matrix.row_stride,
+              matrix.batch_stride};
+      }
+      written_.push_back(to);
+    });
+    if (program::narrow_format(call.type)) call.type = DType::f32;
   }
-  for (std::uint64_t i = 0; i < call.count; ++i) {
-    const State g =
-        static_cast<State>(Gradient::load(call.gradient, i)) * number(call.gradient_scale);
-    State step = g;
-    if (is_adam) {
-      m[i] = number(call.beta1) * m[i] + number(1 - call.beta1) * g;
-      v[i] = number(call.beta2) * v[i] + number(1 - call.beta2) * g * g;
-      const State correction1 = number(1 - static_cast<double>(powers[0]));
-      const State correction2 = number(1 - static_cast<double>(powers[1]));
-      step = (m[i] / correction1) / (std::sqrt(v[i] / correction2) + number(call.epsilon));
+
+  /// Rounds what the op has written; other operands may lie between the rows.
+  void store() const {
+    for (const Written& to : written_) {
+      for (std::uint64_t row = 0; row < to.rows * to.batch; ++row) {
+        const std::uint64_t at = row / to.rows * to.batch_stride + row % to.rows * to.row_stride;
+        const std::vector<double> values(to.copy + at, to.copy + at + to.columns);
+        host::narrow_row(values.data(), to.stored.type,
+                         to.stored.data + at * program::element_size(to.stored.type), to.columns);
+      }
     }
-    w[i] -= number(call.rate) * step;
-    if (has_master) Weight::store(call.weight, i, static_cast<typename Weight::Value>(w[i]));
   }
-}
 
-template <class Use>
-bool with_types(const UpdateCall& call, const Use& use) {
-  using program::DType;
-  constexpr DType f64 = DType::f64;
-  if (call.state == f64 && call.gradient_type == f64 && call.weight_type == f64) {
-    return use(double{}, standin::Plain<double>{}, standin::Plain<double>{});
-  }
-  for (const DType type : {call.gradient_type, call.weight_type}) {
-    if (type == f64 || standin::is_fp8(type)) return false;
-  }
-  return call.state == DType::f32 && standin::with_floating(call.gradient_type, [&](auto gradient) {
-           return standin::with_floating(
-               call.weight_type, [&](auto weight) { return use(float{}, gradient, weight); });
-         });
-}
-
-void run(const UpdateCall& call) {
-  const auto require = [&](const void* base, program::DType type, std::uint64_t count) {
-    if (base != nullptr) require_reachable(base, count * program::element_size(type));
+ private:
+  struct Written {
+    OperandAt stored;
+    const float* copy = nullptr;
+    std::uint64_t rows = 0, columns = 0, batch = 1, row_stride = 0, batch_stride = 0;
   };
-  require(call.weight, call.weight_type, call.count);
-  require(call.gradient, call.gradient_type, call.count);
-  for (const void* state : {call.master, call.moment1, call.moment2}) {
-    require(state, call.state, call.count);
-  }
-  require(call.powers, call.state, 2);
-  with_types(call, [&](auto state, auto gradient, auto weight) {
-    run_typed<decltype(state), decltype(gradient), decltype(weight)>(call);
-    return true;
+  std::map<std::byte*, std::vector<float>> copies_;
+  std::vector<Written> written_;
+};
+
+/// Throws standin::Fault unless the GPU reaches all operands.
+template <class Op>
+void require_operands(const Arguments<Op>& call) {
+  program::for_each_operand(call.op, [&](const auto& operand, std::size_t number) {
+    const OperandAt& at = call.operands[number];
+    if (at.data == nullptr) return;
+    require_reachable(at.data, operand.slice(call.op).count * program::element_size(at.type));
   });
 }
 
-void run(const CopyCall& call) {
-  const StridedCopy& pieces = call.pieces;
+template <class Op>
+void play(Arguments<Op> call) {
+  require_operands(call);
+  Widened widened{call};
+  host::run(call);
+  widened.store();
+}
+
+// These are of elements of any type, which the host handles as they are.
+void play(const Arguments<program::Fill>& call) {
+  require_operands(call);
+  host::run(call);
+}
+void play(const Arguments<program::Checksum>& call) {
+  require_operands(call);
+  host::run(call);
+}
+
+/// The sum is rounded as it is stored before it is normed: the gradient will read it so.
+void play(Arguments<program::Norm> call) {
+  using program::Norm;
+  if (call[&Norm::addend].data != nullptr) {
+    Arguments<program::Add> add;
+    add.op = {.rows = call.op.rows,
+              .columns = call.op.columns,
+              .a = call.op.x,
+              .b = call.op.addend,
+              .dst = call.op.sum};
+    add.operands = {call.at(&Norm::x), call.at(&Norm::addend), call.at(&Norm::sum)};
+    add.type = call.type;
+    play(add);
+    call.op.x = call.op.sum;
+    call.at(&Norm::x) = call.at(&Norm::sum);
+    call.at(&Norm::addend) = call.at(&Norm::sum) = {};
+  }
+  play<program::Norm>(call);
+}
+
+void play(Arguments<program::Rows> call) {
+  const std::size_t indices = std::size_t{call.op.rows} * call.op.each;
+  require_reachable(call.from, indices * sizeof *call.from);
+  call.op.from.assign(call.from, call.from + indices);
+  play<program::Rows>(std::move(call));
+}
+
+/// A scale that is a power of two is exact in every type; products by others are taken in f64.
+void play(const Arguments<program::Cast>& call) {
+  using program::Cast;
+  require_operands(call);
+  const std::size_t rows = call.op.rows, columns = call.op.columns;
+  const MatrixAt src = call[&Cast::src];
+  std::vector<double> values(rows * columns), turned(rows * columns);
+  const auto row_of = [](const MatrixAt& at, std::size_t row) {
+    return at.data + row * at.row_stride * program::element_size(at.type);
+  };
+  for (std::size_t row = 0; row < rows; ++row) {
+    host::widen_row(src.type, row_of(src, row), values.data() + row * columns, columns);
+  }
+  double scale = call.op.scale;
+  if (call.op.scaling == program::CastScale::amax) {
+    float largest = 0;
+    for (const double value : values) {
+      const auto magnitude = std::abs(static_cast<float>(value));
+      if (!(magnitude <= largest)) largest = magnitude;  // NaN above all
+    }
+    scale = program::amax_scale(call.op.target, static_cast<double>(largest));
+    const auto inverse = 1 / static_cast<float>(scale);
+    require_reachable(call.largest, sizeof *call.largest);
+    *call.largest = std::bit_cast<unsigned>(largest);
+    std::memcpy(call[&Cast::descale].data, &inverse, sizeof inverse);
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= scale;
+    turned[i % columns * rows + i / columns] = values[i];
+  }
+  const auto store = [&](const MatrixAt& to, const std::vector<double>& from, std::size_t width) {
+    if (to.data == nullptr) return;
+    for (std::size_t row = 0; row * width < from.size(); ++row) {
+      host::narrow_row(from.data() + row * width, to.type, row_of(to, row), width);
+    }
+  };
+  store(call[&Cast::dst], values, columns);
+  store(call[&Cast::transposed], turned, rows);
+}
+
+void play(const StridedCopy& pieces) {
   for (std::size_t b = 0; b < pieces.batch; ++b) {
     for (std::size_t row = 0; row < pieces.rows; ++row) {
       const std::byte* const src = pieces.src + b * pieces.src_batch + row * pieces.src_row;
@@ -207,48 +192,76 @@ void run(const CopyCall& call) {
   }
 }
 
-template <class KernelCall>
-cudaError_t start_any(const KernelCall& call, std::uint64_t elements, cudaStream_t stream) {
-  if (elements == 0) return cudaSuccess;
-  if (!has_kernel(call)) return cudaErrorNotSupported;
-  standin::submit(stream, [call] { run(call); });
-  return cudaGetLastError();  // finds the error of an earlier call that nobody has cleared
+/// True if an op has elements to work on.
+template <class Op>
+bool has_work(const Op& op) {
+  if constexpr (std::is_same_v<Op, program::Checksum>) return true;
+  if constexpr (requires { op.batch; }) {
+    if (op.batch == 0) return false;
+  }
+  if constexpr (requires { op.rows; }) return op.rows > 0 && op.columns > 0;
+  bool any = true;
+  program::for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+    any = any && operand.slice(op).count > 0;
+  });
+  return any;
 }
 
-bool is_floating(program::DType type) {
-  return standin::with_floating(type, [](auto) { return true; });
+template <class Op>
+cudaError_t start_any(const Arguments<Op>& call, cudaStream_t stream) {
+  if (!has_work(call.op)) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  standin::submit(stream, [call] { play(call); });
+  return cudaGetLastError();  // finds the error of an earlier call that nobody has cleared
 }
 
 }  // namespace
 
-bool has_kernel(const FillCall& call) {
-  return standin::with_number(call.type, [](auto) { return true; });
-}
-bool has_kernel(const AddCall& call) {
-  return standin::with_number(call.type, [](auto) { return true; }) && !standin::is_fp8(call.type);
-}
-bool has_kernel(const CastCall& call) {
-  return is_floating(call.from) && !standin::is_fp8(call.from) && is_floating(call.to);
-}
-bool has_kernel(const UpdateCall& call) {
-  return with_types(call, [](auto, auto, auto) { return true; });
-}
-
-cudaError_t start(const FillCall& call, cudaStream_t stream) {
-  return start_any(call, call.extents[0] * call.extents[1] * call.extents[2], stream);
-}
-cudaError_t start(const AddCall& call, cudaStream_t stream) {
-  return start_any(call, call.rows * call.columns, stream);
-}
-cudaError_t start(const CastCall& call, cudaStream_t stream) {
-  return start_any(call, call.rows * call.columns, stream);
-}
-cudaError_t start(const UpdateCall& call, cudaStream_t stream) {
-  return start_any(call, call.count, stream);
-}
-cudaError_t start(const CopyCall& call, cudaStream_t stream) {
-  standin::submit(stream, [call] { run(call); });
+cudaError_t start(const StridedCopy& pieces, cudaStream_t stream) {
+  standin::submit(stream, [pieces] { play(pieces); });
   return cudaGetLastError();  // finds the error of an earlier call that nobody has cleared
+}
+cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Cast>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Update>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Activation>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::ActivationGradient>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Softmax>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::SoftmaxGradient>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream) {
+  return start_any(call, stream);
+}
+cudaError_t start(const Arguments<program::Rows>& call, cudaStream_t stream) {
+  return start_any(call, stream);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -19,10 +19,10 @@
 
 #include "base/error.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
-#include "executor/host/prepare_ops.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/op_requirements.hpp"
 #include "executor/point_requirements.hpp"
@@ -142,11 +142,7 @@ class EmulatingSession final : public Session {
   }
 
   Work playing(host::Call call) {
-    host::PreparedSection& piece = pieces_.emplace_back();
-    piece.lanes.resize(1);
-    piece.lanes.front().push_back({.call = std::move(call)});
-    piece.op_count = 1;
-    return [this, &piece] { host::play_inline(piece, player_, {}); };
+    return [this, call = std::move(call)] { call(player_); };
   }
 
   void widen(const Slice& slice) const {
@@ -182,18 +178,14 @@ class EmulatingSession final : public Session {
 
   template <class Op>
   Work emulated(const Op& op) {
-    if constexpr (requires { host::prepare_op(wide_, op); }) {
-      return around(op, playing(host::prepare_op(wide_, op)));
-    } else {
-      throw base::Error("this op does not compute");
-    }
+    return around(op, playing(host::prepare_local(wide_, op)));
   }
 
   Work emulated(const program::Gemm& op) {
     program::Gemm plain = op;
     plain.mode = program::ComputeMode::native;
     plain.descale_a = plain.descale_b = program::no_buffer;
-    const auto call = std::get<host::GemmCall>(host::prepare_op(wide_, plain));
+    const host::GemmCall call = host::gemm_call(wide_, plain);
     return around(op, [this, op, call] {
       if (op.mode == program::ComputeMode::tf32) {
         for (const Slice& slice : {op.a.slice, op.b.slice}) {
@@ -215,7 +207,7 @@ class EmulatingSession final : public Session {
   Work emulated(const program::Norm& op) {
     program::Norm norm = op;
     norm.addend = norm.sum = {};
-    if (!program::exists(op.addend)) return around(norm, playing(host::prepare_op(wide_, norm)));
+    if (!program::exists(op.addend)) return around(norm, playing(host::prepare_local(wide_, norm)));
     norm.x = op.sum;
     const program::Add add{
         .rows = op.rows, .columns = op.columns, .a = op.x, .b = op.addend, .dst = op.sum};
@@ -228,8 +220,8 @@ class EmulatingSession final : public Session {
   Work emulated(const program::Update& op) {
     const bool advances = op.optimizer == program::Optimizer::adam &&
                           advanced_.insert(wide_.address(op.powers)).second;
-    return around(op, playing(host::prepare_op(
-                          wide_, op, advances ? host::Powers::advance : host::Powers::keep)));
+    const Powers powers = advances ? Powers::advance : Powers::keep;
+    return around(op, playing(host::prepare_local(wide_, op, powers)));
   }
 
   /// Values are scaled in f64, then rounded once.
@@ -279,7 +271,7 @@ class EmulatingSession final : public Session {
   std::array<host::Storage, program::space_count> arenas_;
   ArenaPointers addresses_{};
   std::array<host::Storage, program::max_streams> staging_;
-  host::Resolver stored_, wide_;  ///< of the elements as stored, and of their f32 copies
+  Resolver stored_, wide_;  ///< of the elements as stored, and of their f32 copies
   std::deque<host::PreparedSection> pieces_;
   std::vector<std::vector<Work>> sections_;  ///< one work per op
   std::set<const std::byte*> advanced_;      ///< powers that the section advances

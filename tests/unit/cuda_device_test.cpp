@@ -6,8 +6,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/kernels/element_kernels.hpp"
-#include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/nccl_calls.hpp"
 
@@ -87,36 +86,55 @@ TEST(Nccl, InPlaceIsOneAddressAndNoOther) {
   EXPECT_THROW(require_possible(call_of(CollectiveKind::all_to_all, 0, 0)), base::Error);
 }
 
+/// An op whose common type is `type`.
+template <class Op>
+Arguments<Op> of_type(DType type, Op op = {}) {
+  Arguments<Op> call;
+  call.op = op;
+  call.type = type;
+  return call;
+}
+
 TEST(Kernels, PickElementsAndRowsOfFloatingTypes) {
+  using program::Rows, program::Select, program::Spread;
+  const auto is_there = [](DType type, std::uint32_t block) {
+    const bool selects = has_kernel(of_type(type, Select{.block = block, .keep = 1}));
+    EXPECT_EQ(has_kernel(of_type(type, Spread{.block = block, .keep = 1})), selects);
+    return selects;
+  };
   for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-    EXPECT_TRUE(has_kernel(SelectCall{.type = type, .block = most_per_list_block}));
-    EXPECT_TRUE(has_kernel(SpreadCall{.type = type, .block = most_per_list_block}));
-    EXPECT_FALSE(has_kernel(SelectCall{.type = type, .block = most_per_list_block + 1}));
-    EXPECT_FALSE(has_kernel(SpreadCall{.type = type, .block = most_per_list_block + 1}));
-    EXPECT_TRUE(has_kernel(RowsCall{.type = type}));
+    EXPECT_TRUE(is_there(type, most_per_list_block));
+    EXPECT_FALSE(is_there(type, most_per_list_block + 1));
+    EXPECT_TRUE(has_kernel(of_type<Rows>(type)));
   }
   for (const DType type : {DType::e4m3, DType::i32}) {
-    EXPECT_FALSE(has_kernel(SelectCall{.type = type}));
-    EXPECT_FALSE(has_kernel(SpreadCall{.type = type}));
-    EXPECT_FALSE(has_kernel(RowsCall{.type = type}));
+    EXPECT_FALSE(is_there(type, 1));
+    EXPECT_FALSE(has_kernel(of_type<Rows>(type)));
   }
 }
 
 TEST(Kernels, AreThereForTheTypesThatProgramsUse) {
+  using program::Add, program::Cast, program::Update;
+  static std::byte memory{};
+  const auto casts = [](DType from, DType to) {
+    Arguments<Cast> call;
+    call.at(&Cast::src) = {&memory, from};
+    call.at(&Cast::dst) = {&memory, to};
+    return has_kernel(call);
+  };
   for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-    EXPECT_TRUE(has_kernel(FillCall{.type = type}));
-    EXPECT_TRUE(has_kernel(AddCall{.type = type}));
-    EXPECT_TRUE(has_kernel(CastCall{.from = type, .to = DType::e4m3}));
-    EXPECT_TRUE(has_kernel(CastCall{.from = DType::f32, .to = type}));
+    EXPECT_TRUE(has_kernel(of_type<Add>(type)));
+    EXPECT_TRUE(casts(type, DType::e4m3));
+    EXPECT_TRUE(casts(DType::f32, type));
   }
-  EXPECT_FALSE(has_kernel(AddCall{.type = DType::e4m3}));
-  for (const DType type :
-       {DType::e4m3, DType::e5m2, DType::i64, DType::i32, DType::i8, DType::u8}) {
-    EXPECT_TRUE(has_kernel(FillCall{.type = type}));
-  }
-  EXPECT_FALSE(has_kernel(CastCall{.from = DType::e4m3, .to = DType::f32}));
+  EXPECT_FALSE(has_kernel(of_type<Add>(DType::e4m3)));
+  EXPECT_FALSE(casts(DType::e4m3, DType::f32));
   const auto update = [](DType state, DType gradient, DType weight) {
-    return has_kernel(UpdateCall{.state = state, .gradient_type = gradient, .weight_type = weight});
+    Arguments<Update> call;
+    call.at(&Update::master) = {&memory, state};
+    call.at(&Update::gradient) = {&memory, gradient};
+    call.at(&Update::weight) = {&memory, weight};
+    return has_kernel(call);
   };
   EXPECT_TRUE(update(DType::f64, DType::f64, DType::f64));
   EXPECT_TRUE(update(DType::f32, DType::f32, DType::bf16));

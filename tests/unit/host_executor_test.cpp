@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/resources.hpp"
+#include "executor/resolver.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -54,7 +54,7 @@ TEST(Storage, FailureNamesNeedAndFree) {
 }
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
-  const CopyCall dense{.row_bytes = 8,
+  const StridedCopy dense{.row_bytes = 8,
                        .rows = 3,
                        .batch = 2,
                        .src_row = 8,
@@ -63,11 +63,11 @@ TEST(MergedCopy, IsAsFewPiecesAsPossible) {
                        .dst_batch = 24};
   EXPECT_EQ(merged(dense).row_bytes, 48U);
   EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
-  CopyCall apart = dense;
+  StridedCopy apart = dense;
   apart.dst_batch = 30;
   EXPECT_EQ(merged(apart).row_bytes, 24U);
   EXPECT_EQ(merged(apart).rows * merged(apart).batch, 2U);
-  CopyCall padded = dense;
+  StridedCopy padded = dense;
   padded.src_row = 10;
   EXPECT_EQ(merged(padded).row_bytes, 8U);
 }

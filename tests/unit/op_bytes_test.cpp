@@ -139,9 +139,9 @@ TEST_F(OpBytes, OfACastAreThoseOfBothCopies) {
 }
 
 void expect_mistake(const Payload& payload, const char* what) {
-  const auto mistake = shape_mistake(payload);
-  ASSERT_TRUE(mistake.has_value()) << what;
-  EXPECT_THAT(*mistake, HasSubstr(what));
+  const auto found = mistake(payload);
+  ASSERT_TRUE(found.has_value()) << what;
+  EXPECT_THAT(*found, HasSubstr(what));
 }
 
 TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
@@ -150,7 +150,7 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   small.slice.count = rows * stride - 7;  // one short of the last row's end
   const Slice inverse = slice(rows);
   const Softmax fits{.rows = rows, .columns = columns, .x = x, .y = x};
-  EXPECT_FALSE(shape_mistake(fits));
+  EXPECT_FALSE(mistake(fits));
   expect_mistake(Softmax{.rows = rows, .columns = columns, .x = x, .y = small}, "needs 90");
   expect_mistake(Norm{.rows = rows, .columns = columns, .x = x, .y = x}, "0 inverses");
   Slice few = inverse;

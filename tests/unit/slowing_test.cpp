@@ -7,12 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/error.hpp"
+#include "comm/communicator.hpp"
+#include "executor/host/player.hpp"
 #include "runner/plan/rank_faults.hpp"
 
 namespace isoscale {
@@ -89,12 +90,9 @@ TEST(Slowing, DelaysLastWhatIsLeftOfTheirTime) {
 /// What OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its tp neighbour).
 class SlowedOps : public testing::Test {
  protected:
-  /// The slowing of an op; null: it plays as it is.
-  Slowing* slowing_of(program::Payload payload, std::size_t lane = 0) {
-    const program::Op op{.payload = std::move(payload)};
-    calls_.push_back(slower_.slowed(executor::host::NoCall{}, op, index_++, lane));
-    auto* const slowed = std::get_if<std::unique_ptr<executor::host::SlowedCall>>(&calls_.back());
-    return slowed == nullptr ? nullptr : &(*slowed)->slowing;
+  /// Absent: the op plays as it is.
+  std::optional<Slowing> slowing_of(program::Payload payload, std::size_t lane = 0) {
+    return slower_.slowing_of({.payload = std::move(payload)}, index_++, lane);
   }
   static program::Collective reduction(mesh::AxisSet axes, std::uint64_t count) {
     return {.axes = axes, .send = {.count = count}, .receive = {.count = count}};
@@ -107,104 +105,91 @@ class SlowedOps : public testing::Test {
   mesh::Shape mesh_{.tp = 2, .dp = 2};
   executor::host::LeastTimes least_times_;
   executor::host::OpSlower slower_{faults_, mesh_, 0, least_times_};
-  std::vector<executor::host::Call> calls_;
   std::uint32_t index_ = 0;
 };
 
 TEST_F(SlowedOps, GemmsAndNoOtherComputeWithoutJitter) {
-  Slowing* const gemm = slowing_of(program::Gemm{});
-  ASSERT_NE(gemm, nullptr);
+  std::optional<Slowing> gemm = slowing_of(program::Gemm{});
+  ASSERT_TRUE(gemm);
   EXPECT_EQ(gemm->extra(Nanoseconds{100}).value(), 100);
-  EXPECT_EQ(slowing_of(program::Add{}), nullptr);
+  EXPECT_FALSE(slowing_of(program::Add{}));
   faults_.jitter = 0.1;
-  EXPECT_NE(slowing_of(program::Add{}), nullptr);
-  EXPECT_NE(slowing_of(program::Update{}), nullptr);
-  EXPECT_EQ(slowing_of(program::Copy{}), nullptr);
+  EXPECT_TRUE(slowing_of(program::Add{}));
+  EXPECT_TRUE(slowing_of(program::Update{}));
+  EXPECT_FALSE(slowing_of(program::Copy{}));
 }
 
 TEST_F(SlowedOps, CollectivesWhoseGroupHoldsBothEnds) {
-  Slowing* const along = slowing_of(reduction(mesh::Axis::tp, 8));
-  ASSERT_NE(along, nullptr);
+  std::optional<Slowing> along = slowing_of(reduction(mesh::Axis::tp, 8));
+  ASSERT_TRUE(along);
   EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 0);
   EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 200);
-  EXPECT_NE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
-  EXPECT_EQ(slowing_of(reduction(mesh::Axis::dp, 8)), nullptr);
+  EXPECT_TRUE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)));
+  EXPECT_FALSE(slowing_of(reduction(mesh::Axis::dp, 8)));
 }
 
 TEST_F(SlowedOps, MessagesBetweenBothEnds) {
   for (const auto direction : {program::Direction::send, program::Direction::receive}) {
-    EXPECT_NE(slowing_of(message(mesh::Axis::tp, direction)), nullptr);
-    EXPECT_EQ(slowing_of(message(mesh::Axis::dp, direction)), nullptr);
+    EXPECT_TRUE(slowing_of(message(mesh::Axis::tp, direction)));
+    EXPECT_FALSE(slowing_of(message(mesh::Axis::dp, direction)));
   }
 }
 
 TEST_F(SlowedOps, OnlyOpsThatAreAlikeShareALeastTime) {
-  Slowing* const one = slowing_of(reduction(mesh::Axis::tp, 8));
-  Slowing* const like = slowing_of(reduction(mesh::Axis::tp, 8));
-  Slowing* const larger = slowing_of(reduction(mesh::Axis::tp, 9));
-  Slowing* const elsewhere = slowing_of(reduction(mesh::Axis::tp, 8), 1);
+  std::optional<Slowing> one = slowing_of(reduction(mesh::Axis::tp, 8));
+  std::optional<Slowing> like = slowing_of(reduction(mesh::Axis::tp, 8));
+  std::optional<Slowing> larger = slowing_of(reduction(mesh::Axis::tp, 9));
+  std::optional<Slowing> elsewhere = slowing_of(reduction(mesh::Axis::tp, 8), 1);
   EXPECT_EQ(one->extra(Nanoseconds{10}).value(), 0);
   EXPECT_EQ(like->extra(Nanoseconds{100}).value(), 20);
-  for (Slowing* const unlike : {larger, elsewhere}) {
-    EXPECT_EQ(unlike->extra(Nanoseconds{100}).value(), 0);
-    EXPECT_EQ(unlike->extra(Nanoseconds{100}).value(), 200);
+  for (std::optional<Slowing>* const unlike : {&larger, &elsewhere}) {
+    EXPECT_EQ((*unlike)->extra(Nanoseconds{100}).value(), 0);
+    EXPECT_EQ((*unlike)->extra(Nanoseconds{100}).value(), 200);
   }
 }
 
 TEST_F(SlowedOps, NothingOfALinkBetweenOthers) {
   faults_.slow_links = {{.low = 1, .high = 3, .factor = 3}};
-  EXPECT_EQ(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
+  EXPECT_FALSE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)));
 }
 
-/// A GEMM of 3 x 4 with rows of D 5 apart, delayed.
-class DelayedGemm : public testing::Test {
- protected:
-  executor::host::SlowedCall& delayed(double beta, std::byte* c = nullptr) {
-    const program::Gemm op{.m = 3,
-                           .n = 4,
-                           .k = 10,
-                           .batch = 2,
-                           .beta = beta,
-                           .d = {.row_stride = 5, .batch_stride = 20}};
-    executor::host::GemmCall gemm{.m = 3,
-                                  .n = 4,
-                                  .k = 10,
-                                  .row_stride_d = 5,
-                                  .batch = 2,
-                                  .batch_stride_d = 20,
-                                  .beta = beta,
-                                  .d = reinterpret_cast<std::byte*>(d_.data()),
-                                  .c_to_d = {}};
-    if (c != nullptr) gemm.c_to_d.emplace();
-    const program::Faults faults{.gemm_factor = 2, .gemm_rate = 480e9};
-    executor::host::OpSlower slower{faults, mesh_, 0, least_times_};
-    call_ = slower.slowed(gemm, {.payload = op}, 0, 0);
-    return *std::get<std::unique_ptr<executor::host::SlowedCall>>(call_);
-  }
-
-  std::vector<float> d_ = std::vector<float>(40, 7);
-  mesh::Shape mesh_{};
-  executor::host::LeastTimes least_times_;
-  executor::host::Call call_;
-};
-
-TEST_F(DelayedGemm, TakesItsFlopOverTheRateTimesTheFactorOfASlowRank) {
+TEST_F(SlowedOps, ADelayedGemmTakesItsFlopOverTheRateTimesTheFactorOfASlowRank) {
+  faults_.gemm_rate = 480e9;
   // 2 * 3 * 4 * 10 * 2 = 480 FLOP at 480 GFLOP/s: 1 ns.
-  EXPECT_EQ(delayed(0).slowing.extra(Nanoseconds{0}).value(), 2);
+  auto delayed = slowing_of(program::Gemm{.m = 3, .n = 4, .k = 10, .batch = 2});
+  ASSERT_TRUE(delayed);
+  EXPECT_EQ(delayed->kind(), SlowedKind::delay);
+  EXPECT_EQ(delayed->extra(Nanoseconds{0}).value(), 2);
 }
 
-TEST_F(DelayedGemm, WritesZerosIntoDAndNothingBeside) {
-  run(std::get<executor::host::ClearCall>(delayed(0).call));
-  for (std::size_t i = 0; i < d_.size(); ++i) {
-    const std::size_t row = i % 20 / 5, column = i % 5;
-    EXPECT_EQ(d_[i], row < 3 && column < 4 ? 0 : 7) << i;
+/// D after a GEMM of two 3 x 4 matrices, with rows of D 5 apart, is replaced by a delay; 7 before.
+std::vector<float> delayed_product(double beta, bool c_is_d) {
+  std::vector<float> d(40, 7);
+  executor::host::GemmCall gemm{.m = 3,
+                                .n = 4,
+                                .row_stride_d = 5,
+                                .batch = 2,
+                                .batch_stride_d = 20,
+                                .beta = beta,
+                                .d = reinterpret_cast<std::byte*>(d.data()),
+                                .c_to_d = {}};
+  if (!c_is_d) gemm.c_to_d.emplace();
+  executor::host::Player player;
+  executor::host::without_product(gemm)(player);
+  return d;
+}
+
+TEST(DelayedGemm, WritesZerosIntoDAndNothingBeside) {
+  for (const std::vector<float>& d : {delayed_product(0, true), delayed_product(1, false)}) {
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      const std::size_t row = i % 20 / 5, column = i % 5;
+      EXPECT_EQ(d[i], row < 3 && column < 4 ? 0 : 7) << i;
+    }
   }
 }
 
-TEST_F(DelayedGemm, LeavesWhatItWouldAddTo) {
-  EXPECT_TRUE(std::holds_alternative<executor::host::NoCall>(delayed(1).call));
-  std::byte elsewhere{};
-  EXPECT_TRUE(std::holds_alternative<executor::host::ClearCall>(delayed(1, &elsewhere).call));
+TEST(DelayedGemm, LeavesWhatItWouldAddTo) {
+  EXPECT_EQ(delayed_product(1, true), std::vector<float>(40, 7));
 }
 
 TEST(PassTime, ReturnsNoSoonerThanAsked) {

@@ -39,25 +39,15 @@ struct MessageKind {
   auto operator<=>(const MessageKind&) const = default;
 };
 
-/// Calls on_exchange(op, exchange) for each exchange of a program.
-template <class OnExchange>
-void for_each_exchange(const program::RankProgram& program, const OnExchange& on_exchange) {
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-      if (exchange != nullptr) on_exchange(op, *exchange);
-    }
-  }
-}
-
 /// Returns the kinds of all messages in a rank's program.
 std::set<MessageKind> messages_of(const program::RankProgram& program) {
   std::set<MessageKind> messages;
-  for_each_exchange(program, [&](const program::Op&, const program::Exchange& exchange) {
-    for (const program::Transfer& at : exchange.transfers) {
-      messages.insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
-    }
-  });
+  for_each_op<program::Exchange>(
+      program, [&](const program::Op&, const program::Exchange& exchange) {
+        for (const program::Transfer& at : exchange.transfers) {
+          messages.insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
+        }
+      });
   return messages;
 }
 
@@ -69,16 +59,17 @@ struct AxisExchanges {
 
 AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis axis) {
   AxisExchanges result;
-  for_each_exchange(program, [&](const program::Op& op, const program::Exchange& exchange) {
-    std::set<MessageKind> messages;
-    for (const program::Transfer& at : exchange.transfers) {
-      if (at.axis != axis) continue;
-      messages.insert({.axis = axis, .offset = at.offset, .direction = at.direction});
-    }
-    if (messages.empty()) return;
-    result.streams.insert(op.stream);
-    result.ops.push_back(std::move(messages));
-  });
+  for_each_op<program::Exchange>(
+      program, [&](const program::Op& op, const program::Exchange& exchange) {
+        std::set<MessageKind> messages;
+        for (const program::Transfer& at : exchange.transfers) {
+          if (at.axis != axis) continue;
+          messages.insert({.axis = axis, .offset = at.offset, .direction = at.direction});
+        }
+        if (messages.empty()) return;
+        result.streams.insert(op.stream);
+        result.ops.push_back(std::move(messages));
+      });
   return result;
 }
 

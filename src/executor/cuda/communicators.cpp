@@ -52,22 +52,6 @@ std::vector<int> world_ranks(const comm::Communicator& point) {
   return point.world_ranks(all);
 }
 
-/// Calls on_collective(op, collective) and on_transfer(transfer) for each collective and message of
-/// a program.
-template <class OnCollective, class OnTransfer>
-void for_each_communication(const program::RankProgram& program, const OnCollective& on_collective,
-                            const OnTransfer& on_transfer) {
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
-        on_collective(op, *collective);
-      } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
-        for (const program::Transfer& transfer : exchange->transfers) on_transfer(transfer);
-      }
-    }
-  }
-}
-
 std::vector<ncclComm_t> used_in(std::size_t section, const program::ProgramSet& set,
                                 const Communicators& communicators) {
   std::set<std::pair<mesh::AxisSet, program::StreamId>> uses;
@@ -197,22 +181,19 @@ std::vector<ncclComm_t> Communicators::touching(const program::ProgramSet& set,
     const auto lies_there = [&](const program::Slice& slice) {
       return slice.buffer != program::no_buffer && program.buffers[slice.buffer].space == space;
     };
-    for_each_communication(
-        program,
-        [&](const program::Op& op, const program::Collective& collective) {
-          if (!lies_there(collective.send) && !lies_there(collective.receive)) return;
-          const auto at =
-              std::ranges::lower_bound(plan_.collectives, std::pair{collective.axes, op.stream});
-          found.insert(static_cast<std::size_t>(at - plan_.collectives.begin()));
-        },
-        [&](const program::Transfer& transfer) {
-          if (!lies_there(transfer.slice)) return;
-          const LinkKind kind =
-              plan_.carrier(link_kind(set.mesh, rank, transfer.axis, transfer.offset));
-          const auto at = std::ranges::lower_bound(plan_.links, kind);
-          found.insert(plan_.collectives.size() +
-                       static_cast<std::size_t>(at - plan_.links.begin()));
-        });
+    for_each_op<program::Collective>(program, [&](const auto& op, const auto& collective) {
+      if (!lies_there(collective.send) && !lies_there(collective.receive)) return;
+      const auto at =
+          std::ranges::lower_bound(plan_.collectives, std::pair{collective.axes, op.stream});
+      found.insert(static_cast<std::size_t>(at - plan_.collectives.begin()));
+    });
+    for_each_op<program::Exchange>(program, [&](const auto&, const auto& exchange) {
+      for (const program::Transfer& transfer : exchange.transfers) {
+        if (!lies_there(transfer.slice)) continue;
+        const LinkKind kind = link_kind(set.mesh, rank, transfer.axis, transfer.offset);
+        found.insert(plan_.collectives.size() + link_number(kind));
+      }
+    });
   }
   std::vector<ncclComm_t> result;
   for (const std::size_t index : found) result.push_back(all_[index].get());

@@ -85,20 +85,6 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   return {};
 }
 
-/// Runs `work`; if it throws on a rank of `world`, every rank throws base::UsageError.
-template <class Work>
-void together(const comm::Communicator& world, const Work& work) {
-  std::string problem;
-  try {
-    work();
-  } catch (const std::exception& error) {
-    problem = error.what();
-  }
-  if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
-    throw base::UsageError(vote.why);
-  }
-}
-
 }  // namespace
 
 Versions versions() {
@@ -163,7 +149,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     view.visible_devices = visible;
   }
-  together(world, [&] {
+  agreed<base::UsageError>(world, [&] {
     const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
     if (blocking != nullptr && std::string_view{blocking} == "0") {
       throw base::UsageError(
@@ -179,7 +165,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   }
 
   ChosenGpu chosen;
-  together(world, [&] {
+  agreed<base::UsageError>(world, [&] {
     const int index = machine::choose_gpu(view, bind, share);
     chosen.gpu = view.visible.at(static_cast<std::size_t>(index));
   });
@@ -189,7 +175,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
     const std::vector<std::string> words = words_of(line);
     uses.push_back({.rank = std::stoi(words.at(0)), .uuid = words.at(1)});
   }
-  together(world, [&] {
+  agreed<base::UsageError>(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);
     check(cudaSetDevice(chosen.gpu.index));
     check(cudaFree(nullptr));  // makes the context; fails if the GPU may not be used

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
@@ -15,6 +17,32 @@
 
 /// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {
+
+/// Runs `work`. If it throws on any rank, all ranks throw: Error; Unsupported if no rank threw
+/// anything else; NeverReady if no rank threw anything but these two.
+template <class Error = base::AgreedError, class Work>
+void agreed(const comm::Communicator& point, const Work& work) {
+  std::string problem;
+  constexpr double never_ready = 1, fails = 2;
+  double severity = 0;
+  try {
+    work();
+  } catch (const Unsupported& error) {
+    problem = error.what();
+  } catch (const NeverReady& error) {
+    problem = error.what();
+    severity = never_ready;
+  } catch (const std::exception& error) {
+    problem = error.what();
+    severity = fails;
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    const double most = point.all_max(severity);
+    if (most == 0) throw Unsupported(vote.why);
+    if (most == never_ready) throw NeverReady(vote.why);
+    throw Error(vote.why);
+  }
+}
 
 /// The versions as CUDA and NCCL encode them, known before anything is played; driver 0 = none.
 struct Versions {

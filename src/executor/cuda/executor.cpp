@@ -65,15 +65,12 @@ void require_protocol(const SessionOptions& options,
 void require_collectives(const program::ProgramSet& set,
                          const workloads::CollectiveAlgorithm& algorithm) {
   for (const program::RankProgram& program : set.programs) {
-    for (const program::Program* section : program.sections()) {
-      for (const program::Op& op : section->ops) {
-        const auto* const collective = std::get_if<program::Collective>(&op.payload);
-        if (collective == nullptr || collective->kind == program::CollectiveKind::barrier) continue;
-        if (algorithm.does(collective->kind)) continue;
-        throw Unsupported(fmt::format("NCCL has no {} by {}",
-                                      program::name(program::kind_of(op.payload)), algorithm.name));
-      }
-    }
+    for_each_op<program::Collective>(program, [&](const auto& op, const auto& collective) {
+      const bool is_barrier = collective.kind == program::CollectiveKind::barrier;
+      if (is_barrier || algorithm.does(collective.kind)) return;
+      throw Unsupported(fmt::format("NCCL has no {} by {}",
+                                    program::name(program::kind_of(op.payload)), algorithm.name));
+    });
   }
 }
 
@@ -116,32 +113,6 @@ void CollectiveChoice::set(const char* variable, const std::string& value) {
   ::setenv(variable, value.c_str(), 1);
 }
 
-/// Runs `work`. If it throws on any rank, all ranks throw: Error; Unsupported if no rank threw
-/// anything else; NeverReady if no rank threw anything but these two.
-template <class Error = base::AgreedError, class Work>
-void agreed(const comm::Communicator& point, const Work& work) {
-  std::string problem;
-  constexpr double never_ready = 1, fails = 2;
-  double severity = 0;
-  try {
-    work();
-  } catch (const Unsupported& error) {
-    problem = error.what();
-  } catch (const NeverReady& error) {
-    problem = error.what();
-    severity = never_ready;
-  } catch (const std::exception& error) {
-    problem = error.what();
-    severity = fails;
-  }
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
-    const double most = point.all_max(severity);
-    if (most == 0) throw Unsupported(vote.why);
-    if (most == never_ready) throw NeverReady(vote.why);
-    throw Error(vote.why);
-  }
-}
-
 /// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
 /// Unsupported, since that is no failure of the point.
 template <class Work>
@@ -160,11 +131,9 @@ void as_chosen(const SessionOptions& options, const Work& work) {
 
 /// True if a program gives advice, which needs a GPU and a system that move pages on their own.
 bool gives_advice(const program::RankProgram& program) {
-  return std::ranges::any_of(program.sections(), [](const program::Program* section) {
-    return std::ranges::any_of(section->ops, [](const program::Op& op) {
-      return std::holds_alternative<program::Advise>(op.payload);
-    });
-  });
+  bool found = false;
+  for_each_op<program::Advise>(program, [&](const auto&, const auto&) { found = true; });
+  return found;
 }
 
 bool moves_pages() {

@@ -16,12 +16,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/cuda/calls.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/executor.hpp"
-#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -80,14 +79,13 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
 /// digits, would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
-  launch(FillCall{.type = operand.type,
-                  .dst = operand.data,
-                  .extents = {1, 1, operand.extent(batch)},
-                  .local = {0, 0, 1},
-                  .global = {0, 0, 1},
-                  .grid = {.origin = program::fill_origin(key)},
-                  .source = program::FillSource::normal},
-         stream);
+  Arguments<program::Fill> call;
+  call.op = {
+      .shard = {.extents = {1, 1, operand.extent(batch)}, .local = {0, 0, 1}, .global = {0, 0, 1}},
+      .source = program::FillSource::normal,
+      .key = key};
+  call.at(&program::Fill::dst) = {operand.data, operand.type};
+  check(start(call, stream));
 }
 
 class Stopwatch {

@@ -98,7 +98,7 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
     }
     if (op.is_marked) marks_.begins(static_cast<std::uint32_t>(i), op.stream, stream);
     if (traced) record(begins_.at(i), stream, mode);
-    std::visit([stream](const auto& call) { launch(call, stream); }, op.call);
+    launch(op.call, stream);
     if (traced) record(ends_.at(i), stream, mode);
     if (op.done != no_event) check(cudaEventRecord(done_.at(op.done), stream));
     if (gate != nullptr) gate->launched();

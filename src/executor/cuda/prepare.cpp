@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/cuda/prepare_ops.hpp"
 #include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
@@ -19,7 +18,7 @@ namespace {
 
 /// Calls visit(op, its number) for every op of a program, setup first.
 template <class Visit>
-void for_each_op(const program::RankProgram& program, const Visit& visit) {
+void for_each_numbered_op(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {
     for (std::uint32_t i = 0; i < section->ops.size(); ++i) visit(section->ops[i], i);
   }
@@ -30,7 +29,7 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
   std::array<std::uint64_t, program::max_streams> workspace{};
   std::uint64_t measured = 0;
   std::vector<std::uint32_t> indices;
-  for_each_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
+  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
       workspace[op.stream] = std::max(workspace[op.stream], need);
@@ -77,20 +76,15 @@ class Preparer {
       const program::Op& op = section.ops[i];
       used.insert(op.stream);
       of_stream[op.stream].push_back(i);
-      PreparedOp prepared{
-          .call = naming(op, i,
-                         [&] {
-                           return std::visit([&](const auto& payload) { return call(op, payload); },
-                                             op.payload);
-                         }),
-          .stream = op.stream,
-          .done = op.awaited ? result.event_count++ : no_event,
-          .wait_begin = static_cast<std::uint32_t>(result.waits.size()),
-          .wait_count = op.wait_count};
+      PreparedOp prepared{.call = naming(op, i, [&] { return call(op); }),
+                          .stream = op.stream,
+                          .done = op.awaited ? result.event_count++ : no_event,
+                          .wait_begin = static_cast<std::uint32_t>(result.waits.size()),
+                          .wait_count = op.wait_count};
       for (const program::Wait& wait : section.waits_of(op)) {
         result.waits.push_back(result.ops[of_stream[wait.stream].at(wait.count - 1)].done);
       }
-      if (std::holds_alternative<AdviseCall>(prepared.call) || touches_pageable(op)) {
+      if (std::holds_alternative<program::Advise>(op.payload) || touches_pageable(op)) {
         result.can_be_captured = false;
       }
       result.ops.push_back(std::move(prepared));
@@ -123,12 +117,35 @@ class Preparer {
     return found;
   }
 
-  template <class Payload>
-  Call call(const program::Op& /*op*/, const Payload& payload) {
-    return prepare_op(resolver_, payload);
+  Call call(const program::Op& op) {
+    if (const auto* const gemm = std::get_if<program::Gemm>(&op.payload)) {
+      return gemm_call(op, *gemm);
+    }
+    if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
+      return collective_call(resolver_, *collective,
+                             communicators_.collective(collective->axes, op.stream),
+                             scratch_.barrier.get());
+    }
+    if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
+      if (exchange->transport == program::Transport::symmetric) return puts_.of(*exchange);
+      return exchange_call(resolver_, *exchange, communicators_);
+    }
+    LocalArguments further{.staging = scratch_.workspaces[op.stream].get()};
+    if (const auto* const cast = std::get_if<program::Cast>(&op.payload);
+        cast != nullptr && cast->scaling == program::CastScale::amax) {
+      further.largest = static_cast<unsigned*>(scratch_.largest.get()) + measured_++;
+    } else if (const auto* const rows = std::get_if<program::Rows>(&op.payload)) {
+      further.from = static_cast<const std::uint32_t*>(scratch_.indices.get()) +
+                     std::exchange(indexed_, indexed_ + rows->from.size());
+    } else if (const auto* const update = std::get_if<program::Update>(&op.payload)) {
+      const bool advances = update->optimizer == program::Optimizer::adam &&
+                            advanced_.insert(resolver_.address(update->powers)).second;
+      if (advances) further.powers = Powers::advance;
+    }
+    return prepare_local(resolver_, op.payload, further);
   }
 
-  Call call(const program::Op& op, const program::Gemm& gemm) {
+  GemmCall gemm_call(const program::Op& op, const program::Gemm& gemm) {
     const GemmProblem problem = gemm_problem(resolver_, gemm);
     const GemmChoice& choice = choices_.of(problem);
     in_use_.emplace(choice.shape, &choice);
@@ -144,38 +161,6 @@ class Preparer {
                     .problem = problem,
                     .workspace = scratch_.workspaces[op.stream].get(),
                     .workspace_bytes = scratch_.workspace_bytes[op.stream].value()};
-  }
-
-  Call call(const program::Op& op, const program::Collective& collective) {
-    return prepare_op(resolver_, collective, communicators_.collective(collective.axes, op.stream),
-                      scratch_.barrier.get());
-  }
-
-  Call call(const program::Op& /*op*/, const program::Exchange& exchange) {
-    if (exchange.transport == program::Transport::symmetric) return puts_.of(exchange);
-    return prepare_op(resolver_, exchange, communicators_);
-  }
-
-  Call call(const program::Op& /*op*/, const program::Cast& cast) {
-    const bool measures = cast.scaling == program::CastScale::amax;
-    auto* const words = static_cast<unsigned int*>(scratch_.largest.get());
-    return prepare_op(resolver_, cast, measures ? words + measured_++ : nullptr);
-  }
-
-  Call call(const program::Op& op, const program::Fill& fill) {
-    return prepare_op(resolver_, fill, scratch_.workspaces[op.stream].get());
-  }
-
-  Call call(const program::Op& /*op*/, const program::Rows& rows) {
-    const auto* const indices = static_cast<const std::uint32_t*>(scratch_.indices.get());
-    const std::size_t first = std::exchange(indexed_, indexed_ + rows.from.size());
-    return prepare_op(resolver_, rows, indices + first);
-  }
-
-  Call call(const program::Op& /*op*/, const program::Update& update) {
-    const bool advances = update.optimizer == program::Optimizer::adam &&
-                          advanced_.insert(resolver_.address(update.powers)).second;
-    return prepare_op(resolver_, update, advances ? Powers::advance : Powers::keep);
   }
 
   const Resolver& resolver_;
@@ -202,7 +187,7 @@ void Scratch::abandon() noexcept {
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                        const program::RankProgram& program) {
   std::vector<GemmProblem> problems;
-  for_each_op(program, [&](const program::Op& op, std::uint32_t index) {
+  for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t index) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       problems.push_back(naming(op, index, [&] { return gemm_problem(resolver, *gemm); }));
     }

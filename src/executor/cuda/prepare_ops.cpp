@@ -1,59 +1,235 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/prepare_ops.hpp"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <initializer_list>
-#include <string>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/cuda/prepare.hpp"
 #include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Throws base::Error, which names the op and `types`, if there is no kernel for the call.
-template <class KernelCall>
-void require_kernel(const KernelCall& call, const char* op,
-                    std::initializer_list<program::DType> types) {
+/// True if CUDA can do the copy as one 2-D copy, which requires rows that do not overlap; otherwise
+/// it is done row by row.
+bool has_pitches(const StridedCopy& call) {
+  return call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
+}
+
+/// Starts the copy by one cudaMemcpyAsync per piece, or by one 2-D copy per matrix, between
+/// memories of any kind.
+void copy(const StridedCopy& call, cudaStream_t stream) {
+  if (call.row_bytes == 0) return;
+  const bool by_matrix = call.rows > 1 && has_pitches(call);
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    const std::byte* const src = call.src + b * call.src_batch;
+    std::byte* const dst = call.dst + b * call.dst_batch;
+    if (by_matrix) {
+      check(cudaMemcpy2DAsync(dst, call.dst_row, src, call.src_row, call.row_bytes, call.rows,
+                              cudaMemcpyDefault, stream));
+      continue;
+    }
+    for (std::size_t row = 0; row < call.rows; ++row) {
+      check(cudaMemcpyAsync(dst + row * call.dst_row, src + row * call.src_row, call.row_bytes,
+                            cudaMemcpyDefault, stream));
+    }
+  }
+}
+
+using program::Advice;
+
+/// Advice about `bytes` of managed memory. A prefetch runs on the stream; other advice takes effect
+/// before give() returns.
+struct AdviseCall {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  Advice advice = Advice::prefetch_device;
+  int device = 0;
+};
+
+// CUDA 13 names places by locations; earlier versions by device numbers.
+#if CUDART_VERSION >= 13000
+using Place = cudaMemLocation;
+Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
+Place on_host() { return {.type = cudaMemLocationTypeHost, .id = 0}; }
+cudaError_t prefetch(const AdviseCall& call, Place place, cudaStream_t stream) {
+  return cudaMemPrefetchAsync(call.memory, call.bytes, place, 0, stream);
+}
+#else
+using Place = int;
+Place on_gpu(int device) { return device; }
+Place on_host() { return cudaCpuDeviceId; }
+cudaError_t prefetch(const AdviseCall& call, Place place, cudaStream_t stream) {
+  return cudaMemPrefetchAsync(call.memory, call.bytes, place, stream);
+}
+#endif
+
+cudaError_t advise(const AdviseCall& call, cudaMemoryAdvise advice, Place place) {
+  return cudaMemAdvise(call.memory, call.bytes, advice, place);
+}
+
+void give(const AdviseCall& call, cudaStream_t stream) {
+  if (call.bytes == 0) return;
+  const Place device = on_gpu(call.device);
+  switch (call.advice) {
+    case Advice::prefetch_device:
+      return check(prefetch(call, device, stream));
+    case Advice::prefetch_host:
+      return check(prefetch(call, on_host(), stream));
+    case Advice::read_mostly:
+      return check(advise(call, cudaMemAdviseSetReadMostly, device));
+    case Advice::unset_read_mostly:
+      return check(advise(call, cudaMemAdviseUnsetReadMostly, device));
+    case Advice::prefer_device:
+      return check(advise(call, cudaMemAdviseSetPreferredLocation, device));
+    case Advice::prefer_host:
+      return check(advise(call, cudaMemAdviseSetPreferredLocation, on_host()));
+    case Advice::unset_preferred:
+      return check(advise(call, cudaMemAdviseUnsetPreferredLocation, device));
+  }
+}
+
+/// Looks up the operands of an op, which must lie in memory that kernels reach.
+template <class Op>
+Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
+  return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
+    if (std::is_same_v<Op, program::Fill>) return;  // those of host memory go through staging
+    // Pinned memory is allowed, although kernels reach it slowly, since checksums are not timed.
+    const bool is_pinned = resolver.space(slice) == program::Space::pinned;
+    if (std::is_same_v<Op, program::Checksum> && is_pinned) return;
+    require_on_device(resolver, slice, operand.name);
+  });
+}
+
+/// Throws base::Error, which names the types, if there is no kernel for the op.
+template <class Op>
+void require_kernel(const Arguments<Op>& call) {
   if (has_kernel(call)) return;
-  std::string names;
-  for (const program::DType type : types) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", program::name(type));
+  if constexpr (requires { call.op.keep; }) {
+    if (call.op.block > most_per_list_block) {
+      throw base::Error(
+          fmt::format("lists over blocks of {} elements: the CUDA executor has them up to {}",
+                      call.op.block, most_per_list_block));
+    }
   }
-  throw base::Error(fmt::format("the CUDA executor has no {} of {}", op, names));
+  std::set<std::string_view> types;
+  for (const OperandAt& at : call.operands) {
+    if (at.data != nullptr) types.insert(program::name(at.type));
+  }
+  throw base::Error(fmt::format("the CUDA executor has no {} of {}",
+                                program::name(program::kind_of(call.op)), fmt::join(types, ", ")));
 }
 
-void require_same(program::DType a, program::DType b, const char* what) {
-  if (a == b) return;
-  throw base::Error(
-      fmt::format("{} differ in type: {} and {}", what, program::name(a), program::name(b)));
-}
+/// Prepares an op that neither communicates nor is a GEMM.
+class LocalOp {
+ public:
+  LocalOp(const Resolver& resolver, const LocalArguments& further)
+      : resolver_(resolver), further_(further) {}
 
-void set_adam(const Resolver& resolver, const program::Update& op, UpdateCall& call) {
-  for (const program::Slice* state : {&op.moment1, &op.moment2, &op.powers}) {
-    require_same(resolver.dtype(*state), call.state, "moments or powers, and the weight");
+  /// A copy of many pieces is done by one kernel if the kernel reaches both sides: CUDA would need
+  /// a call for each matrix, or even for each row.
+  Launch operator()(const program::Copy& op) const {
+    const StridedCopy pieces = strided_copy(resolver_, op);
+    const bool is_kernel = pieces.rows * pieces.batch > 1 &&
+                           is_on_device(resolver_, op.src.slice) &&
+                           is_on_device(resolver_, op.dst.slice);
+    if (is_kernel) return [pieces](cudaStream_t stream) { check(start(pieces, stream)); };
+    return [pieces](cudaStream_t stream) { copy(pieces, stream); };
   }
-  if (op.moment1.count != op.weight.count || op.moment2.count != op.weight.count) {
-    throw base::Error("the moments of an Adam update have not as many elements as the weight");
+  Launch operator()(const program::Cast& op) const {
+    Arguments<program::Cast> call = arguments(resolver_, op);
+    call.largest = further_.largest;
+    return kernel(std::move(call));
   }
-  if (op.powers.count != 2) throw base::Error("the powers of an Adam update are two numbers");
-  call.moment1 = on_device(resolver, op.moment1, "moment 1");
-  call.moment2 = on_device(resolver, op.moment2, "moment 2");
-  call.powers = on_device(resolver, op.powers, "the powers");
-}
+  /// In host memory, the kernel fills GPU memory, which is then copied, so that elements are the
+  /// same as in a fill of GPU memory.
+  Launch operator()(const program::Fill& op) const {
+    Arguments<program::Fill> call = arguments(resolver_, op);
+    const std::size_t bytes = host_fill_bytes(resolver_, op).value();
+    if (bytes == 0) return kernel(std::move(call));
+    std::byte* const staging = static_cast<std::byte*>(further_.staging);
+    std::byte* const dst = std::exchange(call.at(&program::Fill::dst).data, staging);
+    return [call, dst, staging, bytes](cudaStream_t stream) {
+      // Elements of the slice that are not in the shard must keep their values, so they are copied
+      // too.
+      check(cudaMemcpyAsync(staging, dst, bytes, cudaMemcpyDefault, stream));
+      check(start(call, stream));
+      check(cudaMemcpyAsync(dst, staging, bytes, cudaMemcpyDefault, stream));
+    };
+  }
+  Launch operator()(const program::Update& op) const {
+    Arguments<program::Update> call = arguments(resolver_, op);
+    call.powers = further_.powers;
+    return kernel(std::move(call));
+  }
+  Launch operator()(const program::Rows& op) const {
+    Arguments<program::Rows> call = arguments(resolver_, op);
+    call.from = further_.from;
+    call.op.from.clear();
+    return kernel(std::move(call));
+  }
+  Launch operator()(const program::Advise& op) const {
+    const program::Space space = resolver_.space(op.slice);
+    if (space != program::Space::managed) {
+      throw base::Error(fmt::format("advice about {} memory: only managed memory takes it",
+                                    program::name(space)));
+    }
+    AdviseCall call{.memory = resolver_.address(op.slice),
+                    .bytes = op.slice.count * resolver_.element_size(op.slice),
+                    .advice = op.advice};
+    check(cudaGetDevice(&call.device));
+    return [call](cudaStream_t stream) { give(call, stream); };
+  }
+  template <class Op>
+  Launch operator()(const Op& op) const {
+    if constexpr (std::is_same_v<Op, program::Gemm> || std::is_same_v<Op, program::Collective> ||
+                  std::is_same_v<Op, program::Exchange>) {
+      throw std::logic_error("this op has a call of its own");
+    } else {
+      return kernel(arguments(resolver_, op));
+    }
+  }
+
+ private:
+  template <class Op>
+  static Launch kernel(Arguments<Op> call) {
+    require_kernel(call);
+    return [call = std::move(call)](cudaStream_t stream) { check(start(call, stream)); };
+  }
+
+  const Resolver& resolver_;
+  const LocalArguments& further_;
+};
 
 }  // namespace
 
-Call prepare_op(const Resolver& resolver, const program::Collective& op, ncclComm_t communicator,
-                void* barrier) {
+void launch(const Call& call, cudaStream_t stream) {
+  std::visit(
+      [stream]<class Kind>(const Kind& one) {
+        if constexpr (std::is_same_v<Kind, Launch>) {
+          one(stream);
+        } else if constexpr (std::is_same_v<Kind, PutCall>) {
+          check(start(one, stream));
+        } else {
+          launch(one, stream);
+        }
+      },
+      call);
+}
+
+CollectiveCall collective_call(const Resolver& resolver, const program::Collective& op,
+                               ncclComm_t communicator, void* barrier) {
   CollectiveCall call{.kind = op.kind,
                       .data = resolve(resolver, op),
                       .communicator = communicator,
@@ -74,8 +250,8 @@ Call prepare_op(const Resolver& resolver, const program::Collective& op, ncclCom
   return call;
 }
 
-Call prepare_op(const Resolver& resolver, const program::Exchange& op,
-                const Communicators& communicators) {
+ExchangeCall exchange_call(const Resolver& resolver, const program::Exchange& op,
+                           const Communicators& communicators) {
   // The messages are ordered by link. A group starts one kernel per communicator, in NCCL's own
   // order or in that of the calls; the order must be the same on all ranks, or ranks could wait for
   // each other around a ring. The messages of two ranks on one communicator are matched by their
@@ -97,146 +273,22 @@ Call prepare_op(const Resolver& resolver, const program::Exchange& op,
   return call;
 }
 
-/// A copy of many pieces is done by one kernel if the kernel reaches both sides: CUDA would need a
-/// call for each matrix, or even for each row.
-Call prepare_op(const Resolver& resolver, const program::Copy& op) {
-  const StridedCopy copy = strided_copy(resolver, op);
-  const bool is_kernel = copy.rows * copy.batch > 1 && is_on_device(resolver, op.src.slice) &&
-                         is_on_device(resolver, op.dst.slice);
-  if (is_kernel) return CopyCall{copy};
-  return copy;
-}
-
-Call prepare_op(const Resolver& resolver, const program::Add& op) {
-  AddCall call{.type = resolver.dtype(op.dst.slice),
-               .rows = op.rows,
-               .columns = op.columns,
-               .a = on_device(resolver, op.a, op.rows, op.columns, "the first addend"),
-               .b = on_device(resolver, op.b, op.rows, op.columns, "the second addend"),
-               .dst = on_device(resolver, op.dst, op.rows, op.columns, "the sum"),
-               .a_row = op.a.row_stride,
-               .b_row = op.b.row_stride,
-               .dst_row = op.dst.row_stride,
-               .scale = op.scale};
-  require_add(resolver, op);
-  require_kernel(call, "add", {call.type});
-  return call;
-}
-
-Call prepare_op(const Resolver& resolver, const program::Cast& op, unsigned int* largest) {
-  if (!exists(op.dst) && !exists(op.transposed)) throw base::Error("a cast without a destination");
-  const program::Slice& to = exists(op.dst) ? op.dst.slice : op.transposed.slice;
-  CastCall call{.from = resolver.dtype(op.src.slice),
-                .to = resolver.dtype(to),
-                .rows = op.rows,
-                .columns = op.columns,
-                .src = on_device(resolver, op.src, op.rows, op.columns, "the source"),
-                .src_row = op.src.row_stride,
-                .dst_row = op.dst.row_stride,
-                .transposed_row = op.transposed.row_stride,
-                .scaling = op.scaling,
-                .scale = op.scale,
-                .target = op.target,
-                .largest = largest};
-  if (exists(op.dst)) {
-    call.dst = on_device(resolver, op.dst, op.rows, op.columns, "the destination");
-  }
-  if (exists(op.transposed)) {
-    require_same(resolver.dtype(op.transposed.slice), call.to, "the copies of a cast");
-    call.transposed =
-        on_device(resolver, op.transposed, op.columns, op.rows, "the transposed destination");
-  }
-  if (op.scaling == program::CastScale::amax) {
-    const program::Slice one{.buffer = op.descale, .count = 1};
-    require_same(resolver.dtype(one), program::DType::f32, "the scale of a cast and f32");
-    call.descale = reinterpret_cast<float*>(on_device(resolver, one, "the scale of a cast"));
-  }
-  require_kernel(call, "cast", {call.from, call.to});
-  return call;
-}
-
 units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) {
   const program::Space space = resolver.space(op.dst);
   const bool is_host = space == program::Space::pinned || space == program::Space::pageable;
   return units::Bytes{is_host ? op.dst.count * resolver.element_size(op.dst) : 0};
 }
 
-Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging) {
-  require_fill(resolver, op);
-  const FillCall call{.type = resolver.dtype(op.dst),
-                      .dst = resolver.address(op.dst),
-                      .extents = op.shard.extents,
-                      .local = op.shard.local,
-                      .global = op.shard.global,
-                      .first = op.shard.first(resolver.coordinates()),
-                      .grid = grid_of(op),
-                      .source = op.source,
-                      .scale = program::power_of_two(op.exponent),
-                      .value = op.value};
-  const units::Bytes bytes = host_fill_bytes(resolver, op);
-  if (bytes.value() == 0) return call;
-  return HostFillCall{.fill = call,
-                      .dst = static_cast<std::byte*>(call.dst),
-                      .staging = static_cast<std::byte*>(staging),
-                      .bytes = bytes.value()};
+Launch prepare_local(const Resolver& resolver, const program::Payload& op,
+                     const LocalArguments& further) {
+  return std::visit(LocalOp{resolver, further}, op);
 }
 
-Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers) {
-  const bool has_master = op.master.buffer != program::no_buffer;
-  UpdateCall call{.optimizer = op.optimizer,
-                  .state = resolver.dtype(has_master ? op.master : op.weight),
-                  .gradient_type = resolver.dtype(op.gradient),
-                  .weight_type = resolver.dtype(op.weight),
-                  .powers_mode = powers,
-                  .count = op.weight.count,
-                  .weight = on_device(resolver, op.weight, "the weight"),
-                  .master = has_master ? on_device(resolver, op.master, "the master") : nullptr,
-                  .gradient = on_device(resolver, op.gradient, "the gradient"),
-                  .gradient_scale = op.gradient_scale,
-                  .rate = op.rate,
-                  .beta1 = op.beta1,
-                  .beta2 = op.beta2,
-                  .epsilon = op.epsilon};
-  if (op.gradient.count != op.weight.count || (has_master && op.master.count != op.weight.count)) {
-    throw base::Error(
-        fmt::format("gradient or master of an update has not the {} elements of the "
-                    "weight",
-                    op.weight.count));
-  }
-  if (op.optimizer == program::Optimizer::adam) set_adam(resolver, op, call);
-  require_kernel(call, "update", {call.state, call.gradient_type, call.weight_type});
-  return call;
-}
-
-Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
-  require_sum(resolver, op);
-  // Pinned memory is allowed, although kernels reach it slowly, since checksums are not timed.
-  if (resolver.space(op.src.slice) != program::Space::pinned) {
-    require_on_device(resolver, op.src.slice, "what is summed up");
-  }
-  require_on_device(resolver, op.sum, "the checksum");
-  return ChecksumCall{.type = resolver.dtype(op.src.slice),
-                      .rows = op.rows,
-                      .columns = op.columns,
-                      .batch = op.batch,
-                      .src = resolver.address(op.src, op.rows, op.columns, op.batch),
-                      .row_stride = op.src.row_stride,
-                      .batch_stride = op.src.batch_stride,
-                      .sum = resolver.address(op.sum),
-                      .flip = resolver.address_or_null(op.flip)};
-}
-
-Call prepare_op(const Resolver& resolver, const program::Advise& op) {
-  const program::Space space = resolver.space(op.slice);
-  if (space != program::Space::managed) {
-    throw base::Error(
-        fmt::format("advice about {} memory: only managed memory takes it", program::name(space)));
-  }
-  AdviseCall call{.memory = resolver.address(op.slice),
-                  .bytes = op.slice.count * resolver.element_size(op.slice),
-                  .advice = op.advice};
-  check(cudaGetDevice(&call.device));
-  return call;
+DeviceMemory upload(const std::vector<std::uint32_t>& words) {
+  const std::size_t bytes = words.size() * sizeof(std::uint32_t);
+  DeviceMemory memory = allocate_device(units::Bytes{bytes});
+  if (bytes > 0) check(cudaMemcpy(memory.get(), words.data(), bytes, cudaMemcpyDefault));
+  return memory;
 }
 
 }  // namespace isoscale::executor::cuda

@@ -20,18 +20,6 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// Calls visit(op, collective) for each collective of a program with Transport::symmetric.
-template <class Visit>
-void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const collective = std::get_if<Collective>(&op.payload);
-      if (collective == nullptr || collective->transport != program::Transport::symmetric) continue;
-      visit(op, *collective);
-    }
-  }
-}
-
 /// Throws Unsupported if NCCL 2.28 has no symmetric kernel for the collective. The names of its
 /// kernels show that it has all_gather of any type, and sums in all_reduce and reduce_scatter of
 /// the types f32, f16, bf16 and fp8.
@@ -53,16 +41,17 @@ void require_kernel(const Collective& collective, program::DType type) {
 /// which must be the same on all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
-  for_each_symmetric(program, [&](const program::Op& /*op*/, const Collective& collective) {
-    if (collective.axes != axes) return;
-    const auto add = [&](const program::Slice& slice) {
-      const program::Buffer& buffer = program.buffers[slice.buffer];
-      addresses.push_back(buffer.offset + slice.offset * program::element_size(buffer.dtype));
-      addresses.push_back(slice.step);
-    };
-    if (collective.kind != CollectiveKind::all_gather) add(collective.send);
-    if (collective.kind != CollectiveKind::reduce_scatter) add(collective.receive);
-  });
+  for_each_symmetric<Collective>(
+      program, [&](const program::Op& /*op*/, const Collective& collective) {
+        if (collective.axes != axes) return;
+        const auto add = [&](const program::Slice& slice) {
+          const program::Buffer& buffer = program.buffers[slice.buffer];
+          addresses.push_back(buffer.offset + slice.offset * program::element_size(buffer.dtype));
+          addresses.push_back(slice.step);
+        };
+        if (collective.kind != CollectiveKind::all_gather) add(collective.send);
+        if (collective.kind != CollectiveKind::reduce_scatter) add(collective.receive);
+      });
   return addresses;
 }
 
@@ -92,21 +81,6 @@ constexpr std::uint32_t most_sends = 64;
 constexpr std::uint32_t most_blocks = 64;
 /// A message gets one block for this many bytes; with fewer bytes another block would not pay.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
-
-bool is_put(const program::Exchange& exchange) {
-  return exchange.transport == program::Transport::symmetric;
-}
-
-/// Calls visit(op, exchange) for each exchange of a program with Transport::symmetric, setup first.
-template <class Visit>
-void for_each_put(const program::RankProgram& program, const Visit& visit) {
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-      if (exchange != nullptr && is_put(*exchange)) visit(op, *exchange);
-    }
-  }
-}
 
 int widest_group(const mesh::Shape& mesh) {
   int widest = 1;
@@ -259,13 +233,14 @@ void require_windows(const program::ProgramSet& set, const Communicators& commun
 void require_symmetric(const program::ProgramSet& set, const Communicators& communicators) {
   std::map<std::pair<mesh::AxisSet, program::StreamId>, int> groups;
   for (const program::RankProgram& program : set.programs) {
-    for_each_symmetric(program, [&](const program::Op& op, const Collective& collective) {
-      const program::Slice& slice =
-          collective.send.buffer != program::no_buffer ? collective.send : collective.receive;
-      if (slice.buffer == program::no_buffer) return;
-      require_kernel(collective, program.buffers[slice.buffer].dtype);
-      groups[{collective.axes, op.stream}] = mesh::group_size(set.mesh, collective.axes);
-    });
+    for_each_symmetric<Collective>(
+        program, [&](const program::Op& op, const Collective& collective) {
+          const program::Slice& slice =
+              collective.send.buffer != program::no_buffer ? collective.send : collective.receive;
+          if (slice.buffer == program::no_buffer) return;
+          require_kernel(collective, program.buffers[slice.buffer].dtype);
+          groups[{collective.axes, op.stream}] = mesh::group_size(set.mesh, collective.axes);
+        });
   }
   for (const auto& [group, size] : groups) {
     const auto& [axes, stream] = group;
@@ -281,7 +256,7 @@ void require_symmetric(const program::ProgramSet& set, const Communicators& comm
 units::Bytes Puts::room(const program::ProgramSet& set, const Communicators& communicators) {
   bool any = false;
   for (const program::RankProgram& program : set.programs) {
-    for_each_put(program, [&](const auto&, const auto&) { any = true; });
+    for_each_symmetric<program::Exchange>(program, [&](const auto&, const auto&) { any = true; });
   }
   if (!any) return units::Bytes{0};
   return units::Bytes{communicators.link_count() *
@@ -292,7 +267,7 @@ Puts::Puts(const program::ProgramSet& set, const Communicators& communicators,
            const Registrations& registrations, const Memory& memory)
     : Puts() {
   Planner planner{set, communicators, registrations, memory};
-  for_each_put(
+  for_each_symmetric<program::Exchange>(
       set.of(memory.resolver.rank()),
       [&](const program::Op& op, const program::Exchange& exchange) { planner.add(op, exchange); });
   if (planner.calls.empty()) return;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "executor/host/compute_calls.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
@@ -71,19 +71,19 @@ void narrow_row(const double* from, DType type, std::byte* to, std::size_t count
 
 /// Casts in small parts, without a copy of the whole matrix: buckets of gradients are large. Values
 /// are scaled in f64, then rounded once.
-void run(const CastCall& call) {
+void run(const Arguments<program::Cast>& call) {
   constexpr std::size_t part = 1024;
   std::array<double, part> values{};
-  const std::size_t from_size = program::element_size(call.src.type);
-  const std::size_t to_size = program::element_size(call.dst.type);
-  for (std::size_t row = 0; row < call.src.rows; ++row) {
-    for (std::size_t first = 0; first < call.src.columns; first += part) {
-      const std::size_t count = std::min(part, call.src.columns - first);
-      const std::size_t from = row * call.src.row_stride + first;
-      const std::size_t to = row * call.dst.row_stride + first;
-      widen_row(call.src.type, call.src.data + from * from_size, values.data(), count);
-      for (std::size_t i = 0; i < count; ++i) values[i] *= call.scale;
-      narrow_row(values.data(), call.dst.type, call.dst.data + to * to_size, count);
+  const MatrixAt src = call[&program::Cast::src], dst = call[&program::Cast::dst];
+  const std::size_t from_size = program::element_size(src.type);
+  const std::size_t to_size = program::element_size(dst.type);
+  for (std::size_t row = 0; row < call.op.rows; ++row) {
+    for (std::size_t first = 0; first < call.op.columns; first += part) {
+      const std::size_t count = std::min(part, call.op.columns - first);
+      const std::size_t from = row * src.row_stride + first, to = row * dst.row_stride + first;
+      widen_row(src.type, src.data + from * from_size, values.data(), count);
+      for (std::size_t i = 0; i < count; ++i) values[i] *= call.op.scale;
+      narrow_row(values.data(), dst.type, dst.data + to * to_size, count);
     }
   }
 }

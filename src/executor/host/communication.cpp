@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "executor/host/communication.hpp"
+
 #include <fmt/format.h>
+
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/calls.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "executor/host/player.hpp"
 #include "units/text.hpp"
 
@@ -55,68 +58,47 @@ class Patience {
 
 using program::CollectiveKind;
 
-int call_blocking(const MpiCall& c) {
-  switch (c.kind) {
+/// Makes the call; if `r` is not null, only begins it.
+int make(const MpiCall& c, MPI_Request* r) {
+  const auto [kind, comm, type, op, root, count, send, receive] = c;
+  switch (kind) {
     case CollectiveKind::all_reduce:
-      return MPI_Allreduce(c.send, c.receive, c.count, c.type, c.operation, c.communicator);
+      return r != nullptr ? MPI_Iallreduce(send, receive, count, type, op, comm, r)
+                          : MPI_Allreduce(send, receive, count, type, op, comm);
     case CollectiveKind::reduce_scatter:
-      return MPI_Reduce_scatter_block(c.send, c.receive, c.count, c.type, c.operation,
-                                      c.communicator);
+      return r != nullptr ? MPI_Ireduce_scatter_block(send, receive, count, type, op, comm, r)
+                          : MPI_Reduce_scatter_block(send, receive, count, type, op, comm);
     case CollectiveKind::all_gather:
-      return MPI_Allgather(c.send, c.count, c.type, c.receive, c.count, c.type, c.communicator);
+      return r != nullptr ? MPI_Iallgather(send, count, type, receive, count, type, comm, r)
+                          : MPI_Allgather(send, count, type, receive, count, type, comm);
     case CollectiveKind::broadcast:
-      return MPI_Bcast(c.receive, c.count, c.type, c.root, c.communicator);
+      return r != nullptr ? MPI_Ibcast(receive, count, type, root, comm, r)
+                          : MPI_Bcast(receive, count, type, root, comm);
     case CollectiveKind::reduce:
-      return MPI_Reduce(c.send, c.receive, c.count, c.type, c.operation, c.root, c.communicator);
+      return r != nullptr ? MPI_Ireduce(send, receive, count, type, op, root, comm, r)
+                          : MPI_Reduce(send, receive, count, type, op, root, comm);
     case CollectiveKind::gather:
-      return MPI_Gather(c.send, c.count, c.type, c.receive, c.count, c.type, c.root,
-                        c.communicator);
+      return r != nullptr ? MPI_Igather(send, count, type, receive, count, type, root, comm, r)
+                          : MPI_Gather(send, count, type, receive, count, type, root, comm);
     case CollectiveKind::scatter:
-      return MPI_Scatter(c.send, c.count, c.type, c.receive, c.count, c.type, c.root,
-                         c.communicator);
+      return r != nullptr ? MPI_Iscatter(send, count, type, receive, count, type, root, comm, r)
+                          : MPI_Scatter(send, count, type, receive, count, type, root, comm);
     case CollectiveKind::all_to_all:
-      return MPI_Alltoall(c.send, c.count, c.type, c.receive, c.count, c.type, c.communicator);
+      return r != nullptr ? MPI_Ialltoall(send, count, type, receive, count, type, comm, r)
+                          : MPI_Alltoall(send, count, type, receive, count, type, comm);
     case CollectiveKind::barrier:
-      return MPI_Barrier(c.communicator);
+      return r != nullptr ? MPI_Ibarrier(comm, r) : MPI_Barrier(comm);
   }
   return MPI_ERR_UNKNOWN;
 }
 
-int begin(const MpiCall& c, MPI_Request* r) {
-  switch (c.kind) {
-    case CollectiveKind::all_reduce:
-      return MPI_Iallreduce(c.send, c.receive, c.count, c.type, c.operation, c.communicator, r);
-    case CollectiveKind::reduce_scatter:
-      return MPI_Ireduce_scatter_block(c.send, c.receive, c.count, c.type, c.operation,
-                                       c.communicator, r);
-    case CollectiveKind::all_gather:
-      return MPI_Iallgather(c.send, c.count, c.type, c.receive, c.count, c.type, c.communicator, r);
-    case CollectiveKind::broadcast:
-      return MPI_Ibcast(c.receive, c.count, c.type, c.root, c.communicator, r);
-    case CollectiveKind::reduce:
-      return MPI_Ireduce(c.send, c.receive, c.count, c.type, c.operation, c.root, c.communicator,
-                         r);
-    case CollectiveKind::gather:
-      return MPI_Igather(c.send, c.count, c.type, c.receive, c.count, c.type, c.root,
-                         c.communicator, r);
-    case CollectiveKind::scatter:
-      return MPI_Iscatter(c.send, c.count, c.type, c.receive, c.count, c.type, c.root,
-                          c.communicator, r);
-    case CollectiveKind::all_to_all:
-      return MPI_Ialltoall(c.send, c.count, c.type, c.receive, c.count, c.type, c.communicator, r);
-    case CollectiveKind::barrier:
-      return MPI_Ibarrier(c.communicator, r);
-  }
-  return MPI_ERR_UNKNOWN;
-}
-
-void run(const MpiCall& call, const Player& player) {
+void play_part(const MpiCall& call, const Player& player) {
   if (player.waiting == Waiting::blocking) {
-    comm::check(call_blocking(call));
+    comm::check(make(call, nullptr));
     return;
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  comm::check(begin(call, &request));
+  comm::check(make(call, &request));
   climb(player.waiting, player.stopped, [&] {
     int done = 0;
     comm::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -153,7 +135,7 @@ void run(const ExchangeCall& call, Player& player) {
 
 void run(const CollectiveCall& call, Player& player) {
   if (call.before) run(*call.before);
-  for (const MpiCall& part : call.calls) run(part, player);
+  for (const MpiCall& part : call.calls) play_part(part, player);
   run(call.messages, player);
   if (call.after) run(*call.after);
 }

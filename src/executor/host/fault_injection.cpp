@@ -26,23 +26,6 @@ units::Nanoseconds time_of(const program::Gemm& op, double rate) {
   return units::to_nanoseconds(units::Seconds{flop / rate});
 }
 
-ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& op) {
-  return {.d = d,
-          .rows = op.m,
-          .row_bytes = op.n * element_size,
-          .batch = op.batch,
-          .row_stride = op.d.row_stride * element_size,
-          .batch_stride = op.d.batch_stride * element_size};
-}
-
-/// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
-/// stays as it is; otherwise D is set to 0.
-Call without_product(const Call& call, const program::Gemm& op) {
-  const auto& gemm = std::get<GemmCall>(call);
-  if (op.beta != 0 && !gemm.c_to_d) return NoCall{};
-  return clearing(gemm.d, gemm.element == Element::f32 ? sizeof(float) : sizeof(double), op);
-}
-
 }  // namespace
 
 Slowing Slowing::compute(double factor, double jitter, std::uint64_t origin) {
@@ -103,25 +86,36 @@ void pass_time(SlowedKind kind, units::Nanoseconds until) {
   }
 }
 
-Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std::size_t lane) {
+std::optional<Slowing> OpSlower::slowing_of(const program::Op& op, std::uint32_t index,
+                                            std::size_t lane) {
   const program::OpKind kind = program::kind_of(op.payload);
   if (program::communicates(kind)) {
     const double factor = link_factor(op);
-    if (factor == 1) return call;
-    return std::make_unique<SlowedCall>(
-        SlowedCall{std::move(call), Slowing::communication(factor, least_of(op, lane))});
+    if (factor == 1) return std::nullopt;
+    return Slowing::communication(factor, least_of(op, lane));
   }
-  const double factor = kind == program::OpKind::gemm ? faults_.gemm_factor : 1;
+  const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+  const double factor = gemm != nullptr ? faults_.gemm_factor : 1;
   const std::uint64_t origin = program::fill_origin(program::fill_origin(faults_.seed) + index);
-  if (const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
-      gemm != nullptr && faults_.gemm_rate != 0) {
-    return std::make_unique<SlowedCall>(SlowedCall{
-        without_product(call, *gemm),
-        Slowing::delay(time_of(*gemm, faults_.gemm_rate), factor, faults_.jitter, origin)});
+  if (gemm != nullptr && faults_.gemm_rate != 0) {
+    return Slowing::delay(time_of(*gemm, faults_.gemm_rate), factor, faults_.jitter, origin);
   }
-  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
-  return std::make_unique<SlowedCall>(
-      SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
+  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return std::nullopt;
+  return Slowing::compute(factor, faults_.jitter, origin);
+}
+
+Call slowed(Call call, Slowing slowing) {
+  return [call = std::move(call), slowing](Player& player) mutable {
+    const units::Nanoseconds begin = comm::now();
+    call(player);
+    const units::Nanoseconds end = comm::now();
+    pass_time(slowing.kind(), end + slowing.extra(end - begin));
+  };
+}
+
+Call without_product(const GemmCall& gemm) {
+  if (gemm.beta != 0 && !gemm.c_to_d) return [](Player& /*player*/) {};
+  return [gemm](Player& /*player*/) { clear_product(gemm); };
 }
 
 /// Returns the largest factor of the slow links over which the op communicates; 1 if there are
@@ -156,16 +150,17 @@ LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   return *least_times_[at->second];
 }
 
-bool may_play(StuckCall& call) {
-  constexpr std::uint32_t stuck_at = 3;
-  if (++call.plays != stuck_at) return true;
-  if (call.how == program::Stuck::fails) {
-    throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
-  }
-  while (true) {
+Call stuck(Call call, program::Stuck how, int rank) {
+  return [call = std::move(call), how, rank, plays = 0U](Player& player) mutable {
+    constexpr std::uint32_t stuck_at = 3;
+    if (++plays != stuck_at) return call(player);
+    if (how == program::Stuck::fails) {
+      throw base::Error(fmt::format("stuck={}:throw was injected", rank));
+    }
     const volatile bool always = true;  // loops without a check for an interrupt
-    if (!always) return true;
-  }
+    while (always) {
+    }
+  };
 }
 
 }  // namespace isoscale::executor::host

@@ -4,10 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
-#include "executor/host/calls.hpp"
+#include "executor/host/prepare.hpp"
 #include "mesh/mesh.hpp"
 #include "program/op.hpp"
 #include "program/program.hpp"
@@ -15,6 +18,46 @@
 
 /// Faults on the host: ops that are lengthened on purpose, or never end.
 namespace isoscale::executor::host {
+
+/// How an op is slowed. compute: its core is kept busy; communication: the core is left to others;
+/// delay: the thread sleeps instead of doing the op's work.
+enum class SlowedKind : std::uint8_t { compute, communication, delay };
+
+/// How one op is slowed; only the thread of its lane uses this object.
+class Slowing {
+ public:
+  /// Makes compute take `factor` times as long, plus a random share of its time that is drawn anew
+  /// in each play: exponentially distributed, `jitter` on average. `origin` is the start of the
+  /// random numbers; no other op may have the same.
+  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
+  /// Makes communication longer by factor - 1 times the shortest time of similar ops so far. Any
+  /// time beyond that was a wait for a partner, which a slow link does not lengthen; if it did, two
+  /// ranks would answer each other's delays with longer ones, without end. The first of similar ops
+  /// is not lengthened: it is not known yet how much of it was a wait for partners to start.
+  /// `least` must outlive this object.
+  [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
+
+  /// Replaces work by a delay of `time`, which `factor` and `jitter` lengthen as they lengthen
+  /// compute.
+  [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
+                                     std::uint64_t origin);
+
+  [[nodiscard]] SlowedKind kind() const { return kind_; }
+  /// Returns the time by which an op that took `took` must be lengthened.
+  [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
+
+ private:
+  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin)
+      : kind_(kind), factor_(factor), jitter_(jitter), origin_(origin) {}
+  [[nodiscard]] double longer_share();
+
+  SlowedKind kind_;
+  double factor_, jitter_;
+  std::uint64_t origin_;
+  std::uint64_t drawn_ = 0;
+  LeastTime* least_ = nullptr;  ///< communication only
+  units::Nanoseconds time_{};   ///< delay only
+};
 
 /// Decides if and how faults slow the ops of one section.
 class OpSlower {
@@ -25,10 +68,9 @@ class OpSlower {
            LeastTimes& least_times)
       : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
 
-  /// Returns a call that plays op number `index` in `lane` slowed down, or `call` itself if no
-  /// fault slows it.
-  [[nodiscard]] Call slowed(Call call, const program::Op& op, std::uint32_t index,
-                            std::size_t lane);
+  /// Returns how op number `index` in `lane` is slowed; absent if no fault slows it.
+  [[nodiscard]] std::optional<Slowing> slowing_of(const program::Op& op, std::uint32_t index,
+                                                  std::size_t lane);
 
  private:
   [[nodiscard]] double link_factor(const program::Op& op) const;
@@ -46,8 +88,15 @@ class OpSlower {
 /// Waits until the time `until`, by computing, yielding the core or sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// Returns true if the op is to be played. In the play in which it is stuck, it throws or never
-/// returns.
-[[nodiscard]] bool may_play(StuckCall& call);
+/// Returns a call that plays an op slowed down.
+[[nodiscard]] Call slowed(Call call, Slowing slowing);
+
+/// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
+/// stays as it is; otherwise D is set to 0.
+[[nodiscard]] Call without_product(const GemmCall& gemm);
+
+/// Returns a call that never returns, or throws, in its third play; `rank` of the world is named in
+/// the message.
+[[nodiscard]] Call stuck(Call call, program::Stuck how, int rank);
 
 }  // namespace isoscale::executor::host

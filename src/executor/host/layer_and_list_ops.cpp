@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "executor/host/compute_calls.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::host {
@@ -19,14 +19,24 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// Returns a row of a batch of matrices of T, counted over all of them; null if there are none.
+/// The rows of a matrix of T, counted over a whole batch; null if the op does not have the matrix.
 template <class T>
-T* row_of(const StoredMatrix& matrix, std::size_t row) {
-  if (matrix.data == nullptr) return nullptr;
-  const std::size_t element =
-      row / matrix.rows * matrix.batch_stride + row % matrix.rows * matrix.row_stride;
-  return reinterpret_cast<T*>(matrix.data) + element;
-}
+class RowsOf {
+ public:
+  template <class Op>
+  RowsOf(const Arguments<Op>& call, program::Matrix Op::*member)
+      : at_(call[member]), rows_(call.op.rows) {}
+
+  T* operator()(std::size_t row) const {
+    if (at_.data == nullptr) return nullptr;
+    return reinterpret_cast<T*>(at_.data) + row / rows_ * at_.batch_stride +
+           row % rows_ * at_.row_stride;
+  }
+
+ private:
+  MatrixAt at_;
+  std::size_t rows_;
+};
 
 /// Returns the sum of term(i) for i < count. It keeps as many partial sums as fill the pipelines of
 /// a core, which also keeps rounding errors small for rows of thousands of f32.
@@ -44,44 +54,42 @@ T sum_of(std::size_t count, const Term& term) {
   return parts[0];
 }
 
-/// Calls `use` with a value of the type in which the host computes elements of `type`.
-template <class Use>
-void computed_as(DType type, const Use& use) {
-  type == DType::f64 ? use(double{}) : use(float{});
-}
-
 template <class T>
-void norm(const NormCall& call) {
-  auto* const inverses = reinterpret_cast<T*>(call.inverse);
-  const std::size_t columns = call.x.columns;
-  for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T* s = row_of<T>(call.x, row);
-    if (const T* const more = row_of<T>(call.addend, row)) {
-      T* const to = row_of<T>(call.sum, row);
+void play(const Arguments<program::Norm>& call) {
+  using Op = program::Norm;
+  const RowsOf<T> xs{call, &Op::x}, addends{call, &Op::addend}, sums{call, &Op::sum};
+  const RowsOf<T> ys{call, &Op::y};
+  auto* const inverses = reinterpret_cast<T*>(call[&Op::inverse].data);
+  const std::size_t columns = call.op.columns;
+  for (std::size_t row = 0; row < call.op.rows; ++row) {
+    const T* s = xs(row);
+    if (const T* const more = addends(row)) {
+      T* const to = sums(row);
       for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] + more[i];
       s = to;
     }
     const T mean =
         sum_of<T>(columns, [s](std::size_t i) { return s[i] * s[i]; }) / static_cast<T>(columns);
-    const T inverse = 1 / std::sqrt(mean + static_cast<T>(call.epsilon));
+    const T inverse = 1 / std::sqrt(mean + static_cast<T>(call.op.epsilon));
     inverses[row] = inverse;
-    T* const to = row_of<T>(call.y, row);
+    T* const to = ys(row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] * inverse;
   }
 }
 
 template <class T>
-void norm_gradient(const NormGradientCall& call) {
-  const auto* const inverses = reinterpret_cast<const T*>(call.inverse);
-  const std::size_t columns = call.dy.columns;
-  for (std::size_t row = 0; row < call.dy.rows; ++row) {
-    const T *const dys = row_of<T>(call.dy, row), *const ss = row_of<T>(call.s, row);
-    const T* const more = row_of<T>(call.addend, row);
+void play(const Arguments<program::NormGradient>& call) {
+  using Op = program::NormGradient;
+  const RowsOf<T> dy{call, &Op::dy}, s{call, &Op::s}, addend{call, &Op::addend}, dx{call, &Op::dx};
+  const auto* const inverses = reinterpret_cast<const T*>(call[&Op::inverse].data);
+  const std::size_t columns = call.op.columns;
+  for (std::size_t row = 0; row < call.op.rows; ++row) {
+    const T *const dys = dy(row), *const ss = s(row), *const more = addend(row);
     const T inverse = inverses[row];
     // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ss[i]; });
     const T factor = dot / static_cast<T>(columns) * inverse * inverse;
-    T* const to = row_of<T>(call.dx, row);
+    T* const to = dx(row);
     for (std::size_t i = 0; i < columns; ++i) {
       const T gradient = inverse * (dys[i] - ss[i] * factor);
       to[i] = more == nullptr ? gradient : gradient + more[i];
@@ -105,25 +113,28 @@ T logistic(T x) {
 }
 
 template <class T>
-void activation(const ActivationCall& call) {
-  for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T *const xs = row_of<T>(call.x, row), *const ups = row_of<T>(call.up, row);
-    T* const to = row_of<T>(call.y, row);
-    for (std::size_t i = 0; i < call.x.columns; ++i) {
-      to[i] = call.kind == ActivationKind::gelu ? xs[i] * distribution(xs[i])
-                                                : ups[i] * xs[i] * logistic(xs[i]);
+void play(const Arguments<program::Activation>& call) {
+  using Op = program::Activation;
+  const RowsOf<T> x{call, &Op::x}, up{call, &Op::up}, y{call, &Op::y};
+  for (std::size_t row = 0; row < call.op.rows; ++row) {
+    const T *const xs = x(row), *const ups = up(row);
+    T* const to = y(row);
+    for (std::size_t i = 0; i < call.op.columns; ++i) {
+      to[i] = call.op.kind == ActivationKind::gelu ? xs[i] * distribution(xs[i])
+                                                   : ups[i] * xs[i] * logistic(xs[i]);
     }
   }
 }
 
 template <class T>
-void activation_gradient(const ActivationGradientCall& call) {
-  for (std::size_t row = 0; row < call.x.rows; ++row) {
-    const T *const dys = row_of<T>(call.dy, row), *const xs = row_of<T>(call.x, row);
-    const T* const ups = row_of<T>(call.up, row);
-    T* const dxs = row_of<T>(call.dx, row);
-    T* const dups = row_of<T>(call.dup, row);
-    for (std::size_t i = 0; i < call.x.columns; ++i) {
+void play(const Arguments<program::ActivationGradient>& call) {
+  using Op = program::ActivationGradient;
+  const RowsOf<T> dy{call, &Op::dy}, x{call, &Op::x}, up{call, &Op::up};
+  const RowsOf<T> dx{call, &Op::dx}, dup{call, &Op::dup};
+  for (std::size_t row = 0; row < call.op.rows; ++row) {
+    const T *const dys = dy(row), *const xs = x(row), *const ups = up(row);
+    T *const dxs = dx(row), *const dups = dup(row);
+    for (std::size_t i = 0; i < call.op.columns; ++i) {
       const T at = xs[i], from = dys[i];
       if (ups == nullptr) {
         dxs[i] = from * (distribution(at) + at * density(at));
@@ -137,12 +148,13 @@ void activation_gradient(const ActivationGradientCall& call) {
 }
 
 template <class T>
-void softmax(const SoftmaxCall& call) {
-  const std::size_t columns = call.x.columns;
-  for (std::size_t row = 0; row < call.x.rows * call.x.batch; ++row) {
-    const T* const from = row_of<T>(call.x, row);
+void play(const Arguments<program::Softmax>& call) {
+  const RowsOf<T> x{call, &program::Softmax::x}, y{call, &program::Softmax::y};
+  const std::size_t columns = call.op.columns;
+  for (std::size_t row = 0; row < std::size_t{call.op.rows} * call.op.batch; ++row) {
+    const T* const from = x(row);
     const T most = *std::max_element(from, from + columns);
-    T* const to = row_of<T>(call.y, row);
+    T* const to = y(row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = std::exp(from[i] - most);
     const T sum = sum_of<T>(columns, [to](std::size_t i) { return to[i]; });
     for (std::size_t i = 0; i < columns; ++i) to[i] /= sum;
@@ -150,17 +162,17 @@ void softmax(const SoftmaxCall& call) {
 }
 
 template <class T>
-void softmax_gradient(const SoftmaxGradientCall& call) {
-  const std::size_t columns = call.y.columns;
-  for (std::size_t row = 0; row < call.y.rows * call.y.batch; ++row) {
-    const T *const ys = row_of<T>(call.y, row), *const dys = row_of<T>(call.dy, row);
+void play(const Arguments<program::SoftmaxGradient>& call) {
+  using Op = program::SoftmaxGradient;
+  const RowsOf<T> y{call, &Op::y}, dy{call, &Op::dy}, dx{call, &Op::dx};
+  const std::size_t columns = call.op.columns;
+  for (std::size_t row = 0; row < std::size_t{call.op.rows} * call.op.batch; ++row) {
+    const T *const ys = y(row), *const dys = dy(row);
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ys[i]; });
-    T* const to = row_of<T>(call.dx, row);
+    T* const to = dx(row);
     for (std::size_t i = 0; i < columns; ++i) to[i] = ys[i] * (dys[i] - dot);
   }
 }
-
-bool is_empty(const StoredMatrix& matrix) { return matrix.columns == 0; }
 
 /// Returns a number that sorts like the magnitude of the value, with NaN above all.
 template <class T>
@@ -187,41 +199,46 @@ std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep)
 }
 
 template <class T>
-void select(const SelectCall& call) {
-  auto* values = reinterpret_cast<T*>(call.values);
-  std::int32_t* places = call.places;
+void play(const Arguments<program::Select>& call) {
+  using program::Select;
+  const std::size_t count = call.op.src.count, keep = call.op.keep;
+  auto* const elements = reinterpret_cast<T*>(call[&Select::src].data);
+  auto* values = reinterpret_cast<T*>(call[&Select::values].data);
+  auto* places = reinterpret_cast<std::int32_t*>(call[&Select::places].data);
   std::vector<T> block;
-  for (std::size_t begin = 0; begin < call.count; begin += call.block) {
-    auto* const src = reinterpret_cast<T*>(call.src) + begin;
-    block.assign(src, src + std::min(call.block, call.count - begin));
-    const std::vector<std::size_t> taken = greatest(block, call.keep);
-    std::fill_n(values, call.keep, T{0});
-    std::fill_n(places, call.keep, -1);
+  for (std::size_t begin = 0; begin < count; begin += call.op.block) {
+    T* const src = elements + begin;
+    block.assign(src, src + std::min<std::size_t>(call.op.block, count - begin));
+    const std::vector<std::size_t> taken = greatest(block, keep);
+    std::fill_n(values, keep, T{0});
+    std::fill_n(places, keep, -1);
     for (std::size_t i = 0; i < taken.size(); ++i) {
       values[i] = block[taken[i]];
       places[i] = static_cast<std::int32_t>(begin + taken[i]);
       src[taken[i]] = 0;
     }
-    values += call.keep;
-    places += call.keep;
+    values += keep;
+    places += keep;
   }
 }
 
 template <class T>
-void spread(const SpreadCall& call) {
-  const auto* const values = reinterpret_cast<const T*>(call.values);
-  const std::size_t blocks =
-      program::block_count(call.count, static_cast<std::uint32_t>(call.block));
+void play(const Arguments<program::Spread>& call) {
+  using program::Spread;
+  const std::size_t total = call.op.dst.count, keep = call.op.keep;
+  const auto* const values = reinterpret_cast<const T*>(call[&Spread::values].data);
+  const auto* const places = reinterpret_cast<const std::int32_t*>(call[&Spread::places].data);
+  const std::size_t blocks = program::block_count(total, call.op.block);
   for (std::size_t b = 0; b < blocks; ++b) {
-    const std::size_t begin = b * call.block;
-    const std::size_t count = std::min(call.block, call.count - begin);
-    auto* const sum = reinterpret_cast<T*>(call.dst) + begin;
+    const std::size_t begin = b * call.op.block;
+    const std::size_t count = std::min<std::size_t>(call.op.block, total - begin);
+    auto* const sum = reinterpret_cast<T*>(call[&Spread::dst].data) + begin;
     std::fill_n(sum, count, T{0});
-    for (std::size_t part = 0; part < call.parts; ++part) {
-      const std::size_t first = (part * blocks + b) * call.keep;
-      for (std::size_t i = first; i < first + call.keep; ++i) {
+    for (std::size_t part = 0; part < call.op.parts; ++part) {
+      const std::size_t first = (part * blocks + b) * keep;
+      for (std::size_t i = first; i < first + keep; ++i) {
         // A place of -1 is in no block.
-        const std::int64_t at = call.places[i] - static_cast<std::int64_t>(begin);
+        const std::int64_t at = places[i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < static_cast<std::int64_t>(count)) sum[at] += values[i];
       }
     }
@@ -229,75 +246,58 @@ void spread(const SpreadCall& call) {
 }
 
 /// Copies rows that are neither summed nor scaled, without converting them.
-void move_rows(const RowsCall& call) {
-  const std::size_t size = program::element_size(call.type);
-  std::byte* dst = call.dst;
-  for (const std::uint32_t row : call.from) {
+void move_rows(const Arguments<program::Rows>& call) {
+  const MatrixAt src = call[&program::Rows::src], dst = call[&program::Rows::dst];
+  const std::size_t size = program::element_size(call.type), bytes = call.op.columns * size;
+  std::byte* to = dst.data;
+  for (const std::uint32_t row : call.op.from) {
     if (row == program::Rows::no_row) {
-      std::memset(dst, 0, call.columns * size);
+      std::memset(to, 0, bytes);
     } else {
-      std::memcpy(dst, call.src + row * call.src_row * size, call.columns * size);
+      std::memcpy(to, src.data + row * src.row_stride * size, bytes);
     }
-    dst += call.dst_row * size;
+    to += dst.row_stride * size;
   }
 }
 
 template <class T>
-void add_rows(const RowsCall& call) {
-  const auto scale = static_cast<T>(call.scale);
-  auto* dst = reinterpret_cast<T*>(call.dst);
-  for (std::size_t i = 0; i < call.from.size(); i += call.each, dst += call.dst_row) {
-    std::fill_n(dst, call.columns, T{0});
-    for (std::size_t j = i; j < i + call.each; ++j) {
-      if (call.from[j] == program::Rows::no_row) continue;
-      const auto* const row = reinterpret_cast<const T*>(call.src) + call.from[j] * call.src_row;
-      for (std::size_t c = 0; c < call.columns; ++c) dst[c] += row[c];
+void play(const Arguments<program::Rows>& call) {
+  const MatrixAt src = call[&program::Rows::src], dst = call[&program::Rows::dst];
+  const std::vector<std::uint32_t>& from = call.op.from;
+  const auto scale = static_cast<T>(call.op.scale);
+  auto* to = reinterpret_cast<T*>(dst.data);
+  for (std::size_t i = 0; i < from.size(); i += call.op.each, to += dst.row_stride) {
+    std::fill_n(to, call.op.columns, T{0});
+    for (std::size_t j = i; j < i + call.op.each; ++j) {
+      if (from[j] == program::Rows::no_row) continue;
+      const T* const row = reinterpret_cast<const T*>(src.data) + from[j] * src.row_stride;
+      for (std::size_t c = 0; c < call.op.columns; ++c) to[c] += row[c];
     }
-    for (std::size_t c = 0; c < call.columns; ++c) dst[c] *= scale;
+    for (std::size_t c = 0; c < call.op.columns; ++c) to[c] *= scale;
   }
+}
+
+/// Plays an op in the type in which the host computes its elements.
+template <class Op>
+void play_typed(const Arguments<Op>& call) {
+  if constexpr (requires { call.op.columns; }) {
+    if (call.op.columns == 0) return;
+  }
+  call.type == DType::f64 ? play<double>(call) : play<float>(call);
 }
 
 }  // namespace
 
-void run(const NormCall& call) {
-  if (is_empty(call.x)) return;
-  computed_as(call.x.type, [&]<class T>(T) { norm<T>(call); });
-}
-
-void run(const NormGradientCall& call) {
-  if (is_empty(call.dy)) return;
-  computed_as(call.dy.type, [&]<class T>(T) { norm_gradient<T>(call); });
-}
-
-void run(const ActivationCall& call) {
-  computed_as(call.x.type, [&]<class T>(T) { activation<T>(call); });
-}
-
-void run(const ActivationGradientCall& call) {
-  computed_as(call.x.type, [&]<class T>(T) { activation_gradient<T>(call); });
-}
-
-void run(const SoftmaxCall& call) {
-  if (is_empty(call.x)) return;
-  computed_as(call.x.type, [&]<class T>(T) { softmax<T>(call); });
-}
-
-void run(const SoftmaxGradientCall& call) {
-  if (is_empty(call.y)) return;
-  computed_as(call.y.type, [&]<class T>(T) { softmax_gradient<T>(call); });
-}
-
-void run(const SelectCall& call) {
-  computed_as(call.type, [&]<class T>(T) { select<T>(call); });
-}
-
-void run(const SpreadCall& call) {
-  computed_as(call.type, [&]<class T>(T) { spread<T>(call); });
-}
-
-void run(const RowsCall& call) {
-  if (call.each == 1 && call.scale == 1) return move_rows(call);
-  computed_as(call.type, [&]<class T>(T) { add_rows<T>(call); });
+void run(const Arguments<program::Norm>& call) { play_typed(call); }
+void run(const Arguments<program::NormGradient>& call) { play_typed(call); }
+void run(const Arguments<program::Activation>& call) { play_typed(call); }
+void run(const Arguments<program::ActivationGradient>& call) { play_typed(call); }
+void run(const Arguments<program::Softmax>& call) { play_typed(call); }
+void run(const Arguments<program::SoftmaxGradient>& call) { play_typed(call); }
+void run(const Arguments<program::Select>& call) { play_typed(call); }
+void run(const Arguments<program::Spread>& call) { play_typed(call); }
+void run(const Arguments<program::Rows>& call) {
+  call.op.each == 1 && call.op.scale == 1 ? move_rows(call) : play_typed(call);
 }
 
 }  // namespace isoscale::executor::host

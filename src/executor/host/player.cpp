@@ -9,53 +9,16 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "executor/host/fault_injection.hpp"
 #include "executor/host/prepare.hpp"
 
 namespace isoscale::executor::host {
 namespace {
 
-void play_call(const Call& call, Player& player) {
-  struct Visitor {
-    Player& p;
-    void operator()(const CollectiveCall& c) const { run(c, p); }
-    void operator()(const ExchangeCall& c) const { run(c, p); }
-    void operator()(const GemmCall& c) const { run(c); }
-    void operator()(const CopyCall& c) const { run(c); }
-    void operator()(const AddCall& c) const { run(c); }
-    void operator()(const CastCall& c) const { run(c); }
-    void operator()(const FillCall& c) const { run(c); }
-    void operator()(const UpdateCall& c) const { run(c); }
-    void operator()(const NormCall& c) const { run(c); }
-    void operator()(const NormGradientCall& c) const { run(c); }
-    void operator()(const ActivationCall& c) const { run(c); }
-    void operator()(const ActivationGradientCall& c) const { run(c); }
-    void operator()(const SoftmaxCall& c) const { run(c); }
-    void operator()(const SoftmaxGradientCall& c) const { run(c); }
-    void operator()(const SelectCall& c) const { run(c); }
-    void operator()(const SpreadCall& c) const { run(c); }
-    void operator()(const RowsCall& c) const { run(c); }
-    void operator()(const ClearCall& c) const { run(c); }
-    void operator()(const ChecksumCall& c) const { run(c); }
-    void operator()(const NoCall& /*c*/) const {}
-    void operator()(const std::unique_ptr<StuckCall>& c) const {
-      if (may_play(*c)) play_call(c->call, p);
-    }
-    void operator()(const std::unique_ptr<SlowedCall>& c) const {
-      const units::Nanoseconds begin = comm::now();
-      play_call(c->call, p);
-      const units::Nanoseconds end = comm::now();
-      pass_time(c->slowing.kind(), end + c->slowing.extra(end - begin));
-    }
-  };
-  std::visit(Visitor{player}, call);
-}
-
 /// Plays an op and reads the clock before and after it: if an op's start were taken from the end of
 /// the one before, it would include the time that the thread loses between the two.
 void play_traced(const PreparedOp& op, Player& player, Spans spans) {
   const units::Nanoseconds start = comm::now();
-  play_call(op.call, player);
+  op.call(player);
   spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
 }
 
@@ -67,7 +30,7 @@ void play_inline(const PreparedSection& section, Player& player, Spans spans) {
   if (spans.empty()) {
     for (const PreparedOp& op : ops) {
       player.begun.store(op.index, std::memory_order_relaxed);
-      play_call(op.call, player);
+      op.call(player);
     }
     return;
   }
@@ -182,7 +145,7 @@ void StreamThreads::play_lane(std::size_t lane) {
     if (is_traced) {
       play_traced(op, player, spans_);
     } else {
-      play_call(op.call, player);
+      op.call(player);
     }
     ++done;
     if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);

@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include "base/error.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/fault_injection.hpp"
-#include "executor/host/prepare_ops.hpp"
 #include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::host {
@@ -29,6 +32,66 @@ class LinkSequence {
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> next_;
 };
 
+/// Looks up the operands of an op, whose elements the host must compute.
+template <class Op>
+Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
+  const program::OpKind kind = program::kind_of(op);
+  return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice&) {
+    using enum program::Elements;
+    if ((operand.elements != common && operand.elements != any) || computes(kind, operand.type)) {
+      return;
+    }
+    throw base::Error(
+        fmt::format("the {} of a {} is {}, but the host computes in f32 and f64 only: ask for "
+                    "--dtype f32 or f64, or for another device",
+                    operand.name, program::name(kind), program::name(operand.type)));
+  });
+}
+
+/// Makes the call of an op that does not communicate.
+class LocalOp {
+ public:
+  LocalOp(const Resolver& resolver, Powers powers) : resolver_(resolver), powers_(powers) {}
+
+  Call operator()(const program::Gemm& op) const { return running(gemm_call(resolver_, op)); }
+  Call operator()(const program::Copy& op) const { return running(strided_copy(resolver_, op)); }
+  /// Only checks that the slice lies within its buffer: the host has one kind of memory, so there
+  /// is nothing to advise.
+  Call operator()(const program::Advise& op) const {
+    static_cast<void>(resolver_.address(op.slice));
+    return [](Player& /*player*/) {};
+  }
+  Call operator()(const program::Cast& op) const {
+    if (program::exists(op.transposed) || op.scaling != program::CastScale::fixed) {
+      throw base::Error("a cast with a transposed copy or a measured scale: the host has neither");
+    }
+    return running(arguments(resolver_, op));
+  }
+  Call operator()(const program::Update& op) const {
+    Arguments<program::Update> call = arguments(resolver_, op);
+    call.powers = powers_;
+    return running(std::move(call));
+  }
+  template <class Op>
+  Call operator()(const Op& op) const {
+    if constexpr (std::is_same_v<Op, program::Collective> ||
+                  std::is_same_v<Op, program::Exchange>) {
+      throw std::logic_error("this op communicates");
+    } else {
+      return running(arguments(resolver_, op));
+    }
+  }
+
+ private:
+  template <class Looked>
+  static Call running(Looked call) {
+    return [call = std::move(call)](Player& /*player*/) { host::run(call); };
+  }
+
+  const Resolver& resolver_;
+  Powers powers_;
+};
+
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,
@@ -39,37 +102,26 @@ class SectionPreparer {
         reductions_(reductions) {}
 
   Call prepare(const program::Op& op) {
-    return std::visit([&](const auto& payload) { return call(op, payload); }, op.payload);
+    if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
+      return [call = collective_call(resolver_, *collective, op.stream, communicators_,
+                                     options_.elements_per_call, options_.staging[op.stream],
+                                     reductions_)](Player& player) { host::run(call, player); };
+    }
+    if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
+      return [call = exchange_call(*exchange)](Player& player) { host::run(call, player); };
+    }
+    return prepare_local(resolver_, op.payload, powers_of(op));
   }
 
  private:
-  template <class Payload>
-  Call call(const program::Op& /*op*/, const Payload& payload) {
-    return prepare_op(resolver_, payload);
+  Powers powers_of(const program::Op& op) {
+    const auto* const update = std::get_if<program::Update>(&op.payload);
+    const bool advances = update != nullptr && update->optimizer == program::Optimizer::adam &&
+                          advanced_.insert(resolver_.address(update->powers)).second;
+    return advances ? Powers::advance : Powers::keep;
   }
 
-  /// Only checks that the slice lies within its buffer: the host has one kind of memory, so there
-  /// is nothing to advise.
-  Call call(const program::Op& /*op*/, const program::Advise& payload) {
-    static_cast<void>(resolver_.address(payload.slice));
-    return NoCall{};
-  }
-
-  Call call(const program::Op& op, const program::Collective& payload) {
-    return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
-                      options_.staging[op.stream], reductions_);
-  }
-
-  Call call(const program::Op& /*op*/, const program::Update& payload) {
-    Powers powers = Powers::keep;
-    if (payload.optimizer == program::Optimizer::adam) {
-      const bool is_first = advanced_.insert(resolver_.address(payload.powers)).second;
-      if (is_first) powers = Powers::advance;
-    }
-    return prepare_op(resolver_, payload, powers);
-  }
-
-  Call call(const program::Op& /*op*/, const program::Exchange& payload) {
+  ExchangeCall exchange_call(const program::Exchange& payload) {
     ExchangeCall result;
     for (const program::Transfer& transfer : payload.transfers) {
       const bool sends = transfer.direction == program::Direction::send;
@@ -110,6 +162,10 @@ std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
 
 }  // namespace
 
+Call prepare_local(const Resolver& resolver, const program::Payload& op, Powers powers) {
+  return std::visit(LocalOp{resolver, powers}, op);
+}
+
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {
   const bool folds = options.folding == Folding::folded;
@@ -126,10 +182,16 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     const std::size_t lane = folds ? 0 : op.stream;
     if (lane >= result.lanes.size()) result.lanes.resize(lane + 1);
     Call call = naming(op, i, [&] { return preparer.prepare(op); });
-    if (options.faults.any()) call = slower.slowed(std::move(call), op, i, lane);
+    const auto slowing =
+        options.faults.any() ? slower.slowing_of(op, i, lane) : std::optional<Slowing>{};
+    if (slowing) {
+      if (slowing->kind() == SlowedKind::delay) {
+        call = without_product(gemm_call(resolver, std::get<program::Gemm>(op.payload)));
+      }
+      call = slowed(std::move(call), *slowing);
+    }
     if (i == stuck_at) {
-      call = std::make_unique<StuckCall>(StuckCall{
-          .call = std::move(call), .how = options.faults.stuck, .rank = options.faults.stuck_rank});
+      call = stuck(std::move(call), options.faults.stuck, options.faults.stuck_rank);
     }
     result.lanes[lane].push_back({.call = std::move(call),
                                   .index = i,

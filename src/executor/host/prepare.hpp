@@ -5,28 +5,41 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "executor/resolver.hpp"
 #include "program/program.hpp"
+#include "units/quantity.hpp"
 
 /// Prepares the ops of a section: everything that they need is looked up.
 namespace isoscale::executor::host {
 
-/// Looks up addresses of slices, and the types in which the host computes them.
-class Resolver : public executor::Resolver {
- public:
-  using executor::Resolver::Resolver;
+struct Player;
 
-  /// Returns the type in which the host computes the slice. Throws base::Error if it does not
-  /// compute in the slice's type; `role` names the operand.
-  [[nodiscard]] Element element(const program::Slice& slice, std::string_view role) const;
+/// An op that is ready to play. A call may change its own state; only the thread of its lane makes
+/// it.
+using Call = std::function<void(Player&)>;
+
+/// Prepares an op that does not communicate. `powers` tells if an Adam update advances its powers.
+/// Throws base::Error if the host cannot play the op.
+[[nodiscard]] Call prepare_local(const Resolver& resolver, const program::Payload& op,
+                                 Powers powers = Powers::keep);
+
+/// The shortest time so far of the similar communication ops of a lane.
+struct LeastTime {
+  units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+  std::uint64_t plays = 0;  ///< number of times of which `time` is the least
 };
+/// One entry for each group of similar communication ops. Calls point to the entries, so they must
+/// not move.
+using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
 
 struct PreparedOp {
   Call call;

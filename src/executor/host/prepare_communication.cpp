@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "comm/communicator.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/prepare_ops.hpp"
 #include "executor/resolver.hpp"
 #include "program/operands.hpp"
 
@@ -93,8 +93,8 @@ class CollectivePreparer {
   }
 
  private:
-  [[nodiscard]] CopyCall plain_copy(const std::byte* from, std::byte* to,
-                                    std::uint64_t count) const {
+  [[nodiscard]] StridedCopy plain_copy(const std::byte* from, std::byte* to,
+                                       std::uint64_t count) const {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
@@ -295,17 +295,14 @@ std::array<units::Bytes, program::max_streams> staging_bytes(const program::Rank
                                                              const mesh::Shape& mesh,
                                                              std::uint64_t elements_per_call) {
   std::array<units::Bytes, program::max_streams> bytes{};
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const collective = std::get_if<Collective>(&op.payload);
-      if (collective == nullptr || collective->kind == CollectiveKind::barrier) continue;
-      const std::uint64_t elements = staged(*collective, mesh, elements_per_call);
-      if (elements == 0) continue;
-      const auto& buffer = program.buffers[collective->send.buffer];
-      bytes[op.stream] =
-          std::max(bytes[op.stream], units::Bytes{elements * program::element_size(buffer.dtype)});
-    }
-  }
+  for_each_op<Collective>(program, [&](const program::Op& op, const Collective& collective) {
+    if (collective.kind == CollectiveKind::barrier) return;
+    const std::uint64_t elements = staged(collective, mesh, elements_per_call);
+    if (elements == 0) return;
+    const auto& buffer = program.buffers[collective.send.buffer];
+    bytes[op.stream] =
+        std::max(bytes[op.stream], units::Bytes{elements * program::element_size(buffer.dtype)});
+  });
   return bytes;
 }
 
@@ -321,9 +318,10 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
   } while (first < count);
 }
 
-Call prepare_op(const Resolver& resolver, const program::Collective& op, program::StreamId stream,
-                const Communicators& communicators, std::uint64_t elements_per_call,
-                std::span<std::byte> staging, OwnReductions& own) {
+CollectiveCall collective_call(const Resolver& resolver, const program::Collective& op,
+                               program::StreamId stream, const Communicators& communicators,
+                               std::uint64_t elements_per_call, std::span<std::byte> staging,
+                               OwnReductions& own) {
   return CollectivePreparer{resolver,          op,      communicators.collective(op.axes, stream),
                             elements_per_call, staging, own}
       .make();

@@ -52,6 +52,15 @@ class Case {
   [[nodiscard]] Array take(program::DType type, std::uint64_t count, Values values);
   /// Memory that a memset of the stand-ins may write too.
   [[nodiscard]] Array take_reachable(program::DType type, std::uint64_t count);
+  /// Returns the other copy of an array of the kernel; null for null.
+  template <class Value>
+  [[nodiscard]] Value* reference_of(Value* kernel) const {
+    for (const Array& array : arrays_) {
+      if (reinterpret_cast<const std::byte*>(kernel) != array.kernel) continue;
+      return reinterpret_cast<Value*>(array.reference);
+    }
+    return nullptr;
+  }
   /// Writes one element of both.
   template <class Value>
   static void set(const Array& array, std::uint64_t at, Value value) {

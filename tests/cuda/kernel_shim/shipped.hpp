@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <string>
 
-#include "executor/cuda/kernels/element_kernels.hpp"
-#include "executor/cuda/kernels/layer_kernels.hpp"
-#include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/put.hpp"
 #include "tests/cuda/kernel_shim/arrays.hpp"
 
@@ -16,21 +16,21 @@
 /// that of the stand-ins.
 namespace isoscale::executor::cuda {
 
-cudaError_t start_shipped(const FillCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const AddCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const CastCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const UpdateCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const ChecksumCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const CopyCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const SelectCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const SpreadCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const RowsCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const NormCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const NormGradientCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const ActivationCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const ActivationGradientCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const SoftmaxCall& call, cudaStream_t stream);
-cudaError_t start_shipped(const SoftmaxGradientCall& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Fill>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Add>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Cast>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Update>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Checksum>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Norm>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::NormGradient>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Activation>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::ActivationGradient>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Softmax>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::SoftmaxGradient>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Select>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Spread>& call, cudaStream_t stream);
+cudaError_t start_shipped(const Arguments<program::Rows>& call, cudaStream_t stream);
+cudaError_t start_shipped(const StridedCopy& pieces, cudaStream_t stream);
 cudaError_t start_shipped(const PutCall& call, cudaStream_t stream);
 
 }  // namespace isoscale::executor::cuda
@@ -40,14 +40,68 @@ namespace isoscale::kernel_shim {
 inline constexpr std::array floats{program::DType::f64, program::DType::f32, program::DType::f16,
                                    program::DType::bf16};
 
-/// Starts a call twice: the shipped kernels, then the stand-ins' loops once `refer` has pointed the
-/// call at their copies.
-template <class Call, class Refer>
-void start_both(const Case& one, Call call, const Refer& refer) {
-  EXPECT_EQ(executor::cuda::start_shipped(call, one.stream()), cudaSuccess);
-  refer(call);
-  EXPECT_EQ(executor::cuda::start(call, one.stream()), cudaSuccess);
-}
+/// A random case of one op: its operands are arrays that exist twice, once for the shipped kernels
+/// and once for the stand-ins' loops.
+template <class Op>
+class OpCase {
+ public:
+  OpCase(Case& one, program::DType type, const Op& op) : one_(one) {
+    call.op = op;
+    call.type = type;
+  }
+
+  /// Adds a matrix of the op's type and extents with strides of its own.
+  void matrix(program::Matrix Op::*member, Values values) {
+    program::Extents extents{call.op.rows, call.op.columns};
+    if constexpr (requires { call.op.batch; }) extents.batch = call.op.batch;
+    matrix(member, call.type, extents, values);
+  }
+  void matrix(program::Matrix Op::*member, program::DType type, const program::Extents& extents,
+              Values values) {
+    program::Matrix& at = call.op.*member;
+    at.row_stride = one_.stride(extents.columns);
+    at.batch_stride = extents.rows * at.row_stride + (one_.coin() ? one_.below(3) : 0);
+    place(&at.slice, member, one_.take(type, extents.batch * at.batch_stride, values));
+  }
+  Array slice(program::Slice Op::*member, program::DType type, std::uint64_t count, Values values) {
+    const Array array = one_.take(type, count, values);
+    place(&(call.op.*member), member, array);
+    return array;
+  }
+  /// Adds memory that a memset of the stand-ins may write too.
+  Array reachable(program::Slice Op::*member, program::DType type, std::uint64_t count) {
+    const Array array = one_.take_reachable(type, count);
+    place(&(call.op.*member), member, array);
+    return array;
+  }
+  /// Lets an operand be another one.
+  void alias(program::Matrix Op::*member, program::Matrix Op::*other) {
+    call.op.*member = call.op.*other;
+    call.at(member) = call.at(other);
+  }
+
+  /// Plays the shipped kernels, then the stand-ins' loops on their copies, and compares.
+  void run(const std::string& what, Tolerance tolerance) {
+    EXPECT_EQ(executor::cuda::start_shipped(call, one_.stream()), cudaSuccess);
+    for (executor::OperandAt& at : call.operands) at.data = one_.reference_of(at.data);
+    if constexpr (requires { call.largest; }) call.largest = one_.reference_of(call.largest);
+    if constexpr (requires { call.from; }) call.from = one_.reference_of(call.from);
+    EXPECT_EQ(executor::cuda::start(call, one_.stream()), cudaSuccess);
+    one_.compare(what, tolerance);
+  }
+
+  executor::Arguments<Op> call;
+
+ private:
+  template <class Member>
+  void place(program::Slice* slice, Member member, const Array& array) {
+    slice->buffer = 0;
+    slice->count = array.bytes / program::element_size(array.type);
+    call.at(member) = {array.kernel, array.type};
+  }
+
+  Case& one_;
+};
 
 /// Calls try_case(case, type) for some seeds of each type.
 template <class Types, class Try>

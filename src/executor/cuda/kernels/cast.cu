@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "executor/cuda/kernels/element_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
@@ -133,64 +133,60 @@ __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<F
   }
 }
 
+using Cast = program::Cast;
+
 template <class From>
-cudaError_t start_to_find(const CastCall& call, const From* src, cudaStream_t stream) {
+cudaError_t start_to_find(const Arguments<Cast>& call, cudaStream_t stream) {
   const cudaError_t cleared = cudaMemsetAsync(call.largest, 0, sizeof *call.largest, stream);
   if (cleared != cudaSuccess) return cleared;
-  start_elements(find_largest<From>, {call.rows, call.columns}, stream, In<From>{src, call.src_row},
-                 call.largest);
+  start_elements(find_largest<From>, {call.op.rows, call.op.columns}, stream,
+                 in<From>(call[&Cast::src]), call.largest);
   return cudaGetLastError();
 }
 
 template <class From, class To>
-void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
-  const In<From> from{src, call.src_row};
-  auto* const dst = static_cast<To*>(call.dst);
-  const Out<To> transposed{static_cast<To*>(call.transposed), call.transposed_row};
+void start_as(const Arguments<Cast>& call, cudaStream_t stream) {
+  const std::uint64_t rows = call.op.rows, columns = call.op.columns;
+  const In<From> from = in<From>(call[&Cast::src]);
+  const Out<To> dst = out<To>(call[&Cast::dst]), transposed = out<To>(call[&Cast::transposed]);
   int exponent = 0;
-  const bool is_power = std::abs(std::frexp(call.scale, &exponent)) == 0.5;
-  const Scaling scaling{.kind = call.scaling,
-                        .is_exact = call.scaling == program::CastScale::amax || is_power,
-                        .given = call.scale,
-                        .target = call.target,
+  const bool is_power = std::abs(std::frexp(call.op.scale, &exponent)) == 0.5;
+  const Scaling scaling{.kind = call.op.scaling,
+                        .is_exact = call.op.scaling == program::CastScale::amax || is_power,
+                        .given = call.op.scale,
+                        .target = call.op.target,
                         .largest = call.largest,
-                        .descale = call.descale};
+                        .descale = reinterpret_cast<float*>(call[&Cast::descale].data)};
   if (!transposed.exists()) {
-    start_elements(cast_plain<From, To>, {call.rows, call.columns}, stream, from,
-                   Out<To>{dst, call.dst_row}, scaling);
+    start_elements(cast_plain<From, To>, {rows, columns}, stream, from, dst, scaling);
     return;
   }
   constexpr std::uint64_t most_down = 65535;  // a grid's limit
-  const std::uint64_t right = (call.columns + tile - 1) / tile,
-                      down = (call.rows + tile - 1) / tile;
+  const std::uint64_t right = (columns + tile - 1) / tile, down = (rows + tile - 1) / tile;
   const dim3 grid{static_cast<unsigned>(right), static_cast<unsigned>(std::min(down, most_down))};
-  const OptionalOut<To> plain{dst, dst == nullptr ? 0 : call.dst_row};
-  const Extents extents = packed({call.rows, call.columns}, from, plain);
+  const OptionalOut<To> plain{dst.data, dst.exists() ? dst.row_stride : 0};
+  const Extents extents = packed({rows, columns}, from, plain);
   start_kernel(cast_transpose<From, To>, grid, block_threads, stream, extents,
-               packed({call.columns, call.rows}, transposed), from, plain, transposed, scaling);
+               packed({columns, rows}, transposed), from, plain, transposed, scaling);
 }
 
 }  // namespace
 
-cudaError_t start(const CastCall& call, cudaStream_t stream) {
-  if (call.rows * call.columns == 0) return cudaSuccess;
+cudaError_t start(const Arguments<Cast>& call, cudaStream_t stream) {
+  if (std::uint64_t{call.op.rows} * call.op.columns == 0) return cudaSuccess;
   cudaError_t found = cudaSuccess;
-  const bool has_types = with_float(call.from, [&](auto from) {
+  const bool has_plain = call[&Cast::dst].data != nullptr;
+  const program::DType to_type = call[has_plain ? &Cast::dst : &Cast::transposed].type;
+  const bool has_types = with_float(call[&Cast::src].type, [&](auto from) {
     using From = typename decltype(from)::type;
-    const auto* const src = static_cast<const From*>(call.src);
-    if (call.scaling == program::CastScale::amax) found = start_to_find(call, src, stream);
+    if (call.op.scaling == program::CastScale::amax) found = start_to_find<From>(call, stream);
     if (found != cudaSuccess) return true;
-    return with_float_or_fp8(call.to, [&](auto to) {
-      start_typed<From, typename decltype(to)::type>(call, src, stream);
+    return with_float_or_fp8(to_type, [&](auto to) {
+      start_as<From, typename decltype(to)::type>(call, stream);
       return true;
     });
   });
   return found != cudaSuccess ? found : outcome(has_types);
-}
-
-bool has_kernel(const CastCall& call) {
-  const auto any = [](auto) { return true; };
-  return with_float(call.from, any) && with_float_or_fp8(call.to, any);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/element_kernels.hpp"
-
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 #include "program/fill_and_checksum.hpp"
 
@@ -42,23 +41,27 @@ __global__ void flip_bits(Word* src, std::uint64_t rows, std::uint64_t columns, 
 }
 
 template <class Word>
-void start_as(const ChecksumCall& call, cudaStream_t stream) {
-  if (call.flip != nullptr) {
-    start_kernel(flip_bits<Word>, 1, 1, stream, static_cast<Word*>(call.src), call.rows,
-                 call.columns, call.batch, call.row_stride, call.batch_stride,
-                 static_cast<const Word64*>(call.flip));
+void start_as(const Arguments<program::Checksum>& call, cudaStream_t stream) {
+  using Op = program::Checksum;
+  const std::uint64_t rows = call.op.rows, columns = call.op.columns, batch = call.op.batch;
+  const MatrixAt src = call[&Op::src];
+  if (const OperandAt flip = call[&Op::flip]; flip.data != nullptr) {
+    start_kernel(flip_bits<Word>, 1, 1, stream, reinterpret_cast<Word*>(src.data), rows, columns,
+                 batch, src.row_stride, src.batch_stride,
+                 reinterpret_cast<const Word64*>(flip.data));
   }
-  start_elements(checksum<Word>, {call.rows, call.columns, call.batch}, stream,
-                 In<Word>{static_cast<const Word*>(call.src), call.row_stride, call.batch_stride},
-                 Places{call.rows, call.columns}, program::exponent_mask(call.type),
-                 static_cast<Word64*>(call.sum));
+  start_elements(checksum<Word>, {rows, columns, batch}, stream, in<Word>(src),
+                 Places{rows, columns}, program::exponent_mask(src.type),
+                 reinterpret_cast<Word64*>(call[&Op::sum].data));
 }
 
 }  // namespace
 
-cudaError_t start(const ChecksumCall& call, cudaStream_t stream) {
-  const cudaError_t cleared = cudaMemsetAsync(call.sum, 0, 2 * sizeof(Word64), stream);
-  if (cleared != cudaSuccess || call.batch * call.rows * call.columns == 0) return cleared;
+cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream) {
+  const cudaError_t cleared =
+      cudaMemsetAsync(call[&program::Checksum::sum].data, 0, 2 * sizeof(Word64), stream);
+  const bool is_empty = std::uint64_t{call.op.batch} * call.op.rows * call.op.columns == 0;
+  if (cleared != cudaSuccess || is_empty) return cleared;
   switch (call.type) {
     case program::DType::f64:
     case program::DType::i64:

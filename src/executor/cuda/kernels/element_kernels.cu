@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/element_kernels.hpp"
-
 #include "executor/cuda/kernels/elements.cuh"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -73,15 +73,9 @@ __global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> sc
       a, b, dst);
 }
 
-template <class Use>
-bool with_addable(program::DType type, const Use& use) {
-  return with_float(type, use) || with_integer(type, use);
-}
-
 }  // namespace
 
-cudaError_t start(const CopyCall& call, cudaStream_t stream) {
-  const StridedCopy& pieces = call.pieces;
+cudaError_t start(const StridedCopy& pieces, cudaStream_t stream) {
   if (pieces.row_bytes * pieces.rows * pieces.batch == 0) return cudaSuccess;
   // The kernel copies in the largest unit that divides all addresses, lengths and strides.
   const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(pieces.src) |
@@ -99,56 +93,50 @@ cudaError_t start(const CopyCall& call, cudaStream_t stream) {
   return outcome(true);
 }
 
-cudaError_t start(const FillCall& call, cudaStream_t stream) {
+cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream) {
+  const program::Fill& op = call.op;
   Shape shape{};
   for (int d = 0; d < 3; ++d) {
-    shape.extents[d] = call.extents[d];
-    shape.local[d] = call.local[d];
-    shape.global[d] = call.global[d];
+    shape.extents[d] = op.shard.extents[d];
+    shape.local[d] = op.shard.local[d];
+    shape.global[d] = op.shard.global[d];
   }
-  shape.first = call.first;
-  const std::uint64_t count = call.extents[0] * call.extents[1] * call.extents[2];
+  shape.first = op.shard.base;
+  const std::uint64_t count = shape.extents[0] * shape.extents[1] * shape.extents[2];
   if (count == 0) return cudaSuccess;
-  return outcome(with_any(call.type, [&](auto type) {
+  const program::FillGrid grid{program::fill_origin(op.key), op.range, op.one_in};
+  const double scale = program::power_of_two(op.exponent);
+  const OperandAt dst = call[&program::Fill::dst];
+  return outcome(with_any(dst.type, [&](auto type) {
     using T = typename decltype(type)::type;
     const auto with = [&](auto value_of) {
       start_kernel(fill<T, decltype(value_of)>, blocks_for(count), block_threads, stream,
-                   static_cast<T*>(call.dst), shape, value_of);
+                   reinterpret_cast<T*>(dst.data), shape, value_of);
       return true;
     };
-    if (call.source == program::FillSource::random) {
-      return with(Integers<T>{call.grid, call.scale});
-    }
+    if (op.source == program::FillSource::random) return with(Integers<T>{grid, scale});
     if constexpr (std::is_integral_v<T>) {
-      return call.source == program::FillSource::constant &&
-             with(Same<T>{program::constant_as<T>(call.value)});
-    } else if (call.source == program::FillSource::normal) {
-      return with(Normal<T>{call.grid, call.scale});
+      return op.source == program::FillSource::constant &&
+             with(Same<T>{program::constant_as<T>(op.value)});
+    } else if (op.source == program::FillSource::normal) {
+      return with(Normal<T>{grid, scale});
     } else {
-      return with(Same<T>{T(call.value)});  // rounded once, also to the narrow types
+      return with(Same<T>{T(op.value)});  // rounded once, also to the narrow types
     }
   }));
 }
 
-bool has_kernel(const FillCall& call) {
-  return with_any(call.type, [](auto) { return true; });
-}
-
-cudaError_t start(const AddCall& call, cudaStream_t stream) {
-  if (call.rows * call.columns == 0) return cudaSuccess;
-  return outcome(with_addable(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream) {
+  using Op = program::Add;
+  const Extents extents{call.op.rows, call.op.columns};
+  if (extents.rows * extents.columns == 0) return cudaSuccess;
+  const auto launch = [&](auto type) {
     using T = typename decltype(type)::type;
-    start_elements(add<T>, {call.rows, call.columns}, stream,
-                   In<T>{static_cast<const T*>(call.a), call.a_row},
-                   In<T>{static_cast<const T*>(call.b), call.b_row},
-                   Out<T>{static_cast<T*>(call.dst), call.dst_row},
-                   program::constant_as<Compute<T>>(call.scale));
+    start_elements(add<T>, extents, stream, in<T>(call[&Op::a]), in<T>(call[&Op::b]),
+                   out<T>(call[&Op::dst]), program::constant_as<Compute<T>>(call.op.scale));
     return true;
-  }));
-}
-
-bool has_kernel(const AddCall& call) {
-  return with_addable(call.type, [](auto) { return true; });
+  };
+  return outcome(with_float(call.type, launch) || with_integer(call.type, launch));
 }
 
 }  // namespace isoscale::executor::cuda

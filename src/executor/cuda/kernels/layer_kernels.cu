@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/layer_kernels.hpp"
-
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/rows.cuh"
 
 namespace isoscale::executor::cuda {
@@ -174,99 +173,71 @@ __global__ void swiglu_gradient(Extents extents, In<T> dy, In<T> x, In<T> up, Ou
 
 }  // namespace
 
-cudaError_t start(const NormCall& call, cudaStream_t stream) {
-  if (call.rows == 0 || call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream) {
+  using Op = program::Norm;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    start_rows(norm<T>, {call.rows, call.columns}, stream, in<T>(call.x), in<T>(call.addend),
-               out<T>(call.sum), out<T>(call.y), static_cast<Compute<T>*>(call.inverse),
-               static_cast<Compute<T>>(call.epsilon));
-    return true;
-  }));
+    start_rows(norm<T>, extents, stream, in<T>(call[&Op::x]), in<T>(call[&Op::addend]),
+               out<T>(call[&Op::sum]), out<T>(call[&Op::y]),
+               reinterpret_cast<Compute<T>*>(call[&Op::inverse].data),
+               static_cast<Compute<T>>(call.op.epsilon));
+  });
 }
 
-cudaError_t start(const NormGradientCall& call, cudaStream_t stream) {
-  if (call.rows == 0 || call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t stream) {
+  using Op = program::NormGradient;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    start_rows(norm_gradient<T>, {call.rows, call.columns}, stream, in<T>(call.dy), in<T>(call.s),
-               in<T>(call.addend), out<T>(call.dx), static_cast<const Compute<T>*>(call.inverse));
-    return true;
-  }));
+    start_rows(norm_gradient<T>, extents, stream, in<T>(call[&Op::dy]), in<T>(call[&Op::s]),
+               in<T>(call[&Op::addend]), out<T>(call[&Op::dx]),
+               reinterpret_cast<const Compute<T>*>(call[&Op::inverse].data));
+  });
 }
 
-bool has_kernel(const NormCall& call) {
-  return with_float(call.type, [](auto) { return true; });
-}
-bool has_kernel(const NormGradientCall& call) {
-  return with_float(call.type, [](auto) { return true; });
-}
-
-cudaError_t start(const SoftmaxCall& call, cudaStream_t stream) {
-  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Softmax>& call, cudaStream_t stream) {
+  using Op = program::Softmax;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    start_rows(softmax<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.x),
-               out<T>(call.y));
-    return true;
-  }));
+    start_rows(softmax<T>, extents, stream, in<T>(call[&Op::x]), out<T>(call[&Op::y]));
+  });
 }
 
-cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream) {
-  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::SoftmaxGradient>& call, cudaStream_t stream) {
+  using Op = program::SoftmaxGradient;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    start_rows(softmax_gradient<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.y),
-               in<T>(call.dy), out<T>(call.dx));
-    return true;
-  }));
+    start_rows(softmax_gradient<T>, extents, stream, in<T>(call[&Op::y]), in<T>(call[&Op::dy]),
+               out<T>(call[&Op::dx]));
+  });
 }
 
-bool has_kernel(const SoftmaxCall& call) {
-  return with_float(call.type, [](auto) { return true; });
-}
-bool has_kernel(const SoftmaxGradientCall& call) {
-  return with_float(call.type, [](auto) { return true; });
-}
-
-cudaError_t start(const ActivationCall& call, cudaStream_t stream) {
-  if (call.rows * call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Activation>& call, cudaStream_t stream) {
+  using Op = program::Activation;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    const Extents extents{call.rows, call.columns};
-    const auto x = in<T>(call.x);
-    const auto y = out<T>(call.y);
-    if (call.kind == ActivationKind::gelu) {
+    const auto x = in<T>(call[&Op::x]);
+    const auto y = out<T>(call[&Op::y]);
+    if (call.op.kind == ActivationKind::gelu) {
       start_elements(gelu<T>, extents, stream, x, y);
     } else {
-      start_elements(swiglu<T>, extents, stream, x, in<T>(call.up), y);
+      start_elements(swiglu<T>, extents, stream, x, in<T>(call[&Op::up]), y);
     }
-    return true;
-  }));
+  });
 }
 
-cudaError_t start(const ActivationGradientCall& call, cudaStream_t stream) {
-  if (call.rows * call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::ActivationGradient>& call, cudaStream_t stream) {
+  using Op = program::ActivationGradient;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    const Extents extents{call.rows, call.columns};
-    const auto dy = in<T>(call.dy), x = in<T>(call.x);
-    const auto dx = out<T>(call.dx);
-    if (call.kind == ActivationKind::gelu) {
+    const auto dy = in<T>(call[&Op::dy]), x = in<T>(call[&Op::x]);
+    const auto dx = out<T>(call[&Op::dx]);
+    if (call.op.kind == ActivationKind::gelu) {
       start_elements(gelu_gradient<T>, extents, stream, dy, x, dx);
     } else {
-      start_elements(swiglu_gradient<T>, extents, stream, dy, x, in<T>(call.up), dx,
-                     out<T>(call.dup));
+      start_elements(swiglu_gradient<T>, extents, stream, dy, x, in<T>(call[&Op::up]), dx,
+                     out<T>(call[&Op::dup]));
     }
-    return true;
-  }));
-}
-
-bool has_kernel(const ActivationCall& call) {
-  return with_float(call.type, [](auto) { return true; });
-}
-bool has_kernel(const ActivationGradientCall& call) {
-  return with_float(call.type, [](auto) { return true; });
+  });
 }
 
 }  // namespace isoscale::executor::cuda

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/list_kernels.hpp"
-
 #include <cstddef>
 
 #include "executor/cuda/kernels/elements.cuh"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/rows.cuh"
 
 namespace isoscale::executor::cuda {
@@ -192,56 +191,52 @@ __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint
   });
 }
 
+/// Calls launch(grid, Type<T>{}) for an op on lists over `count` elements.
+template <class Op, class Launch>
+cudaError_t start_lists(const Arguments<Op>& call, std::uint64_t count, const Launch& launch) {
+  if (count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  const std::uint64_t blocks = program::block_count(count, call.op.block);
+  return outcome(with_float(call.type, [&](auto type) {
+    launch(static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks), type);
+    return true;
+  }));
+}
+
+template <class T>
+T* as(const OperandAt& at) {
+  return reinterpret_cast<T*>(at.data);
+}
+
 }  // namespace
 
-cudaError_t start(const SelectCall& call, cudaStream_t stream) {
-  if (call.count == 0) return cudaSuccess;
-  if (!has_kernel(call)) return cudaErrorNotSupported;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream) {
+  using Op = program::Select;
+  return start_lists(call, call.op.src.count, [&](unsigned grid, auto type) {
     using T = typename decltype(type)::type;
-    const std::uint64_t blocks = program::block_count(call.count, call.block);
-    start_kernel(select<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
-                 block_threads, stream, static_cast<T*>(call.src), static_cast<T*>(call.values),
-                 call.places, call.count, call.block, call.keep);
-    return true;
-  }));
+    start_kernel(select<T>, grid, block_threads, stream, as<T>(call[&Op::src]),
+                 as<T>(call[&Op::values]), as<std::int32_t>(call[&Op::places]), call.op.src.count,
+                 call.op.block, call.op.keep);
+  });
 }
 
-bool has_kernel(const SelectCall& call) {
-  return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
-}
-
-cudaError_t start(const SpreadCall& call, cudaStream_t stream) {
-  if (call.count == 0) return cudaSuccess;
-  if (!has_kernel(call)) return cudaErrorNotSupported;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream) {
+  using Op = program::Spread;
+  return start_lists(call, call.op.dst.count, [&](unsigned grid, auto type) {
     using T = typename decltype(type)::type;
-    const std::uint64_t blocks = program::block_count(call.count, call.block);
-    start_kernel(spread<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
-                 block_threads, stream, static_cast<const T*>(call.values), call.places,
-                 static_cast<T*>(call.dst), call.count, call.block, call.keep, call.parts);
-    return true;
-  }));
+    start_kernel(spread<T>, grid, block_threads, stream, as<const T>(call[&Op::values]),
+                 as<const std::int32_t>(call[&Op::places]), as<T>(call[&Op::dst]),
+                 call.op.dst.count, call.op.block, call.op.keep, call.op.parts);
+  });
 }
 
-bool has_kernel(const SpreadCall& call) {
-  return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
-}
-
-cudaError_t start(const RowsCall& call, cudaStream_t stream) {
-  if (call.rows * call.columns == 0) return cudaSuccess;
-  return outcome(with_float(call.type, [&](auto type) {
+cudaError_t start(const Arguments<program::Rows>& call, cudaStream_t stream) {
+  using Op = program::Rows;
+  return start_typed(call, [&](const Extents& extents, auto type) {
     using T = typename decltype(type)::type;
-    start_rows(sum_rows<T>, {call.rows, call.columns}, stream,
-               In<T>{static_cast<const T*>(call.src), call.src_row},
-               Out<T>{static_cast<T*>(call.dst), call.dst_row}, call.from, call.each,
-               static_cast<Compute<T>>(call.scale));
-    return true;
-  }));
-}
-
-bool has_kernel(const RowsCall& call) {
-  return with_float(call.type, [](auto) { return true; });
+    start_rows(sum_rows<T>, extents, stream, in<T>(call[&Op::src]), out<T>(call[&Op::dst]),
+               call.from, call.op.each, static_cast<Compute<T>>(call.op.scale));
+  });
 }
 
 }  // namespace isoscale::executor::cuda

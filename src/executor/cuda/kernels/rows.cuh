@@ -2,20 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "executor/cuda/kernels/layer_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
 /// The common parts of kernels with one block per row. Each thread reads and writes only its own
 /// columns, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
-template <class T>
-In<T> in(const MatrixAt& matrix) {
-  return {static_cast<const T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
-}
-template <class T>
-Out<T> out(const MatrixAt& matrix) {
-  return {static_cast<T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
+/// Calls launch(extents, Type<T>{}) for an op on matrices of floating types, which all have the
+/// same extents.
+template <class Op, class Launch>
+cudaError_t start_typed(const Arguments<Op>& call, const Launch& launch) {
+  Extents extents{call.op.rows, call.op.columns};
+  if constexpr (requires { call.op.batch; }) extents.batch = call.op.batch;
+  if (extents.rows * extents.columns * extents.batch == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    launch(extents, type);
+    return true;
+  }));
 }
 
 /// Starts a kernel with one block per row, from one warp for short rows up to block_threads threads

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/element_kernels.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
@@ -50,62 +50,57 @@ __global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InO
       gradient, w, moment1, moment2, weight);
 }
 
+using Op = program::Update;
+
 template <class State, class Gradient, class Weight>
-void start_typed(const UpdateCall& call, cudaStream_t stream) {
-  const auto state = [](void* data) { return InOut<State>{static_cast<State*>(data)}; };
-  const bool has_master = call.master != nullptr;
-  const auto w = state(has_master ? call.master : call.weight);
-  const OptionalOut<Weight> weight{has_master ? static_cast<Weight*>(call.weight) : nullptr};
-  const In<Gradient> gradient{static_cast<const Gradient*>(call.gradient)};
+void start_as(const Arguments<Op>& call, cudaStream_t stream) {
+  const auto state = [](const OperandAt& at) {
+    return InOut<State>{reinterpret_cast<State*>(at.data)};
+  };
+  const bool has_master = call[&Op::master].data != nullptr;
+  const auto w = state(call[has_master ? &Op::master : &Op::weight]);
+  auto* const narrow = reinterpret_cast<Weight*>(call[&Op::weight].data);
+  const OptionalOut<Weight> weight{has_master ? narrow : nullptr};
+  const In<Gradient> gradient{reinterpret_cast<const Gradient*>(call[&Op::gradient].data)};
   const auto number = [](double value) { return static_cast<State>(value); };
-  const Extents extents{1, call.count};
-  if (call.optimizer == program::Optimizer::sgd) {
+  const Op& op = call.op;
+  const Extents extents{1, op.weight.count};
+  if (op.optimizer == program::Optimizer::sgd) {
     start_elements(sgd<State, Gradient, Weight>, extents, stream, gradient, w, weight,
-                   number(call.gradient_scale), number(call.rate));
+                   number(op.gradient_scale), number(op.rate));
     return;
   }
-  auto* const powers = static_cast<State*>(call.powers);
-  if (call.powers_mode == Powers::advance) {
-    start_kernel(advance<State>, 1, 1, stream, powers, call.beta1, call.beta2);
+  auto* const powers = reinterpret_cast<State*>(call[&Op::powers].data);
+  if (call.powers == Powers::advance) {
+    start_kernel(advance<State>, 1, 1, stream, powers, op.beta1, op.beta2);
   }
   const AdamFactors<State> factors{
-      number(call.gradient_scale), number(call.rate),      number(call.beta1),  number(call.beta2),
-      number(1 - call.beta1),      number(1 - call.beta2), number(call.epsilon)};
-  start_elements(adam<State, Gradient, Weight>, extents, stream, gradient, w, state(call.moment1),
-                 state(call.moment2), weight, powers, factors);
-}
-
-/// Calls use(state, gradient, weight) with the types of a call; returns false if no kernel has
-/// them.
-template <class Use>
-bool with_types(const UpdateCall& call, const Use& use) {
-  constexpr auto f64 = program::DType::f64;
-  if (call.state == f64 && call.gradient_type == f64 && call.weight_type == f64) {
-    return use(Type<double>{}, Type<double>{}, Type<double>{});
-  }
-  // With a state in f32, gradient and weight may be f32, f16 or bf16.
-  if (call.state != program::DType::f32 || call.gradient_type == f64 || call.weight_type == f64) {
-    return false;
-  }
-  return with_float(call.gradient_type, [&](auto gradient) {
-    return with_float(call.weight_type,
-                      [&](auto weight) { return use(Type<float>{}, gradient, weight); });
-  });
+      number(op.gradient_scale), number(op.rate),      number(op.beta1),  number(op.beta2),
+      number(1 - op.beta1),      number(1 - op.beta2), number(op.epsilon)};
+  start_elements(adam<State, Gradient, Weight>, extents, stream, gradient, w,
+                 state(call[&Op::moment1]), state(call[&Op::moment2]), weight, powers, factors);
 }
 
 }  // namespace
 
-cudaError_t start(const UpdateCall& call, cudaStream_t stream) {
-  if (call.count == 0) return cudaSuccess;
-  return outcome(with_types(call, [&](auto state, auto gradient, auto weight) {
-    start_typed<typename decltype(state)::type, typename decltype(gradient)::type,
-                typename decltype(weight)::type>(call, stream);
-    return true;
+cudaError_t start(const Arguments<Op>& call, cudaStream_t stream) {
+  if (call.op.weight.count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  const program::DType gradient_type = call[&Op::gradient].type;
+  if (gradient_type == program::DType::f64) {
+    start_as<double, double, double>(call, stream);
+    return cudaGetLastError();
+  }
+  return outcome(with_float(gradient_type, [&](auto gradient) {
+    return with_float(call[&Op::weight].type, [&](auto weight) {
+      using Gradient = typename decltype(gradient)::type;
+      using Weight = typename decltype(weight)::type;
+      if constexpr (!std::is_same_v<Gradient, double> && !std::is_same_v<Weight, double>) {
+        start_as<float, Gradient, Weight>(call, stream);
+      }
+      return true;
+    });
   }));
-}
-
-bool has_kernel(const UpdateCall& call) {
-  return with_types(call, [](auto, auto, auto) { return true; });
 }
 
 }  // namespace isoscale::executor::cuda

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "executor/cuda/kernels/elements.cuh"
+#include "executor/resolver.hpp"
 
 /// Reads and writes elements at the speed of memory: in words of 16 bytes if all operands are
 /// aligned to that, with several words in flight at a time, and without a division per element. All
@@ -49,6 +50,15 @@ template <class T>
 using OptionalOut = Operand<T, false, true, true>;
 template <class T>
 using InOut = Operand<T, true, true>;
+
+template <class T>
+In<T> in(const MatrixAt& matrix) {
+  return {reinterpret_cast<const T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
+}
+template <class T>
+Out<T> out(const MatrixAt& matrix) {
+  return {reinterpret_cast<T*>(matrix.data), matrix.row_stride, matrix.batch_stride};
+}
 
 /// An operand whose elements are their own indices in a batch of matrices, in row-major order.
 struct Places {

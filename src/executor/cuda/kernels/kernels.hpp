@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "executor/resolver.hpp"
+#include "program/op.hpp"
+
+/// Ops that compute, with one kernel (or two) each. All operands must be reachable from the device.
+/// start() returns at once, with an error if the launch failed.
+namespace isoscale::executor::cuda {
+
+/// A copy of many pieces by one kernel, between memories that the device reaches. Rows of the
+/// source may overlap.
+[[nodiscard]] cudaError_t start(const StridedCopy& pieces, cudaStream_t stream);
+/// Fills elements of any type with the same function of (key, global index) as the host, bit by
+/// bit.
+[[nodiscard]] cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream);
+/// Adds f64, f32, f16, bf16 and integers; narrow types are computed in f32.
+[[nodiscard]] cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream);
+/// Casts f64, f32, f16 and bf16 to one of these types, e4m3 or e5m2. Values too large for an fp8
+/// type saturate.
+[[nodiscard]] cudaError_t start(const Arguments<program::Cast>& call, cudaStream_t stream);
+/// Either all types are f64, or the state (master, else weight; moments and powers) is f32 and
+/// gradient and weight are f32, f16 or bf16.
+[[nodiscard]] cudaError_t start(const Arguments<program::Update>& call, cudaStream_t stream);
+/// Sums up elements of any type.
+[[nodiscard]] cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream);
+
+// Norms, activations and softmax compute f64 in f64; f32, f16 and bf16 in f32, rounded once when
+// stored.
+
+[[nodiscard]] cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::Activation>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::ActivationGradient>& call,
+                                cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::Softmax>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::SoftmaxGradient>& call,
+                                cudaStream_t stream);
+
+// Lists and rows are of f64, f32, f16 and bf16. Sums are scaled and rounded once, after the last
+// part.
+
+[[nodiscard]] cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream);
+[[nodiscard]] cudaError_t start(const Arguments<program::Rows>& call, cudaStream_t stream);
+
+/// The largest number of elements in a block of a Select or Spread: a thread block keeps them all
+/// in shared memory.
+inline constexpr std::uint32_t most_per_list_block = 4096;
+
+/// True if there is a kernel for the types, and the blocks, of an op.
+template <class Op>
+[[nodiscard]] bool has_kernel(const Arguments<Op>& call) {
+  using program::DType;
+  const auto is_float = [](DType type) {
+    return type == DType::f64 || type == DType::f32 || type == DType::f16 || type == DType::bf16;
+  };
+  const auto is_fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
+  if constexpr (std::is_same_v<Op, program::Fill> || std::is_same_v<Op, program::Checksum>) {
+    return true;
+  } else if constexpr (std::is_same_v<Op, program::Add>) {
+    return !is_fp8(call.type);
+  } else if constexpr (std::is_same_v<Op, program::Cast>) {
+    const bool has_plain = call[&Op::dst].data != nullptr;
+    const DType to = call[has_plain ? &Op::dst : &Op::transposed].type;
+    const bool is_one_type =
+        !has_plain || call[&Op::transposed].data == nullptr || call[&Op::transposed].type == to;
+    return is_float(call[&Op::src].type) && (is_float(to) || is_fp8(to)) && is_one_type;
+  } else if constexpr (std::is_same_v<Op, program::Update>) {
+    const DType state = call[call[&Op::master].data != nullptr ? &Op::master : &Op::weight].type;
+    const OperandAt powers = call[&Op::powers];
+    if (powers.data != nullptr && powers.type != state) return false;
+    for (const DType type : {call[&Op::gradient].type, call[&Op::weight].type}) {
+      const bool is_wide = type == DType::f64;
+      if (!is_float(type) || is_wide != (state == DType::f64)) return false;
+    }
+    return state == DType::f64 || state == DType::f32;
+  } else {
+    if constexpr (requires { call.op.keep; }) {
+      if (call.op.block > most_per_list_block) return false;
+    }
+    return is_float(call.type);
+  }
+}
+
+}  // namespace isoscale::executor::cuda

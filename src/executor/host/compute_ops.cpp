@@ -1,0 +1,493 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/compute_ops.hpp"
+
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "executor/op_requirements.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/low_precision.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+using program::Add;
+using program::Checksum;
+using program::DType;
+using program::Fill;
+using program::Update;
+
+template <class T>
+T* as(const OperandAt& at) {
+  return reinterpret_cast<T*>(at.data);
+}
+
+CBLAS_TRANSPOSE blas(program::Transpose transpose) {
+  return transpose == program::Transpose::yes ? CblasTrans : CblasNoTrans;
+}
+
+void multiply(const GemmCall& g, const float* a, const float* b, float* d) {
+  cblas_sgemm(CblasRowMajor, blas(g.transpose_a), blas(g.transpose_b), g.m, g.n, g.k,
+              static_cast<float>(g.alpha), a, g.row_stride_a, b, g.row_stride_b,
+              static_cast<float>(g.beta), d, g.row_stride_d);
+}
+
+void multiply(const GemmCall& g, const double* a, const double* b, double* d) {
+  cblas_dgemm(CblasRowMajor, blas(g.transpose_a), blas(g.transpose_b), g.m, g.n, g.k, g.alpha, a,
+              g.row_stride_a, b, g.row_stride_b, g.beta, d, g.row_stride_d);
+}
+
+/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and on a CPU those
+/// of other libraries do the same.
+template <class T>
+void multiply_batch(const GemmCall& g) {
+  const auto* a = reinterpret_cast<const T*>(g.a);
+  const auto* b = reinterpret_cast<const T*>(g.b);
+  auto* d = reinterpret_cast<T*>(g.d);
+  for (std::uint32_t i = 0; i < g.batch; ++i) {
+    multiply(g, a, b, d);
+    a += g.batch_stride_a;
+    b += g.batch_stride_b;
+    d += g.batch_stride_d;
+  }
+}
+
+/// Returns a stride for BLAS. BLAS takes int, and demands a row stride of at least a row even if
+/// there is only one row.
+int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
+  const std::uint64_t stride =
+      rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
+  if (stride < std::max<std::uint64_t>(columns, 1)) {
+    throw base::Error(fmt::format("a matrix with rows of {} elements has a row stride of {}",
+                                  columns, matrix.row_stride));
+  }
+  if (stride > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    throw base::Error(fmt::format("a row stride of {} is more than BLAS can take", stride));
+  }
+  return static_cast<int>(stride);
+}
+
+int blas_extent(std::uint32_t extent) {
+  if (extent > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
+    throw base::Error(fmt::format("a matrix extent of {} is more than BLAS can take", extent));
+  }
+  return static_cast<int>(extent);
+}
+
+bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
+  return (op.m <= 1 || a.row_stride == b.row_stride) &&
+         (op.batch <= 1 || a.batch_stride == b.batch_stride);
+}
+
+// Long rows are bound by memory, so these loops read and write each element once. Integers are
+// added as unsigned ones, whose sums wrap.
+
+template <class T>
+void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
+             std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(a[i] + scale * b[i]);
+}
+
+template <class T>
+void add_onto_a(const T* __restrict__ b, T* __restrict__ dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * b[i]);
+}
+
+template <class T>
+void add_onto_b(const T* __restrict__ a, T* __restrict__ dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(a[i] + scale * dst[i]);
+}
+
+template <class T>
+void add_onto_both(T* dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
+}
+
+/// dst may be either operand, or both; each case has a loop of its own, so that the compiler can
+/// vectorise it.
+template <class T>
+void add(const Arguments<Add>& call) {
+  const MatrixAt at_a = call[&Add::a], at_b = call[&Add::b], at_dst = call[&Add::dst];
+  std::size_t rows = call.op.rows, columns = call.op.columns;
+  const bool is_dense =
+      at_a.row_stride == columns && at_b.row_stride == columns && at_dst.row_stride == columns;
+  if (is_dense) columns *= std::exchange(rows, std::min<std::size_t>(rows, 1));
+  const auto* a = as<const T>(at_a);
+  const auto* b = as<const T>(at_b);
+  auto* dst = as<T>(at_dst);
+  const auto scale = program::constant_as<T>(call.op.scale);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (dst == a && dst == b) {
+      add_onto_both(dst, columns, scale);
+    } else if (dst == a) {
+      add_onto_a(b, dst, columns, scale);
+    } else if (dst == b) {
+      add_onto_b(a, dst, columns, scale);
+    } else {
+      add_row(a, b, dst, columns, scale);
+    }
+    a += at_a.row_stride;
+    b += at_b.row_stride;
+    dst += at_dst.row_stride;
+  }
+}
+
+/// Writes value_of(global index) to each element of the shard.
+template <class T, class ValueOf>
+void fill_shard(const Arguments<Fill>& call, const ValueOf& value_of) {
+  const program::Shard& shard = call.op.shard;
+  auto* const dst = as<T>(call[&Fill::dst]);
+  for (std::uint64_t i = 0; i < shard.extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < shard.extents[1]; ++j) {
+      std::uint64_t local = i * shard.local[0] + j * shard.local[1];
+      std::uint64_t index = shard.base + i * shard.global[0] + j * shard.global[1];
+      for (std::uint64_t k = 0; k < shard.extents[2]; ++k) {
+        dst[local] = value_of(index);
+        local += shard.local[2];
+        index += shard.global[2];
+      }
+    }
+  }
+}
+
+template <class T>
+void fill(const Arguments<Fill>& call) {
+  const program::FillGrid grid = grid_of(call.op);
+  const double scale = program::power_of_two(call.op.exponent);
+  if (call.op.source == program::FillSource::constant) {
+    const T value = program::constant_as<T>(call.op.value);
+    return fill_shard<T>(call, [value](std::uint64_t /*index*/) { return value; });
+  }
+  if constexpr (!std::is_integral_v<T>) {
+    if (call.op.source == program::FillSource::normal) {
+      return fill_shard<T>(
+          call, [&](std::uint64_t index) { return program::fill_normal<T>(grid, index, scale); });
+    }
+  }
+  fill_shard<T>(call, [&](std::uint64_t index) {
+    return program::fill_value<T>(program::fill_integer(grid, index), scale);
+  });
+}
+
+/// Writes random values in a narrow type, each rounded once: f32 holds them exactly before that.
+/// There are at most 255 values, so each is encoded only once.
+template <class Code>
+void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& format) {
+  const program::FillGrid grid = grid_of(call.op);
+  const double scale = program::power_of_two(call.op.exponent);
+  const auto code = [&](double value) { return static_cast<Code>(program::encode(format, value)); };
+  if (call.op.source == program::FillSource::constant) {
+    return fill_shard<Code>(
+        call, [value = code(call.op.value)](std::uint64_t /*index*/) { return value; });
+  }
+  if (call.op.source == program::FillSource::normal) {
+    return fill_shard<Code>(call, [&](std::uint64_t index) {
+      return code(static_cast<double>(program::fill_normal<float>(grid, index, scale)));
+    });
+  }
+  std::array<Code, 255> codes{};
+  const int range = grid.range;
+  const auto code_of = [&](int integer) -> Code& {
+    const int place = integer + range;
+    return codes[static_cast<std::size_t>(place)];
+  };
+  for (int i = -range; i <= range; ++i) {
+    code_of(i) = code(program::fill_value<double>(i, scale));
+  }
+  fill_shard<Code>(
+      call, [&](std::uint64_t index) { return code_of(program::fill_integer(grid, index)); });
+}
+
+/// The destination of an updated w, which was computed in State: w itself and, if w is a master
+/// copy, the rounded weight.
+template <class State, class Weight>
+struct Target {
+  State* __restrict__ w;
+  Weight* __restrict__ rounded;  ///< null if w is the weight
+
+  void store(std::size_t i, State value) const {
+    w[i] = value;
+    if (rounded != nullptr) rounded[i] = static_cast<Weight>(value);
+  }
+};
+
+template <class State, class Gradient, class Weight>
+void sgd(const Arguments<Update>& call, Target<State, Weight> target) {
+  const auto* __restrict__ gradient = as<const Gradient>(call[&Update::gradient]);
+  const auto scale = static_cast<State>(call.op.gradient_scale);
+  const auto rate = static_cast<State>(call.op.rate);
+  for (std::size_t i = 0; i < call.op.weight.count; ++i) {
+    const State g = static_cast<State>(gradient[i]) * scale;
+    target.store(i, target.w[i] - rate * g);
+  }
+}
+
+struct BiasCorrection {
+  double first, second;  ///< 1 - beta1^t, 1 - beta2^t
+};
+
+template <class T>
+BiasCorrection advance(const Arguments<Update>& call) {
+  auto* powers = as<T>(call[&Update::powers]);
+  if (call.powers == Powers::advance) {
+    powers[0] = static_cast<T>(static_cast<double>(powers[0]) * call.op.beta1);
+    powers[1] = static_cast<T>(static_cast<double>(powers[1]) * call.op.beta2);
+  }
+  return {.first = 1 - static_cast<double>(powers[0]),
+          .second = 1 - static_cast<double>(powers[1])};
+}
+
+template <class State, class Gradient, class Weight>
+void adam(const Arguments<Update>& call, Target<State, Weight> target) {
+  const BiasCorrection correction =
+      call[&Update::powers].type == DType::f32 ? advance<float>(call) : advance<double>(call);
+  const auto* __restrict__ gradient = as<const Gradient>(call[&Update::gradient]);
+  auto* __restrict__ moment1 = as<State>(call[&Update::moment1]);
+  auto* __restrict__ moment2 = as<State>(call[&Update::moment2]);
+  const auto scale = static_cast<State>(call.op.gradient_scale);
+  const auto rate = static_cast<State>(call.op.rate);
+  const auto beta1 = static_cast<State>(call.op.beta1);
+  const auto beta2 = static_cast<State>(call.op.beta2);
+  const auto fresh1 = static_cast<State>(1 - call.op.beta1);
+  const auto fresh2 = static_cast<State>(1 - call.op.beta2);
+  const auto epsilon = static_cast<State>(call.op.epsilon);
+  const auto correction1 = static_cast<State>(correction.first);
+  const auto correction2 = static_cast<State>(correction.second);
+  for (std::size_t i = 0; i < call.op.weight.count; ++i) {
+    const State g = static_cast<State>(gradient[i]) * scale;
+    const State m = beta1 * moment1[i] + fresh1 * g;
+    const State v = beta2 * moment2[i] + fresh2 * g * g;
+    moment1[i] = m;
+    moment2[i] = v;
+    const State step = (m / correction1) / (std::sqrt(v / correction2) + epsilon);
+    target.store(i, target.w[i] - rate * step);
+  }
+}
+
+template <class State, class Gradient, class Weight>
+void update(const Arguments<Update>& call) {
+  const OperandAt weight = call[&Update::weight], master = call[&Update::master];
+  const bool has_master = master.data != nullptr;
+  const Target<State, Weight> target{.w = as<State>(has_master ? master : weight),
+                                     .rounded = has_master ? as<Weight>(weight) : nullptr};
+  if (call.op.optimizer == program::Optimizer::sgd) {
+    sgd<State, Gradient>(call, target);
+  } else {
+    adam<State, Gradient>(call, target);
+  }
+}
+
+/// Calls use() with a value of the type of an operand, which is f32 or f64.
+template <class Use>
+void with_type_of(const OperandAt& at, const Use& use) {
+  at.type == DType::f32 ? use(float{}) : use(double{});
+}
+
+struct Sum {
+  std::uint64_t sum = 0, not_finite = 0;
+};
+
+/// Returns the checksum of a matrix; `Word` is an unsigned integer of the size of an element.
+template <class Word>
+Sum sum_of(const Arguments<Checksum>& call) {
+  const MatrixAt src = call[&Checksum::src];
+  const std::uint64_t mask = program::exponent_mask(src.type);
+  Sum result;
+  std::uint64_t index = 0;
+  for (std::size_t b = 0; b < call.op.batch; ++b) {
+    for (std::size_t row = 0; row < call.op.rows; ++row) {
+      const std::byte* at = src.data + (b * src.batch_stride + row * src.row_stride) * sizeof(Word);
+      for (std::size_t column = 0; column < call.op.columns; ++column, at += sizeof(Word)) {
+        Word bits = 0;
+        std::memcpy(&bits, at, sizeof bits);
+        result.sum += program::checksum_term(bits, index++);
+        result.not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      }
+    }
+  }
+  return result;
+}
+
+Sum sum_of_elements(const Arguments<Checksum>& call) {
+  switch (program::element_size(call[&Checksum::src].type)) {
+    case 8:
+      return sum_of<std::uint64_t>(call);
+    case 4:
+      return sum_of<std::uint32_t>(call);
+    case 2:
+      return sum_of<std::uint16_t>(call);
+    default:
+      return sum_of<std::uint8_t>(call);
+  }
+}
+
+void flip(const Arguments<Checksum>& call) {
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), call[&Checksum::flip].data, sizeof words);
+  const auto [element, mask] = words;
+  const MatrixAt src = call[&Checksum::src];
+  const std::uint64_t rows = call.op.rows, columns = call.op.columns;
+  if (mask == 0 || element >= call.op.batch * rows * columns) return;
+  const std::uint64_t row = element / columns;
+  const std::uint64_t at =
+      row / rows * src.batch_stride + row % rows * src.row_stride + element % columns;
+  const std::size_t size = program::element_size(src.type);
+  std::uint64_t bits = 0;  // all supported machines are little-endian
+  std::memcpy(&bits, src.data + at * size, size);
+  bits ^= mask;
+  std::memcpy(src.data + at * size, &bits, size);
+}
+
+}  // namespace
+
+bool computes(program::OpKind kind, DType type) {
+  using program::OpKind;
+  if (type == DType::f64 || type == DType::f32) return true;
+  if (kind == OpKind::fill || kind == OpKind::checksum) return true;
+  if (kind == OpKind::cast) return type == DType::f16 || type == DType::bf16;
+  return kind == OpKind::add && is_integer(type);
+}
+
+GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
+  if (op.descale_a != program::no_buffer || op.descale_b != program::no_buffer) {
+    throw base::Error("a GEMM of scaled operands: the host computes with f64 and f32 as they are");
+  }
+  const auto at = arguments_of(resolver, op, [&](const TypedOperand& operand, const auto&) {
+    if (operand.type == resolver.dtype(op.d.slice)) return;
+    throw base::Error(fmt::format("{} and D of a GEMM differ in type", operand.name));
+  });
+  using program::Gemm;
+  const bool a_flips = op.transpose_a == program::Transpose::yes;
+  const bool b_flips = op.transpose_b == program::Transpose::yes;
+  GemmCall call{.type = at[&Gemm::d].type,
+                .transpose_a = op.transpose_a,
+                .transpose_b = op.transpose_b,
+                .m = blas_extent(op.m),
+                .n = blas_extent(op.n),
+                .k = blas_extent(op.k),
+                .row_stride_a = blas_stride(op.a, a_flips ? op.k : op.m, a_flips ? op.m : op.k),
+                .row_stride_b = blas_stride(op.b, b_flips ? op.n : op.k, b_flips ? op.k : op.n),
+                .row_stride_d = blas_stride(op.d, op.m, op.n),
+                .batch = op.batch,
+                .batch_stride_a = op.a.batch_stride,
+                .batch_stride_b = op.b.batch_stride,
+                .batch_stride_d = op.d.batch_stride,
+                .alpha = op.alpha,
+                .beta = op.beta,
+                .a = at[&Gemm::a].data,
+                .b = at[&Gemm::b].data,
+                .d = at[&Gemm::d].data,
+                .c_to_d = {}};
+  if (!computes(program::OpKind::gemm, call.type)) {
+    throw base::Error(fmt::format(
+        "D of a GEMM is {}, but the host computes in f32 and f64 only: ask for --dtype f32 or f64, "
+        "or for another device",
+        program::name(call.type)));
+  }
+  if (op.beta != 0 && (at[&Gemm::c].data != call.d || !same_layout(op.c, op.d, op))) {
+    call.c_to_d = strided_copy(
+        resolver, {.rows = op.m, .columns = op.n, .batch = op.batch, .src = op.c, .dst = op.d});
+  }
+  return call;
+}
+
+void run(const GemmCall& call) {
+  if (call.c_to_d) run(*call.c_to_d);
+  if (call.type == DType::f32) {
+    multiply_batch<float>(call);
+  } else {
+    multiply_batch<double>(call);
+  }
+}
+
+void run(const StridedCopy& call) {
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    const std::byte* src = call.src + b * call.src_batch;
+    std::byte* dst = call.dst + b * call.dst_batch;
+    for (std::size_t row = 0; row < call.rows; ++row) {
+      std::memcpy(dst + row * call.dst_row, src + row * call.src_row, call.row_bytes);
+    }
+  }
+}
+
+void run(const Arguments<Add>& call) {
+  switch (call.type) {
+    case DType::f64:
+      return add<double>(call);
+    case DType::f32:
+      return add<float>(call);
+    case DType::i64:
+      return add<std::uint64_t>(call);
+    case DType::i32:
+      return add<std::uint32_t>(call);
+    case DType::i8:
+    case DType::u8:
+      return add<std::uint8_t>(call);
+    case DType::f16:
+    case DType::bf16:
+    case DType::e4m3:
+    case DType::e5m2:
+      return;  // see computes()
+  }
+}
+
+void run(const Arguments<Fill>& call) {
+  switch (call.type) {
+    case DType::f64:
+      return fill<double>(call);
+    case DType::f32:
+      return fill<float>(call);
+    case DType::f16:
+    case DType::bf16:
+      return fill_narrow<std::uint16_t>(call, *program::narrow_format(call.type));
+    case DType::e4m3:
+    case DType::e5m2:
+      return fill_narrow<std::uint8_t>(call, *program::narrow_format(call.type));
+    case DType::i64:
+      return fill<std::int64_t>(call);
+    case DType::i32:
+      return fill<std::int32_t>(call);
+    case DType::i8:
+      return fill<std::int8_t>(call);
+    case DType::u8:
+      return fill<std::uint8_t>(call);
+  }
+}
+
+void run(const Arguments<Update>& call) {
+  const OperandAt weight = call[&Update::weight], master = call[&Update::master];
+  with_type_of(master.data != nullptr ? master : weight, [&]<class State>(State) {
+    with_type_of(call[&Update::gradient], [&]<class Gradient>(Gradient) {
+      with_type_of(weight, [&]<class Weight>(Weight) { update<State, Gradient, Weight>(call); });
+    });
+  });
+}
+
+void run(const Arguments<Checksum>& call) {
+  if (call[&Checksum::flip].data != nullptr) flip(call);
+  const Sum sum = sum_of_elements(call);
+  std::memcpy(call[&Checksum::sum].data, &sum, sizeof sum);
+}
+
+void clear_product(const GemmCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    for (int row = 0; row < call.m; ++row) {
+      const std::size_t first =
+          b * call.batch_stride_d +
+          static_cast<std::size_t>(row) * static_cast<std::size_t>(call.row_stride_d);
+      std::memset(call.d + first * size, 0, static_cast<std::size_t>(call.n) * size);
+    }
+  }
+}
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "executor/resolver.hpp"
+#include "program/op.hpp"
+
+/// Ops that compute or copy on the host. All that they need has been looked up: run() calls BLAS or
+/// a loop. Unless something else is said, elements are f64 or f32.
+namespace isoscale::executor::host {
+
+/// True if the host computes ops of this kind on elements of this type.
+[[nodiscard]] bool computes(program::OpKind kind, program::DType type);
+
+/// A matrix multiplication as BLAS takes it. Strides in elements.
+struct GemmCall {
+  program::DType type = program::DType::f32;  ///< f32 or f64
+  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
+  int m = 0, n = 0, k = 0;
+  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;
+  std::uint32_t batch = 1;
+  std::uint64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
+  double alpha = 1, beta = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* d = nullptr;
+  std::optional<StridedCopy> c_to_d;  ///< BLAS has no C that is not D
+};
+/// Throws base::Error if the host cannot do the multiplication.
+[[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
+void run(const GemmCall& call);
+/// Sets D to 0, for a GEMM that a delay replaces and that would not add to D: later ops must not
+/// read what storage held before, which need not be a number.
+void clear_product(const GemmCall& call);
+
+void run(const StridedCopy& call);
+/// Adds integers of all types, too.
+void run(const Arguments<program::Add>& call);
+/// Casts between any floating types, with a fixed scale and without a transposed copy.
+void run(const Arguments<program::Cast>& call);
+/// Fills elements of any type.
+void run(const Arguments<program::Fill>& call);
+void run(const Arguments<program::Update>& call);
+/// Sums up elements of any type.
+void run(const Arguments<program::Checksum>& call);
+void run(const Arguments<program::Norm>& call);
+void run(const Arguments<program::NormGradient>& call);
+void run(const Arguments<program::Activation>& call);
+void run(const Arguments<program::ActivationGradient>& call);
+void run(const Arguments<program::Softmax>& call);
+void run(const Arguments<program::SoftmaxGradient>& call);
+void run(const Arguments<program::Select>& call);
+void run(const Arguments<program::Spread>& call);
+void run(const Arguments<program::Rows>& call);
+
+/// Converts a row of any floating type to f64.
+void widen_row(program::DType type, const std::byte* from, double* to, std::size_t count);
+/// Rounds a row to `type` once, to nearest even; fp8 saturates.
+void narrow_row(const double* from, program::DType type, std::byte* to, std::size_t count);
+
+}  // namespace isoscale::executor::host
