@@ -92,8 +92,8 @@ TEST_F(Owner, OfAnotherProcessIsSeenAndIsGoneWhenThatIsKilled) {
     if (write(ends[1], "x", 1) == 1) pause();
     _exit(1);
   }
-  char committed = 0;
-  ASSERT_EQ(read(ends[0], &committed, 1), 1);
+  char written = 0;
+  ASSERT_EQ(read(ends[0], &written, 1), 1);
   EXPECT_THROW((void)resume(), base::UsageError);
   ASSERT_EQ(kill(child, SIGKILL), 0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);

@@ -127,7 +127,7 @@ TEST_F(Rows, LeaveACalibrationThatIsKept) {
   EXPECT_EQ(read_run(file()).calibration, std::nullopt);
   // An empty one: nothing was fitted.
   for (const auto& kept : {std::optional{samples::calibration()},
-                           std::optional<CalibrationData>{{}}, std::optional<CalibrationData>{}}) {
+                           std::optional{CalibrationData{}}, std::optional<CalibrationData>{}}) {
     last.calibration = kept;
     writer.finish(last);
     EXPECT_EQ(read_run(file()).calibration, kept);
