@@ -20,12 +20,11 @@ using testing::ThrowsMessage;
 using RunFile = RunFileTest;
 
 TEST_F(RunFile, KeepsTheHeader) {
-  RunWriter writer = new_writer();
   RunData last = samples::header();
   last.ended = "2026-01-02T03:05:00Z";
   last.complete = true;
   last.warnings = {"the clock drifts", "a second one"};
-  writer.finish(last);
+  new_writer().finish(last);
   const RunData run = read_run(file());
   expect_same(run, last);
   EXPECT_TRUE(run.complete);
