@@ -82,13 +82,6 @@ herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* inf
 /// The limit on the bytes of an attribute, far above any text that is written here.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
-TypeId any_text_type() {
-  TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), H5T_VARIABLE));
-  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
-  return type;
-}
-
 /// Returns h5py's representation of a boolean: an enumeration that it reads as bool.
 TypeId flag_type() {
   TypeId type{check(H5Tenum_create(H5T_STD_I8LE))};
@@ -113,16 +106,9 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// True if an attribute holds one value. In most cases its stored size shows this: for a number it
-/// is the size of its type, and for a text of variable length 16 bytes in these files (length,
-/// address and index); arrays take more. In other cases the shape is read, which takes as long as
-/// reading the value.
-bool is_scalar(const OpenAttribute& attribute) {
-  constexpr hsize_t stored_text = 16;
-  const hsize_t stored = H5Aget_storage_size(attribute.id.get());
-  const bool is_variable = check(H5Tis_variable_str(attribute.type.get())) > 0;
-  if (stored == (is_variable ? stored_text : H5Tget_size(attribute.type.get()))) return true;
-  const SpaceId space{check(H5Aget_space(attribute.id.get()))};
+/// True if an attribute holds one value.
+bool is_scalar(const AttributeId& attribute) {
+  const SpaceId space{check(H5Aget_space(attribute.get()))};
   return H5Sget_simple_extent_type(space.get()) != H5S_NULL &&
          H5Sget_simple_extent_npoints(space.get()) == 1;
 }
@@ -139,7 +125,7 @@ OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t want
   OpenAttribute attribute;
   attribute.id = AttributeId{opened};
   attribute.type = TypeId{check(H5Aget_type(attribute.id.get()))};
-  if (H5Tget_class(attribute.type.get()) != wanted || !is_scalar(attribute)) {
+  if (H5Tget_class(attribute.type.get()) != wanted || !is_scalar(attribute.id)) {
     throw Hdf5Error("attribute '" + name + "' has another type than it should");
   }
   return attribute;
@@ -183,6 +169,13 @@ std::size_t size_of_type(hid_t type, std::source_location where) {
   const std::size_t bytes = H5Tget_size(type);
   if (bytes == 0) throw Hdf5Error(error_stack(), where);
   return bytes;
+}
+
+TypeId any_text_type() {
+  TypeId type{check(H5Tcopy(H5T_C_S1))};
+  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
+  return type;
 }
 
 void warn_close_failed() noexcept {

@@ -16,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
+#include "results/fields.hpp"
 
 /// Wraps HDF5 once, with all results checked; hdf5.hpp is the only place that includes <hdf5.h>. It
 /// is not thread-safe: HDF5 is used from one thread.
@@ -54,23 +55,14 @@ using TypeId = base::Handle<IdTraits<&H5Tclose>>;
 using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
 using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 
+/// Returns the type of UTF-8 text of variable length, which h5py reads as str.
+[[nodiscard]] TypeId any_text_type();
+
 /// The types that a dataset can hold besides text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
-                 std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
-                 std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
-
-/// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
-struct About {
-  std::string_view unit, description;
-};
-
-/// A table of numbers in row-major order, rows x columns.
-template <Number T>
-struct Table {
-  std::uint64_t rows = 0, columns = 0;
-  std::vector<T> values;
-};
+    std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
+    std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
 
 /// A group of an open file. Soft, external and user-defined links are ignored, so that a file
 /// cannot lead a reader to other files.
@@ -103,8 +95,9 @@ class Group {
   // file.
   template <Number T>
   void write(const std::string& name, std::span<const T> values, const About& about);
-  template <Number T>
-  void write_table(const std::string& name, const Table<T>& table, const About& about);
+  /// Writes a table of rows x columns; `values` are in row-major order.
+  void write_table(const std::string& name, std::size_t rows, std::size_t columns,
+                   std::span<const double> values, const About& about);
   void write_texts(const std::string& name, std::span<const std::string> texts, const About& about);
   void write_text(const std::string& name, const std::string& text, const About& about);
   /// Writes codes 0, 1, ... of a list of names; the attribute `values` of the dataset holds the
@@ -116,8 +109,7 @@ class Group {
   // widths of the same kind of number.
   template <Number T>
   [[nodiscard]] std::vector<T> read(const std::string& name) const;
-  template <Number T>
-  [[nodiscard]] Table<T> read_table(const std::string& name) const;
+  [[nodiscard]] std::vector<std::vector<double>> read_rows(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const;
   [[nodiscard]] std::string read_text(const std::string& name) const;
   struct Codes {

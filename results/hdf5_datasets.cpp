@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <utility>
@@ -70,35 +71,21 @@ PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   return create;
 }
 
-void write_attribute(hid_t dataset, const char* name, hid_t type, hid_t space, const void* value) {
-  const AttributeId id{check(H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT))};
-  check(H5Awrite(id.get(), type, value));
-}
-
-/// Writes a list of texts of variable length as an attribute: h5py returns an array of str.
-void write_attribute(hid_t dataset, const char* name, std::span<const std::string> texts) {
+/// Writes texts of variable length as an attribute: a list, or one text with a scalar `space`.
+void write_attribute(hid_t dataset, const char* name, const SpaceId& space,
+                     std::span<const std::string> texts) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
-  const hsize_t count = pointers.size();
-  const SpaceId space{check(H5Screate_simple(1, &count, nullptr))};
-  TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), H5T_VARIABLE));
-  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
-  write_attribute(dataset, name, type.get(), space.get(),
-                  static_cast<const void*>(pointers.data()));
+  const TypeId type = any_text_type();
+  const AttributeId id{
+      check(H5Acreate2(dataset, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT))};
+  check(H5Awrite(id.get(), type.get(), static_cast<const void*>(pointers.data())));
 }
 
 void write_about(hid_t dataset, const About& about) {
   const SpaceId scalar{check(H5Screate(H5S_SCALAR))};
-  TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), H5T_VARIABLE));
-  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
-  for (const auto& [name, view] :
-       {std::pair{"unit", about.unit}, std::pair{"description", about.description}}) {
-    const std::string text{view};
-    const char* pointer = text.c_str();
-    write_attribute(dataset, name, type.get(), scalar.get(), static_cast<const void*>(&pointer));
-  }
+  write_attribute(dataset, "unit", scalar, std::array{std::string{about.unit}});
+  write_attribute(dataset, "description", scalar, std::array{std::string{about.description}});
 }
 
 /// Closes a dataset, which writes the data that HDF5 still has in memory. Throws if this fails,
@@ -205,6 +192,16 @@ OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, 
   return dataset;
 }
 
+template <Number T>
+std::vector<T> numbers_in(const OpenDataset& dataset) {
+  std::vector<T> values(dataset.elements);
+  if (!values.empty()) {
+    check(H5Dread(dataset.id.get(), types_of(T{}).memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                  values.data()));
+  }
+  return values;
+}
+
 std::vector<std::string> texts_in(const Group& group, hid_t id, const std::string& name,
                                   std::size_t rank) {
   const OpenDataset dataset = open_dataset(group, id, name, H5T_STRING, rank, 1);
@@ -257,11 +254,11 @@ void Group::write(const std::string& name, std::span<const T> values, const Abou
   close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
 }
 
-template <Number T>
-void Group::write_table(const std::string& name, const Table<T>& table, const About& about) {
-  const NumberTypes types = types_of(T{});
-  const std::array<hsize_t, 2> dims{table.rows, table.columns};
-  close(write_raw(id_.get(), name, types.file, types.memory, dims, table.values.data(), about));
+void Group::write_table(const std::string& name, std::size_t rows, std::size_t columns,
+                        std::span<const double> values, const About& about) {
+  const NumberTypes types = types_of(double{});
+  const std::array<hsize_t, 2> dims{rows, columns};
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
 }
 
 void Group::write_texts(const std::string& name, std::span<const std::string> texts,
@@ -280,7 +277,9 @@ void Group::write_codes(const std::string& name, std::span<const std::uint8_t> c
   const std::array<hsize_t, 1> dims{codes.size()};
   DatasetId dataset =
       write_raw(id_.get(), name, types.file, types.memory, dims, codes.data(), about);
-  write_attribute(dataset.get(), "values", values);
+  const hsize_t count = values.size();
+  const SpaceId list{check(H5Screate_simple(1, &count, nullptr))};
+  write_attribute(dataset.get(), "values", list, values);
   close(std::move(dataset));
 }
 
@@ -290,36 +289,26 @@ template void Group::write(const std::string&, std::span<const std::int32_t>, co
 template void Group::write(const std::string&, std::span<const std::uint64_t>, const About&);
 template void Group::write(const std::string&, std::span<const std::uint32_t>, const About&);
 template void Group::write(const std::string&, std::span<const std::uint8_t>, const About&);
-template void Group::write_table(const std::string&, const Table<double>&, const About&);
-template void Group::write_table(const std::string&, const Table<std::int64_t>&, const About&);
-template void Group::write_table(const std::string&, const Table<std::int32_t>&, const About&);
-template void Group::write_table(const std::string&, const Table<std::uint64_t>&, const About&);
-template void Group::write_table(const std::string&, const Table<std::uint32_t>&, const About&);
-template void Group::write_table(const std::string&, const Table<std::uint8_t>&, const About&);
 
 template <Number T>
 std::vector<T> Group::read(const std::string& name) const {
-  const NumberTypes types = types_of(T{});
-  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 1, sizeof(T));
-  std::vector<T> values(dataset.elements);
-  if (!values.empty()) {
-    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
-  }
-  return values;
+  return numbers_in<T>(open_dataset(*this, id_.get(), name, types_of(T{}).kind, 1, sizeof(T)));
 }
 
-template <Number T>
-Table<T> Group::read_table(const std::string& name) const {
-  const NumberTypes types = types_of(T{});
-  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 2, sizeof(T));
-  Table<T> table{.rows = dataset.dims[0],
-                 .columns = dataset.dims[1],
-                 .values = std::vector<T>(dataset.elements)};
-  if (!table.values.empty()) {
-    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                  table.values.data()));
+std::vector<std::vector<double>> Group::read_rows(const std::string& name) const {
+  const NumberTypes types = types_of(double{});
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 2, sizeof(double));
+  if (dataset.dims[1] == 0 && dataset.dims[0] != 0) {
+    throw Hdf5Error("dataset '" + name + "' has rows without columns");
   }
-  return table;
+  const std::vector<double> values = numbers_in<double>(dataset);
+  std::vector<std::vector<double>> rows;
+  for (auto row = values.begin(); row != values.end();) {
+    const auto next = row + static_cast<std::ptrdiff_t>(dataset.dims[1]);
+    rows.emplace_back(row, next);
+    row = next;
+  }
+  return rows;
 }
 
 std::vector<std::string> Group::read_texts(const std::string& name) const {
@@ -343,11 +332,5 @@ template std::vector<std::int32_t> Group::read(const std::string&) const;
 template std::vector<std::uint64_t> Group::read(const std::string&) const;
 template std::vector<std::uint32_t> Group::read(const std::string&) const;
 template std::vector<std::uint8_t> Group::read(const std::string&) const;
-template Table<double> Group::read_table(const std::string&) const;
-template Table<std::int64_t> Group::read_table(const std::string&) const;
-template Table<std::int32_t> Group::read_table(const std::string&) const;
-template Table<std::uint64_t> Group::read_table(const std::string&) const;
-template Table<std::uint32_t> Group::read_table(const std::string&) const;
-template Table<std::uint8_t> Group::read_table(const std::string&) const;
 
 }  // namespace isoscale::results::hdf5

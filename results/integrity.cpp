@@ -31,13 +31,18 @@ namespace {
       fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
 }
 
-/// Reads the file from `at` on, at most the size of `room`; empty at the end of the file.
+/// Reads the file from `at` on, as much as `room` holds; less only at the end of the file.
 std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
-  while (true) {
-    const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
-    if (got >= 0) return {room.data(), static_cast<std::size_t>(got)};
-    if (errno != EINTR) fail("read", file, errno);
+  std::size_t done = 0;
+  while (done < room.size()) {
+    const ssize_t got =
+        pread(file.get(), room.data() + done, room.size() - done, static_cast<off_t>(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read", file, errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
   }
+  return {room.data(), done};
 }
 
 /// Returns the digest block for the content of a file.
@@ -55,113 +60,38 @@ std::string block_of(const Descriptor& file) {
   return block + '\n';
 }
 
-/// The signature, version 1 and three reserved zeros; no text written here and hardly any data
-/// contains this.
+/// The signature, version 1 and three reserved zeros of a global heap collection (HDF5 File Format
+/// Specification 2.0, III.E); no text written here and hardly any data contains this.
 constexpr std::string_view collection_mark{"GCOL\x01\0\0\0", 8};
 
 constexpr std::uint64_t header_bytes = 16;  ///< of a collection, and of each object in it
 
-/// A window on a file that moves only when bytes outside it are needed. A file has thousands of
-/// objects, and a system call for each would take longer than everything else.
-class Window {
- public:
-  Window(const Descriptor& file, std::size_t room) : file_(file), room_(room, '\0') {}
-
-  /// Returns the content of the file from `at` on: at least `wanted` bytes, fewer only at the end
-  /// of the file.
-  [[nodiscard]] std::string_view from(std::uint64_t at, std::size_t wanted) {
-    if (!holds(at, wanted)) fill(at);
-    const auto skipped = static_cast<std::size_t>(at - begin_);
-    return std::string_view{room_}.substr(skipped, filled_ - skipped);
-  }
-  [[nodiscard]] bool holds(std::uint64_t at, std::size_t wanted) const {
-    return at >= begin_ && at - begin_ <= filled_ && filled_ - (at - begin_) >= wanted;
-  }
-
- private:
-  void fill(std::uint64_t at) {
-    begin_ = at;
-    filled_ = 0;
-    while (filled_ < room_.size()) {  // a read may return fewer bytes
-      const ssize_t got = pread(file_.get(), room_.data() + filled_, room_.size() - filled_,
-                                static_cast<off_t>(at + filled_));
-      if (got <= 0) return;
-      filled_ += static_cast<std::size_t>(got);
-    }
-  }
-
-  const Descriptor& file_;  ///< not owned
-  std::string room_;
-  std::uint64_t begin_ = 0;  ///< offset of the held bytes
-  std::size_t filled_ = 0;
-};
-
-/// The header at the beginning of `raw`, with a size in its second half.
-struct Header {
-  std::uint16_t index = 0;  ///< of objects only
-  std::uint64_t bytes = 0;
-};
-
-Header header_in(std::string_view raw) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(raw[i]); };
-  Header header{.index = static_cast<std::uint16_t>(byte(0) | byte(1) << 8U)};
-  for (std::size_t i = header_bytes; i-- > 8;) header.bytes = header.bytes << 8U | byte(i);
-  return header;
+/// Returns the size in the second half of a header.
+std::uint64_t size_in(std::string_view header) {
+  std::uint64_t size = 0;
+  for (std::size_t i = header_bytes; i-- > 8;)
+    size = size << 8U | static_cast<unsigned char>(header[i]);
+  return size;
 }
 
-/// Checks global heap collections. They are small and mostly inside the window that is being
-/// searched; only those beyond it need further reads.
-class Collections {
- public:
-  explicit Collections(const Descriptor& file)
-      : file_size_(size_of(file)), searched_(file, search_room), walked_(file, walk_room) {}
-
-  [[nodiscard]] bool are_whole();
-
- private:
-  static constexpr std::size_t search_room = std::size_t{1} << 16, walk_room = std::size_t{1} << 12;
-
-  /// Returns the header; absent when the file ends before it does.
-  [[nodiscard]] std::optional<Header> header_at(std::uint64_t at) {
-    Window& window = searched_.holds(at, header_bytes) ? searched_ : walked_;
-    const std::string_view raw = window.from(at, header_bytes);
-    return raw.size() < header_bytes ? std::nullopt : std::optional{header_in(raw)};
-  }
-  [[nodiscard]] bool is_whole(std::uint64_t begin);
-
-  std::uint64_t file_size_;
-  Window searched_, walked_;
-};
-
-bool Collections::is_whole(std::uint64_t begin) {
-  const std::optional<Header> collection = header_at(begin);
-  if (!collection) return false;
-  const std::uint64_t size = collection->bytes;
-  if (size < header_bytes || size > file_size_ - begin) return false;
-  std::uint64_t at = header_bytes;
-  while (size - at >= header_bytes) {
-    const std::optional<Header> object = header_at(begin + at);
-    if (!object || object->bytes > size) return false;
-    // Object 0 is the free space up to the end of the collection; its size includes its header.
-    const std::uint64_t taken =
-        object->index == 0 ? object->bytes : header_bytes + (object->bytes + 7) / 8 * 8;
-    if (taken < header_bytes || taken > size - at) return false;
-    if (object->index == 0 && taken != size - at) return false;
-    at += taken;
-  }
-  return true;
-}
-
-bool Collections::are_whole() {
-  for (std::uint64_t begin = 0; begin < file_size_;) {
-    const std::string_view block = searched_.from(begin, search_room);
-    for (std::size_t at = block.find(collection_mark); at != std::string_view::npos;
-         at = block.find(collection_mark, at + 1)) {
-      if (!is_whole(begin + at)) return false;
-    }
-    if (block.size() < collection_mark.size()) return true;
-    // A mark may extend over two blocks.
-    begin += block.size() - (collection_mark.size() - 1);
+/// True if a file has a whole collection at `begin`: objects in sequence up to its end.
+bool is_whole_collection(const Descriptor& file, std::uint64_t begin, std::vector<char>& room) {
+  room.resize(header_bytes);
+  const std::string_view header = read_at(file, begin, room);
+  if (header.size() < header_bytes) return false;
+  const std::uint64_t size = size_in(header);
+  if (size < header_bytes || size > size_of(file) - begin) return false;
+  room.resize(size);
+  std::string_view rest = read_at(file, begin, room);
+  if (rest.size() < size) return false;
+  rest.remove_prefix(header_bytes);
+  while (rest.size() >= header_bytes) {
+    const std::uint64_t bytes = size_in(rest);
+    const bool is_free = rest[0] == '\0' && rest[1] == '\0';  // object 0: up to the end
+    if (bytes > size || (is_free && bytes != rest.size())) return false;
+    const std::uint64_t taken = is_free ? bytes : header_bytes + (bytes + 7) / 8 * 8;
+    if (taken > rest.size()) return false;
+    rest.remove_prefix(taken);
   }
   return true;
 }
@@ -209,7 +139,17 @@ void put_digest(const Descriptor& file) {
 bool heaps_are_whole(const std::filesystem::path& path) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file) return true;
-  return Collections{file}.are_whole();
+  std::vector<char> room(std::size_t{1} << 18), collection;
+  std::uint64_t begin = 0;
+  for (auto block = read_at(file, begin, room); block.size() >= collection_mark.size();
+       block = read_at(file, begin, room)) {
+    for (std::size_t at = block.find(collection_mark); at != std::string_view::npos;
+         at = block.find(collection_mark, at + 1)) {
+      if (!is_whole_collection(file, begin + at, collection)) return false;
+    }
+    begin += block.size() - (collection_mark.size() - 1);  // a mark may extend over two blocks
+  }
+  return true;
 }
 
 }  // namespace isoscale::results

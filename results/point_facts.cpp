@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "results/point_facts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -40,6 +46,21 @@ std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
     if (reach != mesh::Reach::alone) use.axes.emplace(axis, reach);
   }
   return use;
+}
+
+std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file) {
+  std::vector<GemmChoice> choices;
+  std::set<std::string_view> shapes;
+  for (const PointData& point : run.points) {
+    for (const GemmChoice& choice : point.gemm_choices) {
+      if (shapes.insert(choice.shape).second) choices.push_back(choice);
+    }
+  }
+  if (!choices.empty()) return choices;
+  throw base::UsageError(
+      fmt::format("{}: holds no choice of GEMM algorithms; give a run that was measured on a GPU "
+                  "(--device cuda)",
+                  base::printable(file)));
 }
 
 }  // namespace isoscale::results

@@ -93,4 +93,8 @@ struct NodeUse {
 /// Returns the distribution of a point's ranks; absent where the node of some rank is not known.
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
+/// Returns all choices of GEMM algorithms of a run, each shape once, by the first point that chose
+/// for it. Throws base::UsageError that begins with `file` when there are none.
+[[nodiscard]] std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file);
+
 }  // namespace isoscale::results

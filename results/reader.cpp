@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -114,32 +114,8 @@ hdf5::File Opener::open(const fs::path& path) {
   }
 }
 
-struct Version {
-  int major = 0, minor = 0;
-};
-
-/// Parses plain decimal digits, the form that the writer uses; from_chars alone would also accept
-/// "-1" and "03".
-std::optional<int> parse_number(std::string_view text) {
-  const bool plain = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
-                     (text.front() != '0' || text.size() == 1);
-  int number = 0;
-  if (!plain || std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-std::optional<Version> parse_version(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  if (dot == text.npos) return std::nullopt;
-  const std::optional<int> major = parse_number(text.substr(0, dot));
-  const std::optional<int> minor = parse_number(text.substr(dot + 1));
-  if (!major || !minor) return std::nullopt;
-  return Version{.major = *major, .minor = *minor};
-}
-
-/// Returns the minor schema version.
+/// Returns the minor schema version. Refuses another major version, and any text that is not in
+/// the form in which the writer writes a version.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
@@ -147,25 +123,22 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
            "was written");
   }
   const std::string text = root.text("schema_version");
-  const std::optional<Version> version = parse_version(text);
-  if (!version)
+  int major = 0, minor = 0;
+  const int parsed = std::sscanf(text.c_str(), "%9d.%9d", &major, &minor);  // NOLINT: then compared
+  if (parsed != 2 || minor < 0 || text != fmt::format("{}.{}", major, minor)) {
     refuse(path, fmt::format("has the meaningless schema_version '{}'; copy it again from where it "
                              "was written",
                              text));
+  }
+  if (major == schema_major) return minor;
   const std::string writer = root.has_attribute("isoscale_version")
                                  ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
                                  : std::string{};
-  if (version->major > schema_major) {
-    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
-                             "use a newer Isoscale",
-                             writer, text, schema_major));
-  }
-  if (version->major < schema_major) {
-    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
-                             "use the Isoscale that wrote it",
-                             writer, text, schema_major));
-  }
-  return version->minor;
+  refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; use "
+                           "{}",
+                           writer, text, schema_major,
+                           major > schema_major ? "a newer Isoscale"
+                                                : "the Isoscale that wrote it"));
 }
 
 /// Refuses HDF5 files that do not have the wanted format. Returns the minor schema version.
@@ -346,12 +319,7 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
     put_header(root, run);
     put_end(root, run);
     hdf5::Group points = root.open_group("points");
-    for (const PointData& point : run.points) {
-      put_point(points, point,
-                {.ops = to_table(point.outline),
-                 .traces = to_table(point.traces),
-                 .rows = to_table(point.rows)});
-    }
+    for (const PointData& point : run.points) put_point(points, point);
   }
   file.close();
   put_digest(copy.descriptor());

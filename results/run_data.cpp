@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "results/layout.hpp"
+#include "results/point_layout.hpp"
 
 namespace isoscale::results {
 
@@ -143,6 +144,22 @@ void check_looks(const Looks& looks) {
   if (!possible) throw base::Error("the looks of the stop rule are impossible");
 }
 
+void check_observed(const PointData& point) {
+  for (const OpSums& sums : point.op_sums) check_sums(point, sums);
+  std::set<int> solo_ranks;
+  for (const SoloTimes& solo : point.solo_times) {
+    check_solo(point, solo);
+    if (!solo_ranks.insert(solo.rank).second) {
+      throw base::Error(fmt::format("solo times name rank {} twice", solo.rank));
+    }
+  }
+  for (const DeviceSeries& series : point.device_series) {
+    check_rank(point, series.rank, "a device series");
+    require_length(series.value.size(), series.time.size(), "a device series");
+  }
+  check_looks(point.looks);
+}
+
 }  // namespace
 
 std::string_view name(PointStatus status) {
@@ -159,38 +176,6 @@ std::optional<double> number_of(const RowData& row, const std::string& key) {
   const auto found = row.number.find(key);
   if (found == row.number.end() || std::isnan(found->second)) return std::nullopt;
   return found->second;
-}
-
-std::vector<std::string> op_kind_names() {
-  std::vector<std::string> names;
-  for (std::size_t code = 0; code < program::op_kind_count; ++code) {
-    names.emplace_back(program::name(static_cast<program::OpKind>(code)));
-  }
-  return names;
-}
-
-std::vector<std::string> phase_names() {
-  std::vector<std::string> names;
-  for (std::size_t code = 0; code < program::phase_count; ++code) {
-    names.emplace_back(program::name(static_cast<program::Phase>(code)));
-  }
-  return names;
-}
-
-std::vector<std::string> axis_names() {
-  std::vector<std::string> names;
-  for (const mesh::Axis axis : mesh::all_axes) names.emplace_back(mesh::name(axis));
-  return names;
-}
-
-std::vector<std::string> direction_names() { return {"send", "receive"}; }
-
-std::vector<std::string> status_names() {
-  std::vector<std::string> names;
-  for (const PointStatus status : {PointStatus::ok, PointStatus::failed, PointStatus::skipped}) {
-    names.emplace_back(name(status));
-  }
-  return names;
 }
 
 std::string_view unit_of_number(std::string_view key) {
@@ -215,14 +200,9 @@ std::string point_group_name(int index) { return fmt::format("{:04}", index); }
 void validate(const PointData& point) {
   if (point.index < 0 || point.ranks < 0) throw base::Error("a point's index or ranks is negative");
   check_mesh(point);
-  require_per_rank(point, point.flop_of_rank.size(), "flop_of_rank");
-  require_per_rank(point, point.memory_of_rank.size(), "memory_of_rank");
-  require_per_rank(point, point.host_memory_of_rank.size(), "host_memory_of_rank");
-  require_per_rank(point, point.peak_live_microbatches.size(), "peak_live_microbatches");
-  require_per_rank(point, point.world_rank.size(), "world_rank");
-  require_per_rank(point, point.clock_offset.size(), "clock_offset");
-  require_per_rank(point, point.clock_error.size(), "clock_error");
-  require_per_rank(point, point.clock_drift.size(), "clock_drift");
+  for_each_field(fields_by_rank, [&](const auto& field) {
+    require_per_rank(point, field.member(point).size(), field.name);
+  });
   check_steps(point);
   for (const std::uint32_t outline : point.outline.outline_of_rank) {
     if (outline >= point.outline.outlines.size()) {
@@ -231,28 +211,18 @@ void validate(const PointData& point) {
     }
   }
   check_traces(point);
-  validate_rows(point);
-  validate_observed(point);
+  for (const RowData& row : point.rows) check_row(point, row);
+  check_observed(point);
 }
 
-void validate_observed(const PointData& point) {
-  for (const OpSums& sums : point.op_sums) check_sums(point, sums);
-  std::set<int> solo_ranks;
-  for (const SoloTimes& solo : point.solo_times) {
-    check_solo(point, solo);
-    if (!solo_ranks.insert(solo.rank).second) {
-      throw base::Error(fmt::format("solo times name rank {} twice", solo.rank));
+void validate(const CalibrationCurve& curve) {
+  for (std::size_t at = 0; at < curve.samples.size(); ++at) {
+    const CurveSample& sample = curve.samples[at];
+    const bool rises = at == 0 || sample.bytes > curve.samples[at - 1].bytes;
+    if (!rises || !(sample.bytes >= 0) || !(sample.fitted > 0)) {
+      throw base::Error("the samples of a curve are out of order");
     }
   }
-  for (const DeviceSeries& series : point.device_series) {
-    check_rank(point, series.rank, "a device series");
-    require_length(series.value.size(), series.time.size(), "a device series");
-  }
-  check_looks(point.looks);
-}
-
-void validate_rows(const PointData& point) {
-  for (const RowData& row : point.rows) check_row(point, row);
 }
 
 }  // namespace isoscale::results

@@ -195,6 +195,8 @@ struct RankFacts {
   int node = 0;
   std::map<std::string, std::string> text{};  ///< cpu_model, os, device, cpu_quota, ...
   std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
+
+  bool operator==(const RankFacts&) const = default;
 };
 
 /// The facts that were checked before anything was measured, and the verdicts.
@@ -226,10 +228,8 @@ struct RunData {
 /// traces of ops or ranks that do not exist, rows with ranks that do not exist or with plays of
 /// another width. A valid point can be analysed without further checks.
 void validate(const PointData& point);
-/// Validates only the rows of a point.
-void validate_rows(const PointData& point);
-/// Validates only what was observed besides traces and rows: op sums, solo times, device series and
-/// interim analyses.
-void validate_observed(const PointData& point);
+/// Throws base::Error unless the sizes of a curve's samples rise and their fitted times are
+/// positive.
+void validate(const CalibrationCurve& curve);
 
 }  // namespace isoscale::results

@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "results/calibration_data.hpp"
 #include "results/hdf5.hpp"
-#include "results/point_tables.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::results {
@@ -16,15 +14,10 @@ namespace isoscale::results {
 // base::Error for values that are missing or invalid. `minor` is that of the file's schema version:
 // fields of later versions are not read.
 
-/// Ops, traces and rows of a point as columns.
-struct PointTables {
-  OpTable ops;
-  TraceTable traces;
-  RowTable rows;
-};
-
-/// Returns an upper limit on the bytes of a point, with a generous estimate for text and structure.
-[[nodiscard]] std::uint64_t room_for(const PointData& point, const PointTables& tables);
+/// Returns an upper limit on the bytes of a point in a file, with a generous estimate for
+/// structure.
+[[nodiscard]] std::uint64_t room_for(const PointData& point);
+[[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
 
 /// Writes the two attributes that identify the file.
 void put_marks(hdf5::Group& root, std::string_view format);
@@ -33,20 +26,9 @@ void put_marks(hdf5::Group& root, std::string_view format);
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change between a run's beginning and its end.
 void put_end(hdf5::Group& root, const RunData& run);
-void put_point(hdf5::Group& points, const PointData& point, const PointTables& tables);
+void put_point(hdf5::Group& points, const PointData& point);
 
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< without the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
-
-/// Writes a calibration to an empty group.
-void put_calibration(hdf5::Group& group, const CalibrationData& calibration);
-[[nodiscard]] CalibrationData get_calibration(const hdf5::Group& group, int minor);
-/// Returns an upper limit on the bytes of a calibration, with a generous estimate for structure.
-[[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
-
-/// Writes the results of preflight to an empty group: a column for each field of
-/// preflight::CheckResult, and the facts.
-void put_preflight(hdf5::Group& group, const PreflightData& preflight);
-[[nodiscard]] PreflightData get_preflight(const hdf5::Group& group, int minor);
 
 }  // namespace isoscale::results

@@ -10,18 +10,23 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
+#include "results/get_fields.hpp"
 #include "results/hdf5.hpp"
 #include "results/layout.hpp"
+#include "results/point_layout.hpp"
+#include "results/put_fields.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {
@@ -30,78 +35,76 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The visitor of layout.hpp that writes to a JSON object.
-class PutJson {
+/// A JSON object to which records are written by their fields, and from which they are read.
+/// Reading throws json::exception or base::Error for fields that are missing or of another type.
+class JsonObject {
  public:
-  explicit PutJson(json& into) : into_(into) {}
+  explicit JsonObject(json& object) : object_(object) {}
 
   // The same replacement of damaged UTF-8 as in the HDF5 data keeps both equal.
-  void attribute(const char* name, const std::string& value) {
-    into_[name] = hdf5::valid_utf8(value);
+  void set(const std::string& name, std::string_view text) const {
+    object_[hdf5::valid_utf8(name)] = hdf5::valid_utf8(text);
   }
-  void attribute(const char* name, int value) { into_[name] = value; }
-  void attribute(const char* name, double value) { into_[name] = value; }
-  void attribute(const char* name, PointStatus value) { into_[name] = results::name(value); }
-  void attribute(const char* name, const std::optional<bool>& value) {
-    if (value) into_[name] = *value;
+  void set(const std::string& name, std::int64_t number) const { object_[name] = number; }
+  void set(const std::string& name, std::uint64_t number) const { object_[name] = number; }
+  void set(const std::string& name, double number) const { object_[name] = number; }
+  void set_flag(const std::string& name, bool value) const { object_[name] = value; }  // NOLINT
+  [[nodiscard]] JsonObject create_group(const std::string& name) const {
+    return JsonObject{object_[name] = json::object()};
   }
-  void pairs(const char* name, const std::map<std::string, std::string>& pairs) {
-    json& object = into_[name] = json::object();
-    for (const auto& [key, value] : pairs) object[hdf5::valid_utf8(key)] = hdf5::valid_utf8(value);
-  }
-  void column(const char* name, const std::vector<std::string>& texts,
-              const hdf5::About& /*about*/) {
-    json& list = into_[name] = json::array();
+  void write_texts(const std::string& name, std::span<const std::string> texts,
+                   const About& /*about*/) const {
+    json& list = object_[name] = json::array();
     for (const std::string& text : texts) list.push_back(hdf5::valid_utf8(text));
   }
 
- private:
-  json& into_;  ///< not owned
-};
-
-template <class Number>
-Number whole_number(const json& value) {
-  if (!value.is_number_integer()) throw base::Error("a number is not whole");
-  const auto number = value.get<std::int64_t>();
-  if (!std::in_range<Number>(number)) throw base::Error("a number is out of range");
-  return static_cast<Number>(number);
-}
-
-/// The visitor of layout.hpp that reads from a JSON object. Throws json::exception or base::Error
-/// for fields that are missing or of another type.
-class GetJson {
- public:
-  explicit GetJson(const json& from) : from_(from) {}
-
-  void attribute(const char* name, std::string& value) { from_.at(name).get_to(value); }
-  void attribute(const char* name, int& value) { value = whole_number<int>(from_.at(name)); }
-  void attribute(const char* name, double& value) {  // JSON has neither NaN nor infinity
-    const json& stored = from_.at(name);
-    value = stored.is_null() ? std::numeric_limits<double>::quiet_NaN() : stored.get<double>();
+  [[nodiscard]] bool has_attribute(const std::string& name) const { return object_.contains(name); }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    return object_.at(name).get<std::string>();
   }
-  void attribute(const char* name, PointStatus& value) {
-    const std::vector<std::string> names = status_names();
-    const auto found = std::ranges::find(names, from_.at(name).get<std::string>());
-    if (found == names.end()) throw base::Error("a status is unknown");
-    value = static_cast<PointStatus>(found - names.begin());
+  [[nodiscard]] std::int64_t integer(const std::string& name) const {
+    const json& value = object_.at(name);
+    if (!value.is_number_integer()) throw base::Error("a number is not whole");
+    return value.get<std::int64_t>();
   }
-  void attribute(const char* name, std::optional<bool>& value) {
-    if (from_.contains(name)) value = from_.at(name).get<bool>();
+  [[nodiscard]] std::uint64_t natural(const std::string& name) const {
+    const std::int64_t number = integer(name);
+    if (number < 0) throw base::Error("a number is out of range");
+    return static_cast<std::uint64_t>(number);
   }
-  void pairs(const char* name, std::map<std::string, std::string>& pairs) {
-    from_.at(name).get_to(pairs);
+  [[nodiscard]] double real(const std::string& name) const {  // JSON has neither NaN nor infinity
+    const json& value = object_.at(name);
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
   }
-  void column(const char* name, std::vector<std::string>& texts, const hdf5::About& /*about*/) {
-    from_.at(name).get_to(texts);
+  [[nodiscard]] bool flag(const std::string& name) const { return object_.at(name).get<bool>(); }
+  [[nodiscard]] JsonObject open_group(const std::string& name) const {
+    return JsonObject{object_.at(name)};
+  }
+  [[nodiscard]] std::vector<std::string> attribute_names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : object_.get<std::map<std::string, json>>()) {
+      names.push_back(name);
+    }
+    return names;
+  }
+  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const {
+    return object_.at(name).get<std::vector<std::string>>();
   }
 
  private:
-  const json& from_;  ///< not owned
+  json& object_;  ///< not owned
 };
 
-/// The facts of a rank that a summary keeps; ranks with the same facts are stored as one entry and
-/// their number.
-using KeptFacts = std::tuple<std::string, int, std::string, std::string, std::optional<double>>;
+/// The facts of ranks that a summary keeps; ranks with the same facts are one entry.
+struct KeptFacts {
+  std::string host{};
+  int node = 0;
+  std::string cpu_model{}, gpu_name{};
+  std::optional<double> cores{};
+  int ranks = 0;  ///< with these facts
+
+  auto operator<=>(const KeptFacts&) const = default;
+};
 
 KeptFacts kept_facts(const RankFacts& facts) {
   const auto text = [&](const char* key) {
@@ -110,83 +113,84 @@ KeptFacts kept_facts(const RankFacts& facts) {
   };
   const auto cores = facts.number.find("cores");
   const bool is_known = cores != facts.number.end() && std::isfinite(cores->second);
-  return {facts.host, facts.node, text("cpu_model"), text("gpu_name"),
-          is_known ? std::optional{cores->second} : std::nullopt};
+  return {.host = facts.host,
+          .node = facts.node,
+          .cpu_model = text("cpu_model"),
+          .gpu_name = text("gpu_name"),
+          .cores = is_known ? std::optional{cores->second} : std::nullopt};
 }
+
+}  // namespace
+
+template <>
+inline constexpr auto fields_of<KeptFacts> = std::tuple{
+    attribute("host", &KeptFacts::host),           attribute("node", &KeptFacts::node),
+    attribute("cpu_model", &KeptFacts::cpu_model), attribute("gpu_name", &KeptFacts::gpu_name),
+    attribute("cores", &KeptFacts::cores),         attribute("ranks", &KeptFacts::ranks)};
+
+template <>
+inline constexpr auto fields_of<PointFigures> = std::tuple{
+    attribute("counted_steps", &PointFigures::counted), attribute("steps", &PointFigures::steps),
+    attribute("rows", &PointFigures::rows), attribute("step_time", &PointFigures::step_time),
+    attribute("part_file", &PointFigures::part_file)};
+
+namespace {
 
 json to_json(const std::vector<RankFacts>& ranks) {
   std::map<KeptFacts, int> counts;
   for (const RankFacts& facts : ranks) ++counts[kept_facts(facts)];
   json list = json::array();
   for (const auto& [facts, count] : counts) {
-    const auto& [host, node, cpu, gpu, cores] = facts;
-    json& entry = list.emplace_back(json{{"node", node}, {"ranks", count}});
-    PutJson put{entry};
-    put.attribute("host", host);
-    put.attribute("cpu_model", cpu);
-    put.attribute("gpu_name", gpu);
-    if (cores) entry["cores"] = *cores;
+    KeptFacts entry = facts;
+    entry.ranks = count;
+    JsonObject object{list.emplace_back(json::object())};
+    put_record(object, entry);
   }
   return list;
 }
 
-void get_ranks(const json& list, RunData& run) {
-  for (const json& entry : list) {
-    GetJson get{entry};
-    RankFacts facts;
-    std::string cpu, gpu;
-    int ranks = 0;
-    get.attribute("node", facts.node);
-    get.attribute("ranks", ranks);
-    get.attribute("host", facts.host);
-    get.attribute("cpu_model", cpu);
-    get.attribute("gpu_name", gpu);
-    if (!cpu.empty()) facts.text["cpu_model"] = cpu;
-    if (!gpu.empty()) facts.text["gpu_name"] = gpu;
-    if (entry.contains("cores")) get.attribute("cores", facts.number["cores"]);
+void get_ranks(json& list, RunData& run) {
+  for (json& entry : list) {
+    KeptFacts kept;
+    get_record(JsonObject{entry}, kept, schema_minor);
+    RankFacts facts{.host = kept.host, .node = kept.node};
+    if (!kept.cpu_model.empty()) facts.text["cpu_model"] = kept.cpu_model;
+    if (!kept.gpu_name.empty()) facts.text["gpu_name"] = kept.gpu_name;
+    if (kept.cores) facts.number["cores"] = *kept.cores;
     const auto left = static_cast<std::size_t>(run.ranks) - run.rank_facts.size();
-    if (ranks < 1 || static_cast<std::size_t>(ranks) > left) {
+    if (kept.ranks < 1 || static_cast<std::size_t>(kept.ranks) > left) {
       throw base::Error("more ranks have facts than the run has");
     }
-    run.rank_facts.insert(run.rank_facts.end(), static_cast<std::size_t>(ranks), facts);
+    run.rank_facts.insert(run.rank_facts.end(), static_cast<std::size_t>(kept.ranks), facts);
   }
 }
 
 json to_json(const PointData& point, const PointFigures& figures) {
-  json object{{"counted_steps", figures.counted}, {"steps", figures.steps}, {"rows", figures.rows}};
-  PutJson put{object};
-  visit_point_facts(put, point);
-  if (figures.step_time) object["step_time"] = *figures.step_time;
-  if (!figures.part_file.empty()) put.attribute("part_file", figures.part_file);
+  json object;
+  JsonObject fields{object};
+  put_record(fields, point, 0, point_facts);
+  put_record(fields, figures);
   return object;
 }
 
-void get_point(const json& object, RunSummary& into) {
-  GetJson get{object};
+void get_point(json& object, RunSummary& into) {
   PointData& point = into.run.points.emplace_back();
-  visit_point_facts(get, point);
+  get_record(JsonObject{object}, point, schema_minor, point_facts);
   validate(point);
-  PointFigures& figures = into.figures.emplace_back();
-  figures.counted = whole_number<std::size_t>(object.at("counted_steps"));
-  figures.steps = whole_number<std::size_t>(object.at("steps"));
-  figures.rows = whole_number<std::size_t>(object.at("rows"));
-  if (object.contains("step_time")) get.attribute("step_time", figures.step_time.emplace());
-  if (object.contains("part_file")) get.attribute("part_file", figures.part_file);
+  get_record(JsonObject{object}, into.figures.emplace_back(), schema_minor);
 }
 
-RunSummary from_json(const json& object) {
+RunSummary from_json(json& object) {
   RunSummary summary;
   RunData& run = summary.run;
-  GetJson get{object};
-  visit_run_identity(get, run);
+  get_record(JsonObject{object}, run, schema_minor, run_identity);
   run.complete = object.at("status").get<std::string>() == "complete";
   if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
   get_ranks(object.at("ranks_of_nodes"), run);
-  std::vector<const json*> points;
-  for (const json& point : object.at("points")) points.push_back(&point);
-  std::ranges::stable_sort(points, {},
-                           [](const json* at) { return whole_number<int>(at->at("index")); });
-  for (const json* const point : points) get_point(*point, summary);
+  std::vector<json*> points;
+  for (json& point : object.at("points")) points.push_back(&point);
+  std::ranges::stable_sort(points, {}, [](json* at) { return JsonObject{*at}.integer("index"); });
+  for (json* const point : points) get_point(*point, summary);
   return summary;
 }
 
@@ -243,51 +247,28 @@ bool has_parts(const RunSummary& summary, const fs::path& path) {
   const fs::path folder = resolved_output(path).parent_path();
   std::error_code ignored;
   return std::ranges::all_of(summary.figures, [&](const PointFigures& at) {
-    return at.part_file.empty() || (at.part_file.find('/') == std::string::npos &&
-                                    fs::is_regular_file(folder / at.part_file, ignored));
+    return !at.part_file || (at.part_file->find('/') == std::string::npos &&
+                             fs::is_regular_file(folder / *at.part_file, ignored));
   });
 }
 
 }  // namespace
 
 void add_point(RunSummary& summary, const PointData& point, double confidence,
-               std::string part_file) {
+               std::optional<std::string> part_file) {
   const auto time = statistics::estimate(untraced_times(point), confidence);
   summary.figures.push_back({.step_time = time ? std::optional{time->median} : std::nullopt,
                              .counted = time ? time->samples : 0,
                              .steps = point.step_times.size(),
                              .rows = point.rows.size(),
                              .part_file = std::move(part_file)});
-  PointData& kept = summary.run.points.emplace_back();
-  kept.index = point.index;
-  kept.workload = point.workload;
-  kept.model = point.model;
-  kept.dtype = point.dtype;
-  kept.mesh = point.mesh;
-  kept.ranks = point.ranks;
-  kept.nodes = point.nodes;
-  kept.scaling = point.scaling;
-  kept.placement = point.placement;
-  kept.options = point.options;
-  kept.model_shape = point.model_shape;
-  kept.labels = point.labels;
-  kept.status = point.status;
-  kept.verified = point.verified;
-  kept.throughput_unit = point.throughput_unit;
-  kept.work_per_step = point.work_per_step;
+  copy_fields(point, summary.run.points.emplace_back(), point_facts);
 }
 
 RunSummary summary_of(const RunData& run, Confidences& confidences) {
   RunSummary summary;
   RunData& kept = summary.run;
-  kept.id = run.id;
-  kept.created = run.created;
-  kept.ended = run.ended;
-  kept.isoscale_version = run.isoscale_version;
-  kept.git_hash = run.git_hash;
-  kept.device = run.device;
-  kept.ranks = run.ranks;
-  kept.nodes = run.nodes;
+  copy_fields(run, kept, run_identity);
   kept.complete = run.complete;
   kept.rank_facts = run.rank_facts;
   for (const PointData& point : run.points) add_point(summary, point, confidences.of(point));
@@ -300,8 +281,8 @@ std::string summary_text(const RunSummary& summary) {
               {"status", run.complete ? "complete" : "partial"},
               {"ranks_of_nodes", to_json(run.rank_facts)},
               {"points", json::array()}};
-  PutJson put{object};
-  visit_run_identity(put, run);
+  JsonObject fields{object};
+  put_record(fields, run, 0, run_identity);
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     object["points"].push_back(to_json(run.points[i], summary.figures[i]));
   }
@@ -319,7 +300,7 @@ std::optional<RunSummary> read_summary(const fs::path& path) {
     const Descriptor file = open_to_read(path);
     const std::optional<std::string> text = file ? stored_text(file) : std::nullopt;
     if (!text) return std::nullopt;
-    const json object = json::parse(*text);
+    json object = json::parse(*text);
     const auto version = object.at("schema_version").get<std::string>();
     if (!version.starts_with(fmt::format("{}.", schema_major))) return std::nullopt;
     RunSummary summary = from_json(object);

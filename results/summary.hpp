@@ -22,7 +22,8 @@ struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
   std::size_t counted = 0;            ///< number of these steps
   std::size_t steps = 0, rows = 0;    ///< all that the point has
-  std::string part_file{};            ///< name of the file that holds the point; "" = the run file
+  /// The name of the file that holds the point; absent: the run file.
+  std::optional<std::string> part_file{};
 };
 
 struct RunSummary {
@@ -36,7 +37,7 @@ struct RunSummary {
 [[nodiscard]] RunSummary summary_of(const RunData& run, Confidences& confidences);
 /// Appends a point whose step time is judged with this confidence (see confidence_of).
 void add_point(RunSummary& summary, const PointData& point, double confidence,
-               std::string part_file = {});
+               std::optional<std::string> part_file = {});
 
 /// Returns what is appended to a run file whose HDF5 data is complete.
 [[nodiscard]] std::string summary_text(const RunSummary& summary);

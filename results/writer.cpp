@@ -252,7 +252,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
     committed_.insert(point.index);
     const auto part = parts.find(point.index);
     add_point(summary_, point, confidences.of(point),
-              part == parts.end() ? "" : part->second.filename().string());
+              part == parts.end() ? std::nullopt : std::optional{part->second.filename().string()});
   }
   commit_change(room_for_reference, summary_, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
@@ -319,7 +319,7 @@ void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Chang
   summary_ = std::move(next_summary);
 }
 
-RunSummary RunWriter::with(const PointData& point, std::string part_file) const {
+RunSummary RunWriter::with(const PointData& point, std::optional<std::string> part_file) const {
   RunSummary next = summary_;
   add_point(next, point, confidence_of(point), std::move(part_file));
   return next;
@@ -334,23 +334,20 @@ void RunWriter::commit(const PointData& point) {
   if (committed_.contains(point.index)) {
     throw base::Error(fmt::format("point {} has been written already", point.index));
   }
-  const PointTables tables{.ops = to_table(point.outline),
-                           .traces = to_table(point.traces),
-                           .rows = to_table(point.rows)};
-  const std::uint64_t room = room_for(point, tables);
+  const std::uint64_t room = room_for(point);
   if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
-    commit_as_part(point, tables);
+    commit_as_part(point, room);
   } else {
-    commit_change(room, with(point, ""), [&](hdf5::Group& root) {
+    commit_change(room, with(point), [&](hdf5::Group& root) {
       hdf5::Group points = root.open_group("points");
-      put_point(points, point, tables);
+      put_point(points, point);
     });
   }
   committed_.insert(point.index);
   if (const auto outdated = outdated_parts_.extract(point.index)) remove_file(outdated.mapped());
 }
 
-void RunWriter::commit_as_part(const PointData& point, const PointTables& tables) {
+void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
   // The run file is published first: a part next to another launch's run file would be taken for
   // one of its parts.
   if (!published_) commit_change(0, summary_, [](hdf5::Group&) {});
@@ -361,10 +358,10 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
     root.set("part_of", path_.filename().string());
     root.create_group("points");
   });
-  part.reserve(part.bytes() + room_for(point, tables));
+  part.reserve(part.bytes() + room);
   change_file(part, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
-    put_point(points, point, tables);
+    put_point(points, point);
   });
   put_digest(part.descriptor());
   const Descriptor written = part.publish(path, Publish::only_new);

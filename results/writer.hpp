@@ -13,7 +13,6 @@
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
-#include "results/run_hdf5.hpp"
 #include "results/summary.hpp"
 #include "units/quantity.hpp"
 
@@ -72,11 +71,13 @@ class RunWriter {
   template <class Change>
   void commit_change(std::uint64_t room, RunSummary next, Change&& change);
   /// Returns the summary with one more point.
-  [[nodiscard]] RunSummary with(const PointData& point, std::string part_file) const;
+  [[nodiscard]] RunSummary with(const PointData& point,
+                                std::optional<std::string> part_file = {}) const;
   void publish(TemporaryFile& file);
   /// Returns how to take the name; throws base::Error when another writer has taken it.
   [[nodiscard]] Publish way_to_publish() const;
-  void commit_as_part(const PointData& point, const PointTables& tables);
+  /// Writes the point, which takes up to `room` bytes, to a part file.
+  void commit_as_part(const PointData& point, std::uint64_t room);
 
   std::filesystem::path path_;
   RunData header_;

@@ -17,7 +17,7 @@
 #include "preflight/check.hpp"
 #include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
-#include "results/point_tables.hpp"
+#include "results/point_facts.hpp"
 #include "results/reader.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/site.hpp"

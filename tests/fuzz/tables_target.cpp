@@ -1,17 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// What the reader makes of columns once HDF5 has read them: ops, traces, rows and texts.
+// What the reader makes of datasets once HDF5 has read them: ops, traces, rows and texts.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "results/get_fields.hpp"
 #include "results/hdf5.hpp"
-#include "results/point_tables.hpp"
+#include "results/op_records.hpp"
+#include "results/point_layout.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {
@@ -19,8 +22,7 @@ namespace {
 using isoscale::fuzz::must;
 namespace results = isoscale::results;
 
-/// Takes numbers and columns off an input; zeros at its end. Most of what it makes fits together:
-/// all else is refused by the first check.
+/// Takes numbers and texts off an input; zeros at its end.
 class Input {
  public:
   explicit Input(std::string_view bytes) : rest_(bytes) {}
@@ -44,42 +46,102 @@ class Input {
     rest_.remove_prefix(length);
     return result;
   }
-  /// Columns of one length.
-  template <class... Columns>
-  void columns(std::size_t length, Columns&... into) {
-    (column(length, into), ...);
-  }
-  /// Where `parts` parts of `total` begin, and the end of the last.
-  void offsets(std::size_t parts, std::size_t total, std::vector<std::uint64_t>& into) {
-    into.assign(1, 0);
-    for (std::size_t i = 0; i + 1 < parts; ++i) {
-      into.push_back(is_odd_one() ? number<std::uint64_t>()
-                                  : into.back() + below(total - std::min(total, into.back()) + 1));
-    }
-    if (parts > 0) into.push_back(total);
-  }
-  /// How many each of `parts` has of `total`.
-  void counts(std::size_t parts, std::size_t total, std::vector<std::uint32_t>& into) {
-    std::vector<std::uint64_t> begin;
-    offsets(parts, total, begin);
-    for (std::size_t i = 0; i < parts; ++i) {
-      into.push_back(static_cast<std::uint32_t>(begin[i + 1] - begin[i]));
-    }
-  }
 
  private:
-  void column(std::size_t length, std::vector<std::string>& into) {
-    for (std::size_t i = 0; i < length; ++i) into.push_back(text());
+  std::string_view rest_;
+};
+
+/// Datasets that are made of an input. Most of what it makes fits together: all else is refused by
+/// the first check.
+class Datasets {
+ public:
+  using Names = std::initializer_list<const char*>;
+  explicit Datasets(Input& input) : input_(input) {}
+
+  /// Makes datasets of numbers or codes that have one length.
+  void numbers(std::size_t length, Names names) {
+    for (const char* const name : names) {
+      std::vector<std::int64_t>& values = numbers_[name];
+      const std::size_t count = length + (input_.is_odd_one() ? 1 : 0);
+      while (values.size() < count) {
+        values.push_back(input_.is_odd_one() ? input_.number<std::int64_t>()
+                                             : static_cast<std::int64_t>(input_.below(4)));
+      }
+    }
   }
-  template <class T>
-  void column(std::size_t length, std::vector<T>& into) {
-    if (is_odd_one()) ++length;
-    for (std::size_t i = 0; i < length; ++i) {
-      into.push_back(is_odd_one() ? number<T>() : static_cast<T>(below(4)));
+  void texts(std::size_t length, Names names) {
+    for (const char* const name : names) {
+      for (std::size_t i = 0; i < length; ++i) texts_[name].push_back(input_.text());
+    }
+  }
+  /// Makes the dataset of where `parts` parts of `total` begin, and the end of the last.
+  void offsets(std::size_t parts, std::size_t total, const char* name) {
+    const std::vector<std::size_t> begin = offsets(parts, total);
+    numbers_[name].assign(begin.begin(), begin.end());
+  }
+  /// Makes the dataset of how many each of `parts` has of `total`.
+  void counts(std::size_t parts, std::size_t total, const char* name) {
+    const std::vector<std::size_t> begin = offsets(parts, total);
+    for (std::size_t i = 0; i < parts; ++i) {
+      numbers_[name].push_back(static_cast<std::int64_t>(begin[i + 1] - begin[i]));
     }
   }
 
-  std::string_view rest_;
+  template <class T>
+  [[nodiscard]] std::vector<T> read(const std::string& name) const {
+    std::vector<T> values;
+    for (const std::int64_t value : found(numbers_, name)) values.push_back(static_cast<T>(value));
+    return values;
+  }
+  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const {
+    return found(texts_, name);
+  }
+  /// Codes are of the first few names that any enumeration has.
+  [[nodiscard]] results::hdf5::Group::Codes read_codes(const std::string& name) const {
+    results::hdf5::Group::Codes read{.codes = Datasets::read<std::uint8_t>(name), .values = {}};
+    read.values = name == "kind"    ? results::code_names<isoscale::program::OpKind>()
+                  : name == "phase" ? results::code_names<isoscale::program::Phase>()
+                  : name == "transfer_direction"
+                      ? results::code_names<isoscale::program::Direction>()
+                  : name == "transfer_axis" ? results::code_names<isoscale::mesh::Axis>()
+                                            : results::code_names<results::PointStatus>();
+    for (std::uint8_t& code : read.codes) code %= 3;
+    if (name == "transfer_direction") {
+      for (std::uint8_t& code : read.codes) code %= 2;
+    }
+    return read;
+  }
+  /// The groups of keys have one key each.
+  [[nodiscard]] Datasets open_group(const std::string& name) const {
+    Datasets group{input_};
+    group.only_ = name;
+    group.numbers_ = numbers_;
+    group.texts_ = texts_;
+    return group;
+  }
+  [[nodiscard]] std::vector<std::string> names() const { return {only_}; }
+
+ private:
+  template <class Values>
+  static Values found(const std::map<std::string, Values>& all, const std::string& name) {
+    const auto at = all.find(name);
+    return at == all.end() ? Values{} : at->second;
+  }
+  [[nodiscard]] std::vector<std::size_t> offsets(std::size_t parts, std::size_t total) {
+    std::vector<std::size_t> begin{0};
+    for (std::size_t i = 0; i + 1 < parts; ++i) {
+      const std::size_t left = total - std::min(total, begin.back());
+      begin.push_back(input_.is_odd_one() ? input_.number<std::size_t>()
+                                          : begin.back() + input_.below(left + 1));
+    }
+    if (parts > 0) begin.push_back(total);
+    return begin;
+  }
+
+  Input& input_;  ///< not owned
+  std::string only_;
+  std::map<std::string, std::vector<std::int64_t>> numbers_;
+  std::map<std::string, std::vector<std::string>> texts_;
 };
 
 template <class Work>
@@ -92,63 +154,70 @@ void try_it(Work&& work) {
 }
 
 void try_ops(Input& input) {
-  results::OpTable ops;
+  Datasets ops{input};
   isoscale::mesh::Shape mesh;
   mesh.tp = input.number<std::uint8_t>() % 4 + 1;
   mesh.dp = input.number<std::uint8_t>() % 4 + 1;
   const std::size_t outlines = 1 + input.below(3), streams = input.below(8), rows = input.below(16);
   const std::size_t waits = input.below(8), transfers = input.below(8);
-  input.columns(input.below(9), ops.outline_of_rank);
-  input.offsets(outlines, rows, ops.op_begin);
-  input.offsets(outlines, streams, ops.stream_begin);
-  input.columns(streams, ops.stream_names);
-  input.columns(rows, ops.kind, ops.stream, ops.phase, ops.layer, ops.microbatch, ops.flop,
-                ops.bytes, ops.axes);
-  input.counts(rows, waits, ops.wait_count);
-  input.counts(rows, transfers, ops.transfer_count);
-  input.columns(waits, ops.wait_stream, ops.wait_ops);
-  input.columns(transfers, ops.transfer_direction, ops.transfer_axis, ops.transfer_offset,
-                ops.transfer_bytes);
-  if (input.below(2) == 1) input.columns(rows, ops.gemm_shape);
-  input.columns(input.below(4), ops.gemm_m, ops.gemm_n, ops.gemm_k, ops.gemm_batch);
-  // Codes have been translated, and so are in range, when a table is made of a file.
-  for (auto& kind : ops.kind) kind %= 4;
-  for (auto& phase : ops.phase) phase %= 3;
-  for (auto& direction : ops.transfer_direction) direction %= 2;
-  for (auto& axis : ops.transfer_axis) axis %= 5;
+  ops.numbers(input.below(9), {"program_of_rank"});
+  ops.offsets(outlines, rows, "op_begin");
+  ops.offsets(outlines, streams, "stream_begin");
+  ops.texts(streams, {"stream_names"});
+  ops.numbers(rows, {"kind", "stream", "phase", "layer", "microbatch", "flop", "bytes", "axes"});
+  ops.counts(rows, waits, "wait_count");
+  ops.counts(rows, transfers, "transfer_count");
+  ops.numbers(waits, {"wait_stream", "wait_ops"});
+  ops.numbers(transfers,
+              {"transfer_direction", "transfer_axis", "transfer_offset", "transfer_bytes"});
+  const int minor = input.below(2) == 1 ? 6 : 5;  // with the shapes of multiplications, or without
+  ops.numbers(rows, {"gemm_shape"});
+  ops.numbers(input.below(4), {"gemm_m", "gemm_n", "gemm_k", "gemm_batch"});
   try_it([&] {
-    const results::OpTable again = results::to_table(results::to_outlines(ops, mesh));
-    must(again.kind == ops.kind && again.wait_ops == ops.wait_ops, "ops stay what they are");
+    results::StoredOps stored;
+    results::get_record(ops, stored, minor);
+    const results::StoredOps again = results::to_stored(results::to_outlines(stored, mesh));
+    must(again.outlines.size() == stored.outlines.size() &&
+             again.waits.size() == stored.waits.size(),
+         "ops stay what they are");
   });
 }
 
 void try_traces(Input& input) {
-  results::TraceTable traces;
+  Datasets traces{input};
   const std::size_t rows = input.below(16), spans = input.below(16);
-  input.columns(rows, traces.timeline, traces.rank, traces.step, traces.begin, traces.end);
-  input.offsets(rows, spans, traces.span_begin);
-  input.columns(spans, traces.span_op, traces.span_start, traces.span_end);
+  traces.numbers(rows, {"timeline", "rank", "step", "begin", "end"});
+  traces.offsets(rows, spans, "span_begin");
+  traces.numbers(spans, {"span_op", "span_start", "span_end"});
   try_it([&] {
-    const results::TraceTable again = results::to_table(results::to_timelines(traces));
-    must(again.span_start == traces.span_start, "spans stay what they are");
+    const auto stored = results::get_rows<results::StoredTrace>(traces, 8, "traces");
+    const auto again = results::to_stored(results::to_timelines(stored));
+    must(again.size() == stored.size(), "traces stay as many");
+    for (std::size_t row = 0; row < stored.size(); ++row) {
+      must(again[row].trace.spans == stored[row].trace.spans, "spans stay what they are");
+    }
   });
 }
 
 void try_rows(Input& input) {
-  results::RowTable rows;
+  Datasets rows{input};
   const std::size_t count = input.below(8), members = input.below(8), times = input.below(24);
   const std::size_t calls = input.below(8);
-  input.columns(count, rows.text[input.text()], rows.number[input.text()], rows.calls, rows.plays,
-                rows.status, rows.reason, rows.wrong);
-  input.offsets(count, members, rows.ranks_begin);
-  input.offsets(count, times, rows.time_begin);
-  input.offsets(count, calls, rows.call_time_begin);
-  input.columns(members, rows.ranks);
-  input.columns(times, rows.time);
-  input.columns(calls, rows.call_time);
-  for (auto& status : rows.status) status %= 3;
-  const int ranks = input.number<std::uint8_t>() % 16 + 1;
-  try_it([&] { (void)results::to_table(results::to_rows(rows, ranks)); });
+  rows.texts(count, {"text", "reason"});
+  rows.numbers(count, {"number", "calls", "plays", "status", "wrong"});
+  rows.offsets(count, members, "ranks_begin");
+  rows.offsets(count, times, "time_begin");
+  rows.offsets(count, calls, "call_time_begin");
+  rows.numbers(members, {"ranks"});
+  rows.numbers(times, {"time"});
+  rows.numbers(calls, {"call_time"});
+  results::PointData point;
+  point.ranks = input.number<std::uint8_t>() % 16 + 1;
+  point.mesh.dp = point.ranks;
+  try_it([&] {
+    point.rows = results::get_rows<results::RowData>(rows, 8, "rows");
+    validate(point);
+  });
 }
 
 void try_text(std::string_view bytes) {

@@ -11,8 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -20,22 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 using config::IfExists;
 
-class Files : public testing::Test {
+class Files : public RunFileTest {
  protected:
-  [[nodiscard]] fs::path file() const { return directory_.path() / "run.h5"; }
   void write(IfExists if_exists) const {
-    RunWriter writer{file(), samples::header(), if_exists, units::Bytes{1}};
+    RunWriter writer = new_writer(if_exists, units::Bytes{1});
     writer.commit(samples::point(0));
     writer.finish(samples::header());
   }
   static unsigned mode_of(const fs::path& path) {
     return static_cast<unsigned>(fs::symlink_status(path).permissions());
   }
-  static std::string content(const fs::path& path) {
-    std::ifstream in{path, std::ios::binary};
-    return {std::istreambuf_iterator<char>{in}, {}};
-  }
-  samples::Directory directory_;
 };
 
 /// Run files and parts alike; nobody else may ever write them where the user does not say so.
@@ -53,13 +46,6 @@ TEST_F(Files, HaveThePermissionsThatTheUserGivesNewFiles) {
     fs::remove(file());
     fs::remove(directory_.path() / "run.part0000.h5");
   }
-}
-
-TEST_F(Files, KeepThePermissionsOfWhatTheyReplace) {
-  write(IfExists::refuse);
-  fs::permissions(file(), fs::perms{0600});
-  write(IfExists::overwrite);
-  EXPECT_EQ(mode_of(file()), 0600U);
 }
 
 /// In a directory that others write too, a link may come in between a look and the next step.

@@ -11,10 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "results/reader.hpp"
-#include "results/run_files.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -26,20 +23,14 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 /// Who may write a run file.
-class Owner : public testing::Test {
+class Owner : public RunFileTest {
  protected:
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
-  [[nodiscard]] RunWriter new_writer(IfExists if_exists = IfExists::refuse) const {
-    return RunWriter{file(), samples::header(), if_exists};
-  }
   [[nodiscard]] RunWriter resume() const { return RunWriter::resume(file(), read_run(file()), {}); }
   void write_one_point() const { new_writer().commit(samples::point(0)); }
-  [[nodiscard]] std::set<int> indices() const {
-    std::set<int> found;
-    for (const PointData& point : read_run(file()).points) found.insert(point.index);
-    return found;
+  [[nodiscard]] std::set<int> committed() const {
+    const std::vector<int> found = indices(read_run(file()));
+    return {found.begin(), found.end()};
   }
-  samples::Directory directory_;
 };
 
 TEST_F(Owner, IsTheLaunchThatWritesUntilItEnds) {
@@ -56,10 +47,10 @@ TEST_F(Owner, IsTheLaunchThatWritesUntilItEnds) {
     }
     writer.finish(samples::header());
   }
-  EXPECT_EQ(indices(), (std::set{0, 1, 2}));
+  EXPECT_EQ(committed(), (std::set{0, 1, 2}));
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
   resume().commit(samples::point(3));
-  EXPECT_EQ(indices(), (std::set{0, 1, 2, 3}));
+  EXPECT_EQ(committed(), (std::set{0, 1, 2, 3}));
 }
 
 TEST_F(Owner, IsOneOfTwoThatResume) {
@@ -67,7 +58,7 @@ TEST_F(Owner, IsOneOfTwoThatResume) {
   RunWriter first = resume();
   EXPECT_THROW((void)resume(), base::UsageError);
   first.commit(samples::point(1));
-  EXPECT_EQ(indices(), (std::set{0, 1}));
+  EXPECT_EQ(committed(), (std::set{0, 1}));
 }
 
 TEST_F(Owner, IsOneOfTwoThatReplace) {
@@ -76,7 +67,7 @@ TEST_F(Owner, IsOneOfTwoThatReplace) {
   EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
   first.commit(samples::point(5));
   EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
-  EXPECT_EQ(indices(), std::set{5});
+  EXPECT_EQ(committed(), std::set{5});
 }
 
 TEST_F(Owner, IsTheFirstOfTwoThatBeginWithoutAFile) {
@@ -86,7 +77,7 @@ TEST_F(Owner, IsTheFirstOfTwoThatBeginWithoutAFile) {
   EXPECT_THAT([&] { second.commit(samples::point(1)); },
               ThrowsMessage<base::Error>(
                   AllOf(HasSubstr("another launch has written"), HasSubstr("not overwritten"))));
-  EXPECT_EQ(indices(), std::set{0});
+  EXPECT_EQ(committed(), std::set{0});
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
 }
 
@@ -101,13 +92,13 @@ TEST_F(Owner, OfAnotherProcessIsSeenAndIsGoneWhenThatIsKilled) {
     if (write(ends[1], "x", 1) == 1) pause();
     _exit(1);
   }
-  char committed = 0;
-  ASSERT_EQ(read(ends[0], &committed, 1), 1);
+  char written = 0;
+  ASSERT_EQ(read(ends[0], &written, 1), 1);
   EXPECT_THROW((void)resume(), base::UsageError);
   ASSERT_EQ(kill(child, SIGKILL), 0);
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   resume().commit(samples::point(1));
-  EXPECT_EQ(indices(), (std::set{0, 1}));
+  EXPECT_EQ(committed(), (std::set{0, 1}));
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
 }
 
@@ -159,7 +150,7 @@ TEST_F(Owner, ResumesOnlyWhatItHasRead) {
     return end;
   }());
   EXPECT_THROW((void)RunWriter::resume(file(), again, {}), base::UsageError);
-  EXPECT_EQ(indices(), (std::set{0, 1}));
+  EXPECT_EQ(committed(), (std::set{0, 1}));
 }
 
 }  // namespace

@@ -5,15 +5,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
 #include <random>
 
 #include "base/error.hpp"
-#include "results/hdf5.hpp"
-#include "results/reader.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "tests/unit/results_fixture.hpp"
 
 /// Read by LeakSanitizer where it is built in: HDF5 loses memory of its own on damaged files.
 extern "C" const char* __lsan_default_suppressions();   // NOLINT: its name is the interface
@@ -24,48 +19,22 @@ extern "C" const char* __lsan_default_suppressions() {  // NOLINT
 namespace isoscale::results {
 namespace {
 
-using config::IfExists;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-class Refusal : public testing::Test {
+class Refusal : public RunFileTest {
  protected:
   Refusal() {
-    RunWriter writer{file(), samples::header(), IfExists::refuse};
+    RunWriter writer = new_writer();
     writer.commit(samples::point(0));
     writer.finish(samples::header());
   }
-
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
-  [[nodiscard]] std::string content() const {
-    std::ifstream in{file(), std::ios::binary};
-    return {std::istreambuf_iterator<char>{in}, {}};
-  }
-  void put(const std::string& bytes) const {
-    std::ofstream{file(), std::ios::binary | std::ios::trunc} << bytes;
-  }
-  void change(const std::function<void(hdf5::Group&)>& change) const {
-    hdf5::File open = hdf5::File::open_to_change(file());
-    {
-      hdf5::Group root = open.root();
-      change(root);
-    }
-    open.close();
-  }
+  void change_root(const std::function<void(hdf5::Group&)>& by) const { change("", by); }
   /// Changes the group of the only point.
-  void change_point(const std::function<void(hdf5::Group&)>& change_group) const {
-    change([&](hdf5::Group& root) {
-      hdf5::Group point = root.open_group("points").open_group("0000");
-      change_group(point);
-    });
+  void change_point(const std::function<void(hdf5::Group&)>& by) const {
+    change("points/0000", by);
   }
-  void expect_refused(const char* why, const char* what_to_do) const {
-    EXPECT_THAT([&] { (void)read_run(file()); },
-                ThrowsMessage<base::UsageError>(
-                    AllOf(HasSubstr("run.h5"), HasSubstr(why), HasSubstr(what_to_do))));
-  }
-  samples::Directory directory_;
 };
 
 TEST_F(Refusal, OfWhatIsNoFile) {
@@ -94,34 +63,34 @@ TEST_F(Refusal, OfTruncatedFiles) {
        {std::size_t{8}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
     SCOPED_TRACE(length);
     put(whole.substr(0, length));
-    expect_refused("is truncated or damaged", "copy it again");
+    expect_refused("is truncated or damaged");
   }
 }
 
 TEST_F(Refusal, OfAnotherSchema) {
-  change([](hdf5::Group& root) { root.set("schema_version", "2.0"); });
+  change_root([](hdf5::Group& root) { root.set("schema_version", "2.0"); });
   expect_refused("schema version 2.0, and this program reads 1.x", "use a newer Isoscale");
-  change([](hdf5::Group& root) { root.set("schema_version", "0.9"); });
+  change_root([](hdf5::Group& root) { root.set("schema_version", "0.9"); });
   expect_refused("schema version 0.9", "use the Isoscale that wrote it");
-  change([](hdf5::Group& root) { root.set("schema_version", "1.x\x1b[31m"); });
+  change_root([](hdf5::Group& root) { root.set("schema_version", "1.x\x1b[31m"); });
   EXPECT_THAT([&] { (void)read_run(file()); },
               ThrowsMessage<base::UsageError>(
                   AllOf(HasSubstr("meaningless"), testing::Not(HasSubstr("\x1b")))));
-  change([](hdf5::Group& root) { root.set("schema_version", std::int64_t{1}); });
-  expect_refused("'schema_version' has another type", "copy it again");
+  change_root([](hdf5::Group& root) { root.set("schema_version", std::int64_t{1}); });
+  expect_refused("'schema_version' has another type");
 }
 
 TEST_F(Refusal, OfVersionsThatAreNoPlainNumbers) {
   for (const char* version : {"1.-1", "1.03", "01.3", "1.+3", "1. 3", "1.", ".3", "1", "1.3.0", "",
                               "1.99999999999", "0x1.3"}) {
     SCOPED_TRACE(version);
-    change([&](hdf5::Group& root) { root.set("schema_version", version); });
-    expect_refused("the meaningless schema_version", "copy it again");
+    change_root([&](hdf5::Group& root) { root.set("schema_version", version); });
+    expect_refused("the meaningless schema_version");
   }
 }
 
 TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
-  change([](hdf5::Group& root) {
+  change_root([](hdf5::Group& root) {
     root.set("schema_version", "1.9");
     root.set("later", 1.5);
     root.create_group("later_group").write_text("later", "x", {"text", "later"});
@@ -134,26 +103,22 @@ TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
 
 TEST_F(Refusal, OfFilesThatLackWhatTheirMinorSchemaHas) {
   change_point([](hdf5::Group& point) { point.remove("gemm_choices"); });
-  expect_refused("points/0000: ", "copy it again");
+  expect_refused("points/0000: ");
 }
 
 TEST_F(Refusal, OfTablesWhoseColumnsDifferInLength) {
-  change_point([](hdf5::Group& point) {
-    hdf5::Group gemms = point.open_group("gemm_choices");
-    gemms.remove("time");
-    gemms.write<double>("time", std::array{1.0}, {"s", "too few"});
-  });
-  expect_refused("the columns of gemm_choices differ in length", "copy it again");
+  replace("points/0000/gemm_choices", "time", std::vector{1.0});
+  expect_refused("the columns of gemm_choices differ in length");
 }
 
-TEST_F(Refusal, OfFilesThatLackSomething) {
+TEST_F(Refusal, OfFilesThatLackADatasetOrAGroup) {
   change_point([](hdf5::Group& point) { point.remove("step_times"); });
-  expect_refused("points/0000: dataset 'step_times' is missing", "copy it again");
-}
-
-TEST_F(Refusal, OfFilesThatLackAGroup) {
-  change_point([](hdf5::Group& point) { point.remove("ops"); });
-  expect_refused("points/0000: group 'ops' is missing", "copy it again");
+  expect_refused("points/0000: dataset 'step_times' is missing");
+  change_point([](hdf5::Group& point) {
+    point.write_table("step_times", 0, 4, {}, {"s", "none"});
+    point.remove("ops");
+  });
+  expect_refused("points/0000: group 'ops' is missing");
 }
 
 TEST_F(Refusal, OfAnotherTypeOrShape) {
@@ -162,47 +127,34 @@ TEST_F(Refusal, OfAnotherTypeOrShape) {
     point.write_texts("flop_of_rank", std::vector<std::string>{"1", "2", "3", "4"},
                       {"text", "wrong"});
   });
-  expect_refused("dataset 'flop_of_rank' has another type or shape", "copy it again");
+  expect_refused("dataset 'flop_of_rank' has another type or shape");
   change_point([](hdf5::Group& point) {
     point.remove("flop_of_rank");
-    point.write_table(std::string{"flop_of_rank"},
-                      hdf5::Table<double>{.rows = 2, .columns = 2, .values = {1, 2, 3, 4}},
-                      {"FLOP", "wrong"});
+    point.write_table("flop_of_rank", 2, 2, std::vector<double>{1, 2, 3, 4}, {"FLOP", "wrong"});
   });
-  expect_refused("dataset 'flop_of_rank' has another type or shape", "copy it again");
+  expect_refused("dataset 'flop_of_rank' has another type or shape");
 }
 
 TEST_F(Refusal, OfListsThatDoNotFitTogether) {
   change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{5}); });
-  expect_refused("points/0000", "copy it again");
+  expect_refused("points/0000");
   change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{1} << 40U); });
-  expect_refused("'ranks' is out of range", "copy it again");
+  expect_refused("'ranks' is out of range");
   change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{-4}); });
-  expect_refused("negative", "copy it again");
+  expect_refused("negative");
 }
 
 TEST_F(Refusal, OfOpsThatPointNowhere) {
-  change_point([](hdf5::Group& point) {
-    hdf5::Group ops = point.open_group("ops");
-    ops.remove("wait_ops");
-    const std::vector<std::uint32_t> counts{1, 1, 1, 9};
-    ops.write("wait_ops", std::span<const std::uint32_t>{counts}, {"1", "wrong"});
-  });
-  expect_refused("waits for ops that come after it", "copy it again");
-  change_point([](hdf5::Group& point) {
-    hdf5::Group ops = point.open_group("ops");
-    ops.remove("op_begin");
-    const std::vector<std::uint64_t> begin{0, 1'000'000'000'000, 6};
-    ops.write("op_begin", std::span<const std::uint64_t>{begin}, {"1", "wrong"});
-  });
-  expect_refused("'op_begin' is out of order", "copy it again");
+  replace("points/0000/ops", "wait_ops", std::vector<std::uint32_t>{1, 1, 1, 9});
+  expect_refused("waits for ops that come after it");
+  replace("points/0000/ops", "op_begin", std::vector<std::uint64_t>{0, 1'000'000'000'000, 6});
+  expect_refused("'op_begin' of ops is out of order");
 }
 
 TEST_F(Refusal, OfUnknownCodesButNotOfReorderedOnes) {
   const std::vector<std::uint8_t> codes{1, 0, 2, 1, 0, 2};
   const auto rewrite = [&](std::vector<std::string> names) {
-    change_point([&](hdf5::Group& point) {
-      hdf5::Group ops = point.open_group("ops");
+    change("points/0000/ops", [&](hdf5::Group& ops) {
       ops.remove("kind");
       ops.write_codes("kind", codes, names, {"1", "other order"});
     });
@@ -212,9 +164,9 @@ TEST_F(Refusal, OfUnknownCodesButNotOfReorderedOnes) {
   EXPECT_EQ(run.points[0].outline.outlines[0].ops[0].kind, program::OpKind::gemm);
   EXPECT_EQ(run.points[0].outline.outlines[0].ops[1].kind, program::OpKind::all_reduce);
   rewrite({"all_reduce", "gemm", "teleport"});
-  expect_refused("teleport", "copy it again");
+  expect_refused("teleport");
   rewrite({"all_reduce", "gemm"});
-  expect_refused("'kind' has a code whose name is unknown", "copy it again");
+  expect_refused("'kind' has a code whose name is unknown");
 }
 
 TEST_F(Refusal, OfLinksToOtherFiles) {
@@ -226,7 +178,7 @@ TEST_F(Refusal, OfLinksToOtherFiles) {
     hdf5::check(H5Lcreate_external(other.c_str(), "/points/0000/step_times", raw.get(),
                                    "points/0000/step_times", H5P_DEFAULT, H5P_DEFAULT));
   }
-  expect_refused("dataset 'step_times' is missing", "copy it again");
+  expect_refused("dataset 'step_times' is missing");
 }
 
 TEST_F(Refusal, OfMoreDataThanTheFileHolds) {
@@ -243,25 +195,25 @@ TEST_F(Refusal, OfMoreDataThanTheFileHolds) {
         hdf5::check(H5Dcreate2(raw.get(), "points/0000/step_times", H5T_IEEE_F64LE, space.get(),
                                H5P_DEFAULT, create.get(), H5P_DEFAULT))};
   }
-  expect_refused("'step_times' claims more data than the file holds", "copy it again");
+  expect_refused("'step_times' claims more data than the file holds");
 }
 
 TEST_F(Refusal, OfPointsUnderAnotherNameThanTheirIndex) {
   RunWriter::resume(file(), read_run(file()), {}).commit(samples::point(3));
   EXPECT_EQ(read_run(file()).points.size(), 2U);
-  change([](hdf5::Group& root) {
+  change_root([](hdf5::Group& root) {
     root.open_group("points").open_group("0003").set("index", std::int64_t{0});
   });
-  expect_refused("points/0003: the index 0 contradicts the name", "copy it again");
-  change([](hdf5::Group& root) { root.open_group("points").remove("0003"); });
+  expect_refused("points/0003: the index 0 contradicts the name");
+  change_root([](hdf5::Group& root) { root.open_group("points").remove("0003"); });
   change_point([](hdf5::Group& point) { point.set("index", std::int64_t{7}); });
-  expect_refused("points/0000: the index 7 contradicts the name", "copy it again");
+  expect_refused("points/0000: the index 7 contradicts the name");
 }
 
 TEST_F(Refusal, OfPartFilesElsewhere) {
   for (const char* name : {"../run.part0000.h5", "/etc/passwd", ""}) {
     change_point([&](hdf5::Group& point) { point.set("part_file", name); });
-    expect_refused("impossible part file", "copy it again");
+    expect_refused("impossible part file");
   }
 }
 
@@ -275,7 +227,7 @@ TEST_F(Refusal, OfDamagedHeaps) {
     std::string damaged = whole;
     damaged[heap + offset] = static_cast<char>(damaged[heap + offset] ^ 0x40);
     put(damaged);
-    expect_refused("is truncated or damaged", "copy it again");
+    expect_refused("is truncated or damaged");
   }
 }
 

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "results/reader.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -27,13 +25,11 @@ struct Layout {
 };
 void PrintTo(const Layout& value, std::ostream* out) { *out << value.name; }
 
-class Resumed : public testing::TestWithParam<Layout> {
+class Resumed : public RunFileTest, public testing::WithParamInterface<Layout> {
  protected:
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
-
   /// A run that ended with points 0, 1 and 3.
   void write_earlier() const {
-    RunWriter writer{file(), samples::header(), IfExists::refuse, GetParam().part_limit};
+    RunWriter writer = new_writer(IfExists::refuse, GetParam().part_limit);
     for (const int index : {0, 1, 3}) writer.commit(samples::point(index));
     RunData end = samples::header();
     end.complete = true;
@@ -45,14 +41,7 @@ class Resumed : public testing::TestWithParam<Layout> {
     earlier.warnings.emplace_back("resumed");
     return RunWriter::resume(file(), earlier, again, GetParam().part_limit);
   }
-  static std::vector<int> indices(const RunData& run) {
-    std::vector<int> found;
-    for (const PointData& point : run.points) found.push_back(point.index);
-    return found;
-  }
   [[nodiscard]] std::size_t parts() const { return directory_.names().size() - 1; }
-
-  samples::Directory directory_;
 };
 
 TEST_P(Resumed, IsPartialWithoutThePointsThatComeAgain) {

@@ -8,42 +8,20 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "results/hdf5.hpp"
-#include "results/layout.hpp"
-#include "results/point_tables.hpp"
-#include "results/reader.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "results/run_hdf5.hpp"
+#include "tests/unit/results_fixture.hpp"
 
+/// The tables of a point and of a calibration, and which of them are refused.
 namespace isoscale::results {
 namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-class Rows : public testing::Test {
+class Rows : public RunFileTest {
  protected:
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
-  [[nodiscard]] PointData written_and_read(const PointData& point) const {
-    RunWriter{file(), samples::header(), config::IfExists::refuse}.commit(point);
-    return read_run(file()).points.at(0);
-  }
-  void change_rows(const std::function<void(hdf5::Group&)>& change) const {
-    hdf5::File open = hdf5::File::open_to_change(file());
-    {
-      hdf5::Group rows = open.root().open_group("points").open_group("0000").open_group("rows");
-      change(rows);
-    }
-    open.close();
-  }
-  samples::Directory directory_;
+  static constexpr const char* rows = "points/0000/rows";
 };
-
-TEST_F(Rows, ComeBackAsTheyWere) {
-  const PointData point = samples::point(0);
-  ASSERT_EQ(point.rows.size(), 4U);
-  EXPECT_EQ(written_and_read(point).rows, point.rows);
-}
 
 TEST_F(Rows, MayBeNone) {
   PointData point = samples::point(0);
@@ -85,16 +63,12 @@ TEST_F(Rows, FitTheRoomThatIsReservedForThem) {
     row.number["number" + std::to_string(i)] = i;
     point.rows.push_back(row);
   }
-  const PointTables tables{.ops = to_table(point.outline),
-                           .traces = to_table(point.traces),
-                           .rows = to_table(point.rows)};
-  const std::uint64_t room = room_for(point, tables);
   (void)written_and_read(point);
-  EXPECT_LE(std::filesystem::file_size(file()), room);
+  EXPECT_LE(std::filesystem::file_size(file()), room_for(point));
 }
 
 TEST_F(Rows, AreRefusedWhenTheyContradictThemselves) {
-  RunWriter writer{file(), samples::header(), config::IfExists::refuse};
+  RunWriter writer = new_writer();
   const auto refused = [&](const std::function<void(RowData&)>& spoil, const char* why) {
     PointData point = samples::point(0);
     spoil(point.rows[1]);
@@ -112,76 +86,62 @@ TEST_F(Rows, AreRefusedWhenTheyContradictThemselves) {
 }
 
 TEST_F(Rows, OfAFileAreRefusedWhenTheyContradictThemselves) {
-  RunWriter{file(), samples::header(), config::IfExists::refuse}.commit(samples::point(0));
-  const auto refused = [&](const std::function<void(hdf5::Group&)>& spoil, const char* why) {
-    change_rows(spoil);
-    EXPECT_THAT([&] { (void)read_run(file()); }, ThrowsMessage<base::UsageError>(HasSubstr(why)));
-  };
-  const auto replace = [](hdf5::Group& group, const char* name, auto values) {
-    group.remove(name);
-    group.write(name, std::span<const typename decltype(values)::value_type>{values},
-                {"1", "wrong"});
-  };
+  new_writer().commit(samples::point(0));
   using Naturals = std::vector<std::uint64_t>;
   using Integers = std::vector<std::int64_t>;
-  refused([&](auto& rows) { replace(rows, "wrong", Integers{0, 5, -1, -2}); }, "less than no");
-  refused([&](auto& rows) { replace(rows, "wrong", Integers{0, 5}); }, "differ in length");
-  refused(
-      [&](auto& rows) {
-        replace(rows, "wrong", Integers{0, 5, -1, -1});
-        replace(rows, "plays", Naturals{3, 1, 0, 0});
-      },
-      "do not fit its plays");
-  refused(
-      [&](auto& rows) {
-        replace(rows, "plays", Naturals{2, 1, 1ULL << 60U, 0});
-      },
-      "do not fit its plays");
-  refused(
-      [&](auto& rows) {
-        replace(rows, "plays", Naturals{2, 1, 0, 0});
-        replace(rows, "time_begin", Naturals{0, 8, 1ULL << 40U, 10, 10});
-      },
-      "'time_begin' is out of order");
-  refused([&](auto& rows) { replace(rows, "time_begin", Naturals{}); }, "differ in length");
-  refused(
-      [&](auto& rows) {
-        replace(rows, "time_begin", Naturals{0, 8, 10, 10, 10});
-        rows.open_group("number").write("bad", std::span<const double>{}, {"1", "short"});
-      },
-      "rows/number differ in length");
+  replace(rows, "wrong", Integers{0, 5, -1, -2});
+  expect_refused("less than nothing");
+  replace(rows, "wrong", Integers{0, 5});
+  expect_refused("the columns of rows differ in length");
+  replace(rows, "wrong", Integers{0, 5, -1, -1});
+  replace(rows, "plays", Naturals{3, 1, 0, 0});
+  expect_refused("do not fit its plays");
+  replace(rows, "plays", Naturals{2, 1, 1ULL << 60U, 0});
+  expect_refused("do not fit its plays");
+  replace(rows, "plays", Naturals{2, 1, 0, 0});
+  replace(rows, "time_begin", Naturals{0, 8, 1ULL << 40U, 10, 10});
+  expect_refused("'time_begin' of rows is out of order");
+  replace(rows, "time_begin", Naturals{});
+  expect_refused("'time_begin' of rows is out of order");
+  replace(rows, "time_begin", Naturals{0, 8, 10, 10, 10});
+  EXPECT_EQ(read_run(file()).points[0].rows, samples::rows());
+  change("points/0000/rows/number", [](hdf5::Group& number) {
+    number.write("bad", std::span<const double>{}, {"1", "short"});
+  });
+  expect_refused("the columns of rows differ in length");
+}
+
+TEST_F(Rows, OfDeviceSeriesAreRefusedWhenTheyDoNotFitTogether) {
+  new_writer().commit(samples::point(0));
+  replace("points/0000/device_series", "sample_begin", std::vector<std::uint64_t>{0, 9, 3});
+  expect_refused("'sample_begin' of device_series is out of order");
+  replace("points/0000/device_series", "sample_begin", std::vector<std::uint64_t>{0, 3, 3});
+  replace("points/0000/device_series", "value", std::vector<double>{100, 500});
+  expect_refused("the entries of device_series differ in number");
 }
 
 TEST_F(Rows, LeaveACalibrationThatIsKept) {
   RunData last = samples::header();
-  RunWriter writer{file(), last, config::IfExists::refuse};
+  RunWriter writer = new_writer();
   writer.commit(samples::point(0));
   EXPECT_EQ(read_run(file()).calibration, std::nullopt);
-  last.calibration = samples::calibration();
-  writer.finish(last);
-  EXPECT_EQ(read_run(file()).calibration, samples::calibration());
-  last.calibration = CalibrationData{};  // nothing was fitted
-  writer.finish(last);
-  EXPECT_EQ(read_run(file()).calibration, CalibrationData{});
-  last.calibration.reset();
-  writer.finish(last);
-  EXPECT_EQ(read_run(file()).calibration, std::nullopt);
+  // An empty one: nothing was fitted.
+  for (const auto& kept : {std::optional{samples::calibration()},
+                           std::optional{CalibrationData{}}, std::optional<CalibrationData>{}}) {
+    last.calibration = kept;
+    writer.finish(last);
+    EXPECT_EQ(read_run(file()).calibration, kept);
+  }
 }
 
 TEST_F(Rows, LeaveACalibrationThatIsRefusedWhenItContradictsItself) {
   RunData last = samples::header();
   last.calibration = samples::calibration();
-  RunWriter{file(), last, config::IfExists::refuse}.finish(last);
   const auto refused = [&](const char* table, const char* column, const std::vector<double>& values,
                            const char* why) {
-    hdf5::File open = hdf5::File::open_to_change(file());
-    {
-      hdf5::Group group = open.root().open_group("calibration").open_group(table);
-      group.remove(column);
-      group.write(column, std::span<const double>{values}, {"1", "wrong"});
-    }
-    open.close();
-    EXPECT_THAT([&] { (void)read_run(file()); }, ThrowsMessage<base::UsageError>(HasSubstr(why)));
+    new_writer(config::IfExists::overwrite).finish(last);
+    replace((std::string{"calibration/"} + table).c_str(), column, values);
+    expect_refused(why);
   };
   refused("ceilings", "error", {1}, "calibration/ceilings differ in length");
   refused("gemms", "m", {1}, "calibration/gemms differ in length");
@@ -199,6 +159,48 @@ TEST(UnitOfNumber, FollowsFromItsName) {
                                    {"count", "1"},
                                    {"m", "1"}}) {
     EXPECT_EQ(unit_of_number(name), unit) << name;
+  }
+}
+
+TEST(Validate, RefusesWhatContradictsThePoint) {
+  const auto refused = [](auto damage, const char* why) {
+    PointData point = samples::point(0);
+    damage(point);
+    EXPECT_THAT([&] { validate(point); }, ThrowsMessage<base::Error>(HasSubstr(why)));
+  };
+  constexpr std::int64_t longest = std::int64_t{1} << 53;
+  EXPECT_NO_THROW(validate(samples::point(0)));
+  refused([](PointData& p) { p.op_sums[0].gemm.pop_back(); }, "a row of op_sums");
+  refused([](PointData& p) { p.op_sums[0].communication.clear(); }, "a row of op_sums");
+  refused([](PointData& p) { p.op_sums[0].step = 3; }, "op sums are of step 3 of 3");
+  refused([](PointData& p) { p.solo_times[0].rank = 4; }, "solo times of rank 4 of 4");
+  refused([](PointData& p) { p.solo_times[0].op.pop_back(); }, "a row of solo_times");
+  refused([](PointData& p) { p.solo_times.push_back(p.solo_times[0]); },
+          "solo times name rank 3 twice");
+  refused([](PointData& p) { p.solo_times[0].op[0] = units::Nanoseconds{-1}; },
+          "an op of rank 3 took -1 ns");
+  refused([](PointData& p) { p.solo_times[0].op[0] = units::Nanoseconds{longest + 1}; },
+          "an op of rank 3 took 9007199254740993 ns");
+  refused([](PointData& p) { p.device_series[0].rank = -1; }, "a device series of rank -1 of 4");
+  refused([](PointData& p) { p.device_series[0].value.pop_back(); }, "a device series");
+  refused([](PointData& p) { p.clock_drift.pop_back(); }, "clock_drift");
+  PointData point = samples::point(0);
+  point.solo_times[0].op[0] = units::Nanoseconds{longest};
+  EXPECT_NO_THROW(validate(point));
+}
+
+TEST(Validate, RefusesLooksThatNobodyMade) {
+  const auto check = [](int planned, double growth) {
+    PointData point = samples::point(0);
+    point.looks = {.planned = planned, .made = 1, .growth = growth};
+    validate(point);
+  };
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_NO_THROW(check(1, 1));
+  EXPECT_NO_THROW(check(1000, 1000));
+  for (const int planned : {0, -1, 1001, 100'000}) EXPECT_THROW(check(planned, 1.5), base::Error);
+  for (const double growth : {0.5, 1001.0, infinite, std::nan("")}) {
+    EXPECT_THROW(check(9, growth), base::Error);
   }
 }
 

@@ -5,36 +5,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 
-#include "results/hdf5.hpp"
 #include "results/integrity.hpp"
-#include "results/reader.hpp"
-#include "results/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {
 namespace {
 
-using config::IfExists;
-
-class Summary : public testing::Test {
+class Summary : public RunFileTest {
  protected:
   Summary() {
-    RunWriter writer{file(), samples::header(), IfExists::refuse};
+    RunWriter writer = new_writer();
     writer.commit(samples::point(0));
     writer.commit(samples::skipped_point(1));
   }
 
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
-  [[nodiscard]] std::string content() const {
-    std::ifstream in{file(), std::ios::binary};
-    return {std::istreambuf_iterator<char>{in}, {}};
-  }
-  void put(std::string_view bytes) const {
-    std::ofstream{file(), std::ios::binary | std::ios::trunc} << bytes;
-  }
   /// The stored summary is what the whole file gives.
   void expect_same() const {
     const std::optional<RunSummary> stored = read_summary(file());
@@ -42,11 +28,9 @@ class Summary : public testing::Test {
     Confidences confidences;
     const RunSummary read = summary_of(read_run(file()), confidences);
     RunSummary without_parts = *stored;
-    for (PointFigures& figures : without_parts.figures) figures.part_file.clear();
+    for (PointFigures& figures : without_parts.figures) figures.part_file.reset();
     EXPECT_EQ(summary_text(without_parts), summary_text(read));
   }
-
-  samples::Directory directory_;
 };
 
 TEST_F(Summary, IsThatOfTheWholeFileAtEveryCommit) {
@@ -75,9 +59,7 @@ TEST_F(Summary, IsNotUsedWhereAPartIsMissing) {
 }
 
 TEST_F(Summary, IsGoneWhenAnotherProgramChangesTheFile) {
-  hdf5::File open = hdf5::File::open_to_change(file());
-  open.root().set("later", 1.5);
-  open.close();
+  change("", [](hdf5::Group& root) { root.set("later", 1.5); });
   EXPECT_FALSE(read_summary(file()));
   EXPECT_EQ(read_run(file()).points.size(), 2U);
 }

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/measure/gather_point.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,12 +15,14 @@
 #include <vector>
 
 #include "machine/device_sampler.hpp"
+#include "results/op_records.hpp"
+#include "results/packed_rows.hpp"
+#include "results/point_layout.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using mesh::Axis;
-using nlohmann::json;
 
 /// The extent of each axis within the part of the mesh whose spans are kept, by Axis.
 using Extents = std::array<int, mesh::axis_count>;
@@ -42,106 +42,79 @@ Extents kept(const mesh::Shape& shape, int most) {
   return extents;
 }
 
-/// Packs plain values one after another into bytes. Sender and receiver run the same program on the
-/// same kind of machine, so no byte order is converted.
-class Packer {
- public:
-  template <class Value>
-  void put(std::span<const Value> values) {
-    static_assert(std::is_trivially_copyable_v<Value>);
-    const auto raw = std::as_bytes(values);
-    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+/// Collective: returns the values of every rank at rank 0, by rank.
+template <class Value>
+std::vector<std::vector<Value>> gather_values(const comm::Communicator& point,
+                                              std::span<const Value> mine) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  std::vector<std::vector<Value>> all;
+  for (const std::vector<std::byte>& part : point.gather(std::as_bytes(mine))) {
+    std::vector<Value>& values = all.emplace_back(part.size() / sizeof(Value));
+    if (!values.empty()) std::memcpy(values.data(), part.data(), part.size());
   }
-  template <class Value>
-  void put(const Value& value) {
-    put(std::span<const Value>{&value, 1});
+  return all;
+}
+
+/// Collective: returns the records of every rank at rank 0, by rank.
+template <class Row>
+std::vector<std::vector<Row>> gather_rows(const comm::Communicator& point,
+                                          const std::vector<Row>& mine) {
+  std::vector<std::vector<Row>> all;
+  for (const std::vector<std::byte>& part : point.gather(results::packed(mine).bytes())) {
+    all.push_back(results::unpacked<Row>(part));
   }
-  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(std::span<const std::byte> bytes) : rest_(bytes) {}
-  template <class Value>
-  std::vector<Value> get(std::size_t count) {
-    static_assert(std::is_trivially_copyable_v<Value>);
-    std::vector<Value> values(count);
-    std::memcpy(values.data(), rest_.data(), count * sizeof(Value));
-    rest_ = rest_.subspan(count * sizeof(Value));
-    return values;
-  }
-  template <class Value>
-  Value get() {
-    return get<Value>(1).front();
-  }
-  [[nodiscard]] bool done() const { return rest_.empty(); }
-
- private:
-  std::span<const std::byte> rest_;
-};
-
-struct TraceHeader {
-  std::uint32_t step = 0;
-  units::Nanoseconds begin, end;
-  std::uint64_t spans = 0;
-};
+  return all;
+}
 
 void collect_step_times(const comm::Communicator& point, const Record& record,
                         results::PointData& data) {
-  const auto parts = point.gather(std::as_bytes(std::span{record.step_times}));
+  const auto parts = gather_values(point, std::span<const double>{record.step_times});
   if (point.rank() != 0) return;
   data.step_times.assign(record.step_times.size(), std::vector<double>(parts.size()));
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    Unpacker part{parts[rank]};
-    for (auto& step : data.step_times) step[rank] = part.get<double>();
+    for (std::size_t step = 0; step < data.step_times.size(); ++step) {
+      data.step_times[step][rank] = parts[rank].at(step);
+    }
   }
 }
 
 void collect_traces(const comm::Communicator& point, const Record& record,
                     std::span<const int> traced, const comm::ClockFit& clock,
                     results::PointData& data) {
-  Packer packer;
+  std::vector<results::StoredTrace> mine;
   if (std::ranges::binary_search(traced, point.rank())) {
     for (const timeline::StepTrace& trace : record.traces) {
-      packer.put(TraceHeader{.step = trace.step,
-                             .begin = clock.to_rank_0(trace.begin),
-                             .end = clock.to_rank_0(trace.end),
-                             .spans = trace.spans.size()});
-      for (timeline::Span span : trace.spans) {
+      const auto index = static_cast<std::uint32_t>(mine.size());
+      timeline::StepTrace& kept =
+          mine.emplace_back(results::StoredTrace{.timeline = index, .trace = trace}).trace;
+      kept.begin = clock.to_rank_0(trace.begin);
+      kept.end = clock.to_rank_0(trace.end);
+      for (timeline::Span& span : kept.spans) {
         span.start = clock.to_rank_0(span.start);
         span.end = clock.to_rank_0(span.end);
-        packer.put(span);
       }
     }
   }
-  const auto parts = point.gather(packer.bytes());
+  auto parts = gather_rows(point, mine);
   if (point.rank() != 0) return;
   data.traces.resize(record.traces.size());
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    Unpacker part{parts[rank]};
-    for (std::size_t i = 0; !part.done(); ++i) {
-      const auto header = part.get<TraceHeader>();
-      data.traces[i].ranks.push_back({.rank = static_cast<int>(rank),
-                                      .step = header.step,
-                                      .begin = header.begin,
-                                      .end = header.end,
-                                      .spans = part.get<timeline::Span>(header.spans)});
+    for (results::StoredTrace& stored : parts[rank]) {
+      stored.trace.rank = static_cast<int>(rank);
+      data.traces[stored.timeline].ranks.push_back(std::move(stored.trace));
     }
   }
 }
 
 void collect_op_sums(const comm::Communicator& point, const Record& record,
                      results::PointData& data) {
-  const auto parts = point.gather(std::as_bytes(std::span{record.op_sums}));
+  const auto parts = gather_values(point, std::span<const StepSums>{record.op_sums});
   if (point.rank() != 0) return;
-  for (const StepSums& mine : record.op_sums) data.op_sums.push_back({.step = mine.step});
-  for (const auto& bytes : parts) {
-    Unpacker part{bytes};
-    for (results::OpSums& sums : data.op_sums) {
-      const auto of_rank = part.get<StepSums>();
+  for (std::size_t row = 0; row < record.op_sums.size(); ++row) {
+    results::OpSums& sums = data.op_sums.emplace_back();
+    sums.step = record.op_sums[row].step;
+    for (const std::vector<StepSums>& part : parts) {
+      const StepSums& of_rank = part.at(row);
       sums.gemm.push_back(of_rank.gemm);
       sums.other_compute.push_back(of_rank.other_compute);
       sums.copies.push_back(of_rank.copies);
@@ -154,11 +127,10 @@ void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock
                     results::PointData& data) {
   const std::array<double, 3> mine{units::to_seconds(clock.offset).value(), clock.drift,
                                    units::to_seconds(clock.error).value()};
-  for (const auto& part : point.gather(std::as_bytes(std::span{mine}))) {
-    Unpacker values{part};
-    data.clock_offset.push_back(values.get<double>());
-    data.clock_drift.push_back(values.get<double>());
-    data.clock_error.push_back(values.get<double>());
+  for (const std::vector<double>& part : gather_values(point, std::span<const double>{mine})) {
+    data.clock_offset.push_back(part.at(0));
+    data.clock_drift.push_back(part.at(1));
+    data.clock_error.push_back(part.at(2));
   }
 }
 
@@ -201,17 +173,6 @@ machine::NvmlLibrary nvml_for(const SamplingDuty& duty) {
   return machine::NvmlLibrary{[](const char*) -> void* { return nullptr; }};
 }
 
-json to_json(const std::vector<machine::SampledSeries>& all) {
-  json rows = json::array();
-  for (const machine::SampledSeries& series : all) {
-    std::vector<std::int64_t> time;
-    for (const units::Nanoseconds at : series.time) time.push_back(at.value());
-    rows.push_back({series.channel.device, series.channel.quantity, series.channel.unit,
-                    std::move(time), series.value});
-  }
-  return rows;
-}
-
 }  // namespace
 
 std::vector<int> traced_ranks(const mesh::Shape& shape, int most) {
@@ -228,25 +189,19 @@ std::vector<int> traced_ranks(const mesh::Shape& shape, int most) {
 
 void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<executor::GemmChoice>& mine, results::PointData& data) {
-  json rows = json::array();
+  std::vector<results::GemmChoice> chosen;
   for (const executor::GemmChoice& choice : mine) {
-    rows.push_back({choice.shape, choice.algorithm, choice.workspace.value(), choice.time.value(),
-                    choice.candidates, choice.arithmetic});
+    chosen.push_back({.shape = choice.shape,
+                      .algorithm = choice.algorithm,
+                      .workspace = static_cast<std::int64_t>(choice.workspace.value()),
+                      .candidates = choice.candidates,
+                      .arithmetic = choice.arithmetic});
+    if (choice.candidates > 0) chosen.back().time = choice.time.value();
   }
   std::map<std::string, results::GemmChoice> by_shape;
   for (const results::GemmChoice& choice : data.gemm_choices) by_shape[choice.shape] = choice;
-  for (const std::string& text : point.gather(rows.dump())) {
-    for (const auto& row : json::parse(text)) {
-      const auto shape = row.at(0).get<std::string>();
-      const int candidates = row.at(4).get<int>();
-      results::GemmChoice choice{.shape = shape,
-                                 .algorithm = row.at(1).get<std::string>(),
-                                 .workspace = row.at(2).get<std::int64_t>(),
-                                 .candidates = candidates,
-                                 .arithmetic = row.at(5).get<std::string>()};
-      if (candidates > 0) choice.time = row.at(3).get<double>();
-      by_shape.try_emplace(shape, choice);
-    }
+  for (const auto& part : gather_rows(point, chosen)) {
+    for (const results::GemmChoice& choice : part) by_shape.try_emplace(choice.shape, choice);
   }
   data.gemm_choices.clear();
   for (auto& [shape, choice] : by_shape) data.gemm_choices.push_back(std::move(choice));
@@ -256,13 +211,10 @@ void collect_solo(const comm::Communicator& point, const std::vector<units::Nano
                   std::span<const int> traced, results::PointData& data) {
   std::span<const units::Nanoseconds> part{mine};
   if (!std::ranges::binary_search(traced, point.rank())) part = {};
-  const auto parts = point.gather(std::as_bytes(part));
+  const auto parts = gather_values(point, part);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     if (parts[rank].empty()) continue;
-    results::SoloTimes& solo = data.solo_times.emplace_back();
-    solo.rank = static_cast<int>(rank);
-    solo.op.resize(parts[rank].size() / sizeof(units::Nanoseconds));
-    std::memcpy(solo.op.data(), parts[rank].data(), parts[rank].size());
+    data.solo_times.push_back({.rank = static_cast<int>(rank), .op = parts[rank]});
   }
 }
 
@@ -272,10 +224,9 @@ void collect_session(const comm::Communicator& point, const executor::SessionFac
                                      static_cast<double>(session.host_memory.value())};
   data.memory_of_rank.clear();
   data.host_memory_of_rank.clear();
-  for (const auto& part : point.gather(std::as_bytes(std::span{memory}))) {
-    Unpacker of_rank{part};
-    data.memory_of_rank.push_back(of_rank.get<double>());
-    data.host_memory_of_rank.push_back(of_rank.get<double>());
+  for (const std::vector<double>& part : gather_values(point, std::span<const double>{memory})) {
+    data.memory_of_rank.push_back(part.at(0));
+    data.host_memory_of_rank.push_back(part.at(1));
   }
   data.communicator_creation = point.all_max(session.communicator_creation.value());
   collect_communicators(point, session.communicators, data);
@@ -341,22 +292,25 @@ GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<machine::SampledSeries>& mine,
                            results::PointData& data) {
-  const std::vector<std::uint8_t> packed = json::to_cbor(to_json(mine));
-  const auto parts = point.gather(std::as_bytes(std::span{packed}));
+  std::vector<results::DeviceSeries> sampled;
+  for (const machine::SampledSeries& series : mine) {
+    results::DeviceSeries& sent = sampled.emplace_back();
+    sent.device = series.channel.device;
+    sent.quantity = series.channel.quantity;
+    sent.unit = series.channel.unit;
+    sent.value = series.value;
+    for (const units::Nanoseconds at : series.time) {
+      sent.time.push_back(units::to_seconds(at).value());
+    }
+  }
+  auto parts = gather_rows(point, sampled);
   if (point.rank() != 0) return;
   const double origin = units::to_seconds(record.begin).value();
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const double offset = rank < data.clock_offset.size() ? data.clock_offset[rank] : 0;
-    for (const json& row : json::from_cbor(parts[rank])) {
-      results::DeviceSeries series{.rank = static_cast<int>(rank),
-                                   .device = row.at(0).get<std::string>(),
-                                   .quantity = row.at(1).get<std::string>(),
-                                   .unit = row.at(2).get<std::string>(),
-                                   .value = row.at(4).get<std::vector<double>>()};
-      for (const json& time : row.at(3)) {
-        const units::Nanoseconds at{time.get<std::int64_t>()};
-        series.time.push_back(units::to_seconds(at).value() - offset - origin);
-      }
+    for (results::DeviceSeries& series : parts[rank]) {
+      series.rank = static_cast<int>(rank);
+      for (double& time : series.time) time = time - offset - origin;
       data.device_series.push_back(std::move(series));
     }
   }

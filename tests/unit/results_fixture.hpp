@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "results/hdf5.hpp"
+#include "results/point_layout.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::results {
+
+/// A run file in a directory of its own, and ways to damage it.
+class RunFileTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+  static std::string content(const std::filesystem::path& path) {
+    std::ifstream in{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+  [[nodiscard]] std::string content() const { return content(file()); }
+  static void put(const std::filesystem::path& path, std::string_view bytes) {
+    std::ofstream{path, std::ios::binary | std::ios::trunc} << bytes;
+  }
+  void put(std::string_view bytes) const { put(file(), bytes); }
+
+  [[nodiscard]] RunWriter new_writer(config::IfExists if_exists = config::IfExists::refuse,
+                                     units::Bytes part_limit = default_part_limit) const {
+    return RunWriter{file(), samples::header(), if_exists, part_limit};
+  }
+  /// The point as it is read from a new file that has it alone.
+  [[nodiscard]] PointData written_and_read(const PointData& point) const {
+    new_writer(config::IfExists::overwrite).commit(point);
+    return read_run(file()).points.at(0);
+  }
+  static std::vector<int> indices(const RunData& run) {
+    std::vector<int> found;
+    for (const PointData& point : run.points) found.push_back(point.index);
+    return found;
+  }
+
+  /// Changes a group through HDF5, as another program does: the digest is wrong then.
+  void change(const char* group, const std::function<void(hdf5::Group&)>& change) const {
+    hdf5::File open = hdf5::File::open_to_change(file());
+    {
+      hdf5::Group changed = open.root();
+      if (*group != '\0') changed = changed.open_group(group);
+      change(changed);
+    }
+    open.close();
+  }
+  /// Replaces a dataset of numbers.
+  template <class Number>
+  void replace(const char* group, const char* name, const std::vector<Number>& values) const {
+    change(group, [&](hdf5::Group& changed) {
+      changed.remove(name);
+      changed.write(name, std::span<const Number>{values}, {"1", "wrong"});
+    });
+  }
+  /// The reader refuses the file in a sentence that has `why` and says to copy it again, or that
+  /// has another `advice`.
+  void expect_refused(const char* why, const char* advice = "copy it again") const {
+    EXPECT_THAT(
+        [&] { (void)read_run(file()); },
+        testing::ThrowsMessage<base::UsageError>(testing::AllOf(
+            testing::HasSubstr("run.h5"), testing::HasSubstr(why), testing::HasSubstr(advice))));
+  }
+
+  samples::Directory directory_;
+};
+
+/// Both records have the same values in all fields of the file.
+template <class Record>
+void expect_same(const Record& a, const Record& b) {
+  for_each_field(fields_of<Record>, [&](const auto& field) {
+    EXPECT_TRUE(field.member(a) == field.member(b)) << field.name;
+  });
+}
+
+}  // namespace isoscale::results
