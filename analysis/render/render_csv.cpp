@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
