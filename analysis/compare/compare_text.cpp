@@ -132,7 +132,7 @@ Document comparison_document(const Comparison& of, Document opening) {
   append(document, machines_table(of));
   append(document, comparison_facts(of));
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
-    document.emplace_back(Heading{curve_title(of, c), Rule::below});
+    document.emplace_back(Heading{curve_title(of, c), Underline::yes});
     append(document, points_table(of, c));
     if (!of.refused) append(document, differences_table(of, c));
     append(document, normalised_table(of, c));

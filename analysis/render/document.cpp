@@ -202,8 +202,8 @@ std::string to_text(const Document& document, std::size_t columns) {
   struct Writer {
     std::size_t columns;
     std::string operator()(const Heading& at) const {
-      return at.rule == Rule::below ? heading(escape(at.text))
-                                    : "\n" + in_lines(escape(at.text), 0, columns);
+      return at.underline == Underline::yes ? heading(escape(at.text))
+                                            : "\n" + in_lines(escape(at.text), 0, columns);
     }
     std::string operator()(const Paragraph& at) const {
       return laid_out(at.text, at.lines, 0, columns);

@@ -93,12 +93,12 @@ struct DocumentTable {
   std::string title{};                   ///< escaped; "" = without a title
 };
 
-enum class Rule : std::uint8_t { none, below };
+enum class Underline : std::uint8_t { no, yes };
 
 /// The title of a part, after an empty line where it is not the first.
 struct Heading {
   std::string text;
-  Rule rule = Rule::none;  ///< below: underlined in plain text
+  Underline underline = Underline::no;  ///< in plain text
 };
 
 enum class Lines : std::uint8_t { as_needed, one };

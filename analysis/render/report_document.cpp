@@ -80,7 +80,7 @@ Facts wanted(Facts facts, const Sections& sections) {
 
 /// Returns the parts below a heading; nothing without parts.
 Document under(std::string title, Document parts) {
-  if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Rule::below});
+  if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Underline::yes});
   return parts;
 }
 
@@ -108,7 +108,7 @@ Document curve_document(const Curve& curve, const Sections& sections, const Join
 }
 
 Document bench_document(const PointReport& point) {
-  Document document{Heading{bench_title(point), Rule::below}};
+  Document document{Heading{bench_title(point), Underline::yes}};
   if (std::string why = excuse(point); !why.empty()) document.emplace_back(Paragraph{why});
   for (TitledTable& part : bench_tables(point)) append(document, std::move(part));
   append(document, bench_remarks(point));
