@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,14 +60,6 @@ Texts shared_options(const PointData& point) {
     options.erase("microbatches");
   }
   return options;
-}
-
-/// True if every option in `a` is in `b` with the same value, or changes with scaling.
-bool agrees(const Texts& a, const Texts& b) {
-  return std::ranges::all_of(a, [&b](const auto& option) {
-    const auto found = b.find(option.first);
-    return found == b.end() ? is_scaled(option.first) : found->second == option.second;
-  });
 }
 
 /// Returns the numbers of the model on one rank. Weak scaling grows heads and widths with tp,
@@ -194,11 +187,60 @@ Experiment experiment_of(const PointData& point) {
           .numbers = numbers_on_one_rank(point)};
 }
 
-bool are_alike(const Experiment& a, const Experiment& b) {
-  const bool numbers_differ = !a.numbers.empty() && !b.numbers.empty() && a.numbers != b.numbers;
-  return family(a) == family(b) && agrees(a.options, b.options) && agrees(b.options, a.options) &&
-         !numbers_differ && a.settings == b.settings;
+std::vector<UnlikeField> unlike_texts(std::string_view kind, const Texts& here, const Texts& there,
+                                      std::string_view absent) {
+  const auto value = [absent](const Texts& texts, const std::string& name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string{absent} : found->second;
+  };
+  Texts all = here;
+  all.insert(there.begin(), there.end());
+  std::vector<UnlikeField> fields;
+  for (const auto& [name, unused] : all) {
+    UnlikeField at{std::string{kind} + name, value(here, name), value(there, name)};
+    if (at.here != at.there) fields.push_back(std::move(at));
+  }
+  return fields;
 }
+
+std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment& there) {
+  std::vector<UnlikeField> fields;
+  const auto add = [&](std::string name, std::string Experiment::*text) {
+    if (here.*text != there.*text) fields.push_back({std::move(name), here.*text, there.*text});
+  };
+  const auto add_texts = [&](std::string_view kind, const Texts& a, const Texts& b) {
+    std::ranges::move(unlike_texts(kind, a, b), std::back_inserter(fields));
+  };
+  add("workload", &Experiment::workload);
+  add("model", &Experiment::model);
+  if (!here.numbers.empty() && !there.numbers.empty()) {
+    add_texts("model ", here.numbers, there.numbers);
+  }
+  add("dtype", &Experiment::dtype);
+  add("scaling", &Experiment::scaling);
+  add("placement", &Experiment::placement);
+  Texts options = here.options, others = there.options;
+  std::erase_if(options, [&](const auto& at) {
+    return is_scaled(at.first) && !there.options.contains(at.first);
+  });
+  std::erase_if(others, [&](const auto& at) {
+    return is_scaled(at.first) && !here.options.contains(at.first);
+  });
+  add_texts("option ", options, others);
+  add_texts("setting ", here.settings, there.settings);
+  return fields;
+}
+
+std::string text_of(const std::vector<UnlikeField>& fields) {
+  std::string text;
+  for (const UnlikeField& at : fields) {
+    text += fmt::format("{}{}: {} here, {} there", text.empty() ? "" : "; ", at.name, at.here,
+                        at.there);
+  }
+  return text;
+}
+
+bool are_alike(const Experiment& a, const Experiment& b) { return unlike_fields(a, b).empty(); }
 
 std::string fingerprint(const Experiment& experiment, std::string_view device) {
   Hash hash;
@@ -292,21 +334,14 @@ Machine machine_of(const results::RunData& run) {
   return machine;
 }
 
-std::string differences(const Machine& here, const Machine& there) {
-  const auto value = [](const Machine& machine, const std::string& name) {
-    const auto found = machine.find(name);
-    if (found != machine.end()) return found->second;
-    return std::string{bears_on_times(name) ? "unset" : "unknown"};
-  };
-  Machine all = here;
-  all.insert(there.begin(), there.end());
-  std::string text;
-  for (const auto& [name, unused] : all) {
-    if (value(here, name) == value(there, name)) continue;
-    text += fmt::format("{}{}: {} here, {} there", text.empty() ? "" : "; ", name,
-                        value(here, name), value(there, name));
+std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& there) {
+  std::vector<UnlikeField> fields = unlike_texts("", here, there, "unset");
+  for (UnlikeField& at : fields) {
+    if (bears_on_times(at.name)) continue;
+    if (!here.contains(at.name)) at.here = "unknown";
+    if (!there.contains(at.name)) at.there = "unknown";
   }
-  return text;
+  return fields;
 }
 
 Distinct distinct(const std::vector<FileContent>& files) {

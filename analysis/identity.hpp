@@ -30,8 +30,25 @@ struct Experiment {
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
-/// True if points of both experiments may stand on one curve. Unknown numbers of the model and
-/// unknown batches agree with any.
+/// A field in which two runs differ, and its value in either.
+struct UnlikeField {
+  std::string name, here, there;
+};
+/// Returns the fields that must match for two curves to be of one experiment, and do not: workload,
+/// model and "model layers", dtype, scaling, placement, "option overlap", "setting fill". Unknown
+/// numbers of the model and unknown batches agree with any.
+[[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
+                                                     const Experiment& there);
+/// Returns the entries that differ, each with `kind` before its name; an absent one has the value
+/// `absent`.
+[[nodiscard]] std::vector<UnlikeField> unlike_texts(std::string_view kind,
+                                                    const std::map<std::string, std::string>& here,
+                                                    const std::map<std::string, std::string>& there,
+                                                    std::string_view absent = "not set");
+/// Returns "CPU: A here, B there; MPI: ..."; "" without fields.
+[[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
+
+/// True if points of both experiments may stand on one curve: no field is unlike.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 
 /// Returns 16 hexadecimal digits that are equal on every machine for the same experiment on the
@@ -63,8 +80,9 @@ using Machine = std::map<std::string, std::string>;
 
 [[nodiscard]] Machine machine_of(const results::RunData& run);
 
-/// Returns "CPU: A here, B there; MPI: ..."; "" for like machines.
-[[nodiscard]] std::string differences(const Machine& here, const Machine& there);
+/// Returns the entries in which two machines differ, which a comparison is about but a curve over
+/// launches does not have. Entries that are absent are "unset" or "unknown".
+[[nodiscard]] std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& there);
 
 /// The facts about a file that distinguish copies of one run.
 struct FileContent {

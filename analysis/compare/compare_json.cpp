@@ -45,15 +45,13 @@ Json launches_json(const std::vector<LaunchPoint>& launches) {
 Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const SideCurve& side,
                 std::size_t i) {
   const PointReport& point = side.curve.points[i];
-  const mesh::Shape& mesh = point.data->mesh;
   const auto& time = *point.step_time;
   const bool known = point.speedup_interval && point.speedup_interval->lower;
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
   return {
       {"ranks", point.data->ranks},
       {"nodes", point.data->nodes},
-      {"mesh",
-       {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}}},
+      {"mesh", mesh_extents_json(point.data->mesh)},
       {"step_time",
        {{"median", time.median},
         {"lower", number_or_null(time.lower)},
@@ -103,19 +101,15 @@ Json curve_json(const Comparison& of, std::size_t c) {
                      {"points", points},
                      {"left_out", left_out_json(side)}});
   }
-  const Experiment& what = curve.sides.front()->joined->experiment;
-  return {{"title", curve.title},
-          {"fingerprint", curve.sides.front()->joined->fingerprint},
-          {"workload", what.workload},
-          {"model", what.model},
-          {"dtype", what.dtype},
-          {"scaling", what.scaling},
-          {"placement", what.placement},
-          {"options", Json(what.options)},
-          {"baseline", number_or_null(curve.baseline)},
-          {"no_baseline", text_or_null(curve.no_baseline)},
-          {"marks", marks},
-          {"sides", sides}};
+  const JoinedCurve& joined = *curve.sides.front()->joined;
+  Json object = experiment_head_json(joined.experiment);
+  object.update(Json{{"title", curve.title},
+                     {"fingerprint", joined.fingerprint},
+                     {"baseline", number_or_null(curve.baseline)},
+                     {"no_baseline", text_or_null(curve.no_baseline)},
+                     {"marks", marks},
+                     {"sides", sides}});
+  return object;
 }
 
 Json end_json(const UnlikeEnd& end) {
@@ -219,15 +213,8 @@ Json sides_json(const Comparison& of) {
   for (const Side& side : of.sides) {
     Json runs = Json::array();
     for (const RunReport& run : side.runs) {
-      runs.push_back({{"id", run.data->id},
-                      {"file", run.file},
-                      {"created", run.data->created},
-                      {"status", run.data->complete ? "complete" : "partial"},
-                      {"ranks", run.data->ranks},
-                      {"nodes", run.data->nodes},
-                      {"device", run.data->device},
-                      {"isoscale_version", run.data->isoscale_version},
-                      {"git_hash", run.data->git_hash}});
+      runs.push_back(run_head_json(*run.data, run.file));
+      runs.back()["git_hash"] = run.data->git_hash;
     }
     rows.push_back({{"name", side.name}, {"machines", machine_names(side)}, {"launches", runs}});
   }
@@ -255,6 +242,41 @@ Json only_json(const Comparison& of) {
   return rows;
 }
 
+constexpr std::string_view point_columns =
+    "curve baseline ranks side files launches=launch_count nodes mesh=mesh_text labels marks "
+    "step_time_median=step_time/median step_time_lower=step_time/lower "
+    "step_time_upper=step_time/upper throughput=throughput/value throughput_unit=throughput/unit "
+    "flops_per_rank efficiency=efficiency/value efficiency_lower=efficiency/lower "
+    "efficiency_upper=efficiency/upper of_peak=normalised/peak/value "
+    "of_peak_against=normalised/peak/against per_link_bandwidth=normalised/link/value "
+    "per_link_bandwidth_against=normalised/link/against per_watt=normalised/watt/value "
+    "per_watt_against=normalised/watt/against";
+constexpr std::string_view difference_columns =
+    "against throughput_ratio=throughput/ratio throughput_ratio_lower=throughput/lower "
+    "throughput_ratio_upper=throughput/upper efficiency_points=efficiency/points "
+    "efficiency_points_lower=efficiency/lower efficiency_points_upper=efficiency/upper verdict "
+    "p_regression p_passed why_points sentence=sentences";
+
+/// Returns the JSON of a side's point, with what only its line of CSV has.
+Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
+  const ComparedCurve& curve = of.curves[c];
+  const SideCurve& side = *curve.sides[s];
+  Json point = point_json(of, c, s, side, i);
+  point["curve"] = curve.title;
+  point["baseline"] = number_or_null(curve.baseline);
+  point["side"] = of.sides[s].name;
+  point["launch_count"] = point["launches"].size();
+  point["mesh_text"] = mesh::to_string(side.curve.points[i].data->mesh);
+  for (const Json& launch : point["launches"]) point["files"].push_back(launch["file"]);
+  for (Json& rate : point["normalised"]) {
+    if (rate["value"].is_null()) {
+      rate["against"] =
+          "none: " + (rate["missing"].is_null() ? "" : rate["missing"].get<std::string>());
+    }
+  }
+  return point;
+}
+
 }  // namespace
 
 Json compare_json(const Comparison& of) {
@@ -278,10 +300,32 @@ Json compare_json(const Comparison& of) {
           {"warnings", of.warnings}};
 }
 
-std::string render_json(const Comparison& comparison) {
-  // The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
-  // are replaced.
-  return compare_json(comparison).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+std::string render_json(const Comparison& comparison) { return dumped(compare_json(comparison)); }
+
+std::string render_csv(const Comparison& of) {
+  std::string heading, text;
+  for (std::size_t c = 0; c < of.curves.size(); ++c) {
+    for (std::size_t s = 0; s < of.sides.size(); ++s) {
+      if (!of.curves[c].sides[s]) continue;
+      const auto& points = of.curves[c].sides[s]->curve.points;
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        // The first side has no difference, and neither has a point that only one side has.
+        Json difference;
+        if (const auto* const at = difference_of(of, c, s, points[i].data->ranks)) {
+          difference = difference_json(of, *at);
+          for (const CausePart& part : at->why.efficiency) {
+            difference["why_points"][part.cause] = fmt::format("{:.4g}", -100 * part.value);
+          }
+        }
+        std::vector<CsvCell> cells;
+        add_csv_cells(cells, line_json(of, c, s, i), point_columns);
+        add_csv_cells(cells, difference, difference_columns);
+        heading = csv_heading(cells);
+        text += csv_values(cells);
+      }
+    }
+  }
+  return heading + text;
 }
 
 }  // namespace isoscale::analysis

@@ -35,11 +35,8 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns launches, dates and files of the sides, and their machines where these differ.
 [[nodiscard]] TitledTable sides_table(const Comparison& of);
-/// Returns the differences between the machines; no rows where there are none.
-[[nodiscard]] TitledTable machines_table(const Comparison& of);
-/// Returns the points of all sides of a curve, their differences, and rates per unit of what the
-/// machines have. Tables without rows are left out.
-[[nodiscard]] std::vector<TitledTable> curve_tables(const Comparison& of, std::size_t curve);
+/// Returns the points of all sides of a curve.
+[[nodiscard]] TitledTable points_table(const Comparison& of, std::size_t curve);
 /// Returns the causes of the differences, the figures that rates were divided by, and the launches
 /// that do not count.
 [[nodiscard]] Facts curve_facts(const Comparison& of, std::size_t curve);
@@ -48,8 +45,6 @@ namespace isoscale::analysis {
 [[nodiscard]] Facts comparison_facts(const Comparison& of);
 /// Returns the title of a curve, with "unlike: dtype" where settings differ.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
-/// Returns a table with a row for each point that the gate tested; it needs a gate.
-[[nodiscard]] TitledTable gate_table(const Comparison& of);
 /// Explains how to read the numbers, one sentence per line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 

@@ -6,128 +6,55 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using Texts = std::map<std::string, std::string>;
-
-constexpr std::string_view not_set = "not set";
-
-bool is_of_batch(const std::string& option) {
-  return option == "batch" || option == "microbatch" || option == "microbatches";
-}
 
 /// Collects the differences between two curves.
 class Collector {
  public:
   Collector(const JoinedCurve& here, const JoinedCurve& there) : here_(here), there_(there) {}
 
-  void add(std::string what, std::string here, std::string there,
-           std::optional<int> ranks = std::nullopt) {
-    if (here == there) return;
-    found_.push_back(
-        {.what = std::move(what),
-         .here = {.side = "", .value = std::move(here), .files = files_of(here_, ranks)},
-         .there = {.side = "", .value = std::move(there), .files = files_of(there_, ranks)},
-         .ranks = ranks,
-         .title = here_.curve.title});
+  /// Adds fields of one point, or of the whole curve. Those of the curve are not repeated for each
+  /// point.
+  void add(const std::vector<UnlikeField>& fields, std::optional<int> ranks = std::nullopt) {
+    for (const UnlikeField& at : fields) {
+      if (ranks && of_curve_.contains(at.name)) continue;
+      if (!ranks) of_curve_.insert(at.name);
+      found_.push_back({.what = at.name,
+                        .here = {.side = "", .value = at.here, .files = files_of(here_, ranks)},
+                        .there = {.side = "", .value = at.there, .files = files_of(there_, ranks)},
+                        .ranks = ranks,
+                        .title = here_.curve.title});
+    }
   }
 
-  /// Adds every entry that differs; an absent one has the value "not set".
-  void add_texts(const std::string& kind, const Texts& here, const Texts& there,
-                 std::optional<int> ranks = std::nullopt) {
-    Texts all = here;
-    all.insert(there.begin(), there.end());
-    for (const auto& [name, unused] : all) {
-      const std::string what = kind + " " + name;
-      if (!named_.contains(what)) add(what, value(here, name), value(there, name), ranks);
-      if (!ranks && value(here, name) != value(there, name)) named_.insert(what);
+  /// Calls visit(ranks, fields) for each point that both curves have.
+  template <class Visit>
+  void for_each_point(const Visit& visit) {
+    for (const PointReport& a : here_.curve.points) {
+      const PointReport* const b = point_of(there_.curve, a.data->ranks);
+      if (b != nullptr) visit(a.data->ranks, unlike_fields(a, *b));
     }
   }
 
   [[nodiscard]] std::vector<Unlike> take() { return std::move(found_); }
 
  private:
-  static std::string value(const Texts& texts, const std::string& name) {
-    const auto found = texts.find(name);
-    return found == texts.end() ? std::string{not_set} : found->second;
-  }
-
   const JoinedCurve& here_;
   const JoinedCurve& there_;
-  std::set<std::string> named_;  ///< differences of the whole curve, not repeated for each point
+  std::set<std::string> of_curve_;
   std::vector<Unlike> found_;
 };
 
 std::string device_of(const JoinedCurve& curve) {
   return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
-}
-
-/// Removes a batch that only one side knows, since it is no difference (see are_alike).
-void drop_unknown_batches(Texts& here, Texts& there) {
-  std::erase_if(here,
-                [&](const auto& at) { return is_of_batch(at.first) && !there.contains(at.first); });
-  std::erase_if(there,
-                [&](const auto& at) { return is_of_batch(at.first) && !here.contains(at.first); });
-}
-
-void add_experiment(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {
-  const Experiment& a = here.experiment;
-  const Experiment& b = there.experiment;
-  into.add("executor", device_of(here), device_of(there));
-  into.add("workload", a.workload, b.workload);
-  into.add("model", a.model, b.model);
-  if (!a.numbers.empty() && !b.numbers.empty()) into.add_texts("model", a.numbers, b.numbers);
-  into.add("dtype", a.dtype, b.dtype);
-  into.add("scaling", a.scaling, b.scaling);
-  into.add("placement", a.placement, b.placement);
-  Texts of_a = a.options, of_b = b.options;
-  drop_unknown_batches(of_a, of_b);
-  into.add_texts("option", of_a, of_b);
-  into.add_texts("setting", a.settings, b.settings);
-}
-
-std::string labels_text(const PointReport& point) {
-  const std::vector<std::string> labels = results::unsound(point.data->labels);
-  return labels.empty() ? "none" : fmt::format("{}", fmt::join(labels, ", "));
-}
-
-std::string injections_text(const PointReport& point) {
-  const auto& all = point.data->injections;
-  return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
-}
-
-void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
-  into.add("labels", labels_text(a), labels_text(b), a.data->ranks);
-  into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
-}
-
-/// Returns the work that throughput counts: "65536 tokens/s x s a step".
-std::string work_text(const results::PointData& point) {
-  std::string_view unit = point.throughput_unit;
-  if (unit.ends_with("/s")) unit.remove_suffix(2);
-  return fmt::format("{} {} a step", point.work_per_step, unit);
-}
-
-void add_points(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {
-  for (const PointReport& a : here.curve.points) {
-    const int ranks = a.data->ranks;
-    const PointReport* const b = point_of(there.curve, ranks);
-    if (b == nullptr) continue;
-    into.add("mesh", mesh::to_string(a.data->mesh), mesh::to_string(b->data->mesh), ranks);
-    into.add("work", work_text(*a.data), work_text(*b->data), ranks);
-    into.add_texts("option", a.data->options, b->data->options, ranks);
-    add_labels(a, *b, into);
-  }
 }
 
 std::string end_text(const UnlikeEnd& end) {
@@ -261,22 +188,24 @@ std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
 
 std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCurve& there) {
   Collector found{here, there};
-  add_experiment(here, there, found);
-  add_points(here, there, found);
+  const std::string a = device_of(here), b = device_of(there);
+  if (a != b) found.add({{"executor", a, b}});
+  found.add(unlike_fields(here.experiment, there.experiment));
+  found.for_each_point([&](int ranks, const auto& fields) { found.add(fields, ranks); });
   return found.take();
 }
 
 std::vector<Unlike> differences_within(const JoinedCurve& here, const JoinedCurve& there) {
   if (!are_alike(here.experiment, there.experiment)) return {};
   Collector found{here, there};
-  found.add_texts("machine", here.machine, there.machine);
-  for (const PointReport& a : here.curve.points) {
-    const PointReport* const b = point_of(there.curve, a.data->ranks);
-    if (b == nullptr || a.data->mesh != b->data->mesh || a.data->options != b->data->options) {
-      continue;
-    }
-    add_labels(a, *b, found);
-  }
+  found.add(unlike_texts("machine ", here.machine, there.machine));
+  // Points with another mesh or other options are meant to differ.
+  const auto is_unintended = [](const UnlikeField& at) {
+    return at.name == "labels" || at.name == "injected";
+  };
+  found.for_each_point([&](int ranks, const std::vector<UnlikeField>& fields) {
+    if (std::ranges::all_of(fields, is_unintended)) found.add(fields, ranks);
+  });
   return found.take();
 }
 

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,11 +37,15 @@ bool lie_alike(const PointReport& a, const PointReport& b) {
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
-/// True if both points have the same injected faults and the same labels that say that times are
-/// not the machine's.
-bool is_labelled_alike(const PointReport& a, const PointReport& b) {
-  return results::unsound(a.data->labels) == results::unsound(b.data->labels) &&
-         a.data->injections == b.data->injections;
+/// Returns the work that throughput counts: "65536 tokens/s x s a step".
+std::string work_text(const PointData& point) {
+  std::string_view unit = point.throughput_unit;
+  if (unit.ends_with("/s")) unit.remove_suffix(2);
+  return fmt::format("{} {} a step", point.work_per_step, unit);
+}
+
+std::string joined_or_none(const std::vector<std::string>& texts) {
+  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// Returns why two curves of one machine were not joined; "" if only their meshes differ.
@@ -47,11 +53,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   for (const PointReport& a : here.curve.points) {
     for (const PointReport& b : there.curve.points) {
       if (a.data->ranks != b.data->ranks || a.data->mesh != b.data->mesh) continue;
-      if (a.data->options != b.data->options) {
-        return fmt::format("microbatches of {} ranks differ", a.data->ranks);
-      }
-      if (!is_labelled_alike(a, b)) {
-        return fmt::format("labels of {} ranks, or what was injected there, differ", a.data->ranks);
+      if (const std::string unlike = text_of(unlike_fields(a, b)); !unlike.empty()) {
+        return fmt::format("{}: {}", base::counted(a.data->ranks, "rank"), unlike);
       }
       if (!lie_alike(a, b)) {
         return fmt::format("{} ranks lie on {} here, on {} there, or in another way", a.data->ranks,
@@ -60,12 +63,6 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
     }
   }
   return "";
-}
-
-bool are_alike_but_for_settings(const JoinedCurve& here, const JoinedCurve& there) {
-  Experiment as_there = here.experiment;
-  as_there.settings = there.experiment.settings;
-  return are_alike(as_there, there.experiment);
 }
 
 /// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": the values in `curves[at]` of the first few
@@ -110,18 +107,9 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// Returns the settings and the machine entries in which two launches differ; "" if there are none.
-std::string unlike_settings_and_machines(const JoinedCurve& here, const JoinedCurve& there) {
-  const std::string settings = differences(here.experiment.settings, there.experiment.settings);
-  const std::string machines = differences(here.machine, there.machine);
-  return settings + (settings.empty() || machines.empty() ? "" : "; ") + machines;
-}
-
-/// True if two points with the same number of ranks measured the same: mesh, options, nodes, and
-/// the labels and injected faults that say that their times are not the machine's.
+/// True if two points with the same number of ranks measured the same, on as many nodes.
 bool is_same_point(const PointReport& a, const PointReport& b) {
-  return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b) &&
-         is_labelled_alike(a, b);
+  return unlike_fields(a, b).empty() && lie_alike(a, b);
 }
 
 /// Returns "launch 2", "launches 1, 3": the numbers, from 1, of the launches that have points on a
@@ -149,9 +137,12 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
   for (std::size_t i = 0; i < curves.size(); ++i) {
     machines.push_back(machine_text(curves, bases, i));
     for (std::size_t j = 0; j < curves.size(); ++j) {
-      if (i == j || !are_alike_but_for_settings(curves[i], curves[j])) continue;
-      const std::string unlike = unlike_settings_and_machines(curves[i], curves[j]);
-      const std::string why = unlike.empty() ? why_unlike(curves[i], curves[j]) : unlike;
+      std::vector<UnlikeField> unlike = unlike_fields(curves[i].experiment, curves[j].experiment);
+      const auto is_setting = [](const UnlikeField& at) { return at.name.starts_with("setting "); };
+      if (i == j || !std::ranges::all_of(unlike, is_setting)) continue;
+      std::ranges::move(unlike_machines(curves[i].machine, curves[j].machine),
+                        std::back_inserter(unlike));
+      const std::string why = unlike.empty() ? why_unlike(curves[i], curves[j]) : text_of(unlike);
       if (why.empty()) continue;
       curves[i].apart.push_back(launches[j] + ": " + why);
     }
@@ -361,6 +352,21 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options,
 }
 
 }  // namespace
+
+std::vector<UnlikeField> unlike_fields(const PointReport& here, const PointReport& there) {
+  const PointData &a = *here.data, &b = *there.data;
+  std::vector<UnlikeField> fields;
+  const auto add = [&fields](const char* name, std::string of_a, std::string of_b) {
+    if (of_a != of_b) fields.push_back({name, std::move(of_a), std::move(of_b)});
+  };
+  add("mesh", mesh::to_string(a.mesh), mesh::to_string(b.mesh));
+  add("work", work_text(a), work_text(b));
+  std::ranges::move(unlike_texts("option ", a.options, b.options), std::back_inserter(fields));
+  add("labels", joined_or_none(results::unsound(a.labels)),
+      joined_or_none(results::unsound(b.labels)));
+  add("injected", joined_or_none(a.injections), joined_or_none(b.injections));
+  return fields;
+}
 
 std::optional<double> spread_of(const PointReport& joined) {
   return joined.step_time ? statistics::launch_spread(*joined.step_time) : std::nullopt;

@@ -42,6 +42,12 @@ struct JoinedCurve {
   std::vector<std::string> apart;  ///< why other curves of like experiments were not joined to it
 };
 
+/// Returns the fields in which two points of one experiment with the same number of ranks are
+/// unlike: mesh, work, options, labels that say that times are not the machine's, and injected
+/// faults. Their nodes may differ in a comparison, but not on one curve.
+[[nodiscard]] std::vector<UnlikeField> unlike_fields(const PointReport& here,
+                                                     const PointReport& there);
+
 /// Returns the relative spread between launches; absent below 2 launches.
 [[nodiscard]] std::optional<double> spread_of(const PointReport& joined);
 

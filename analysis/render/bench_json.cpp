@@ -18,20 +18,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json time_json(const RowReport& row) {
-  const auto& time = row.time;
+Json row_time_json(const RowReport& row) {
   const auto& p99 = row.p99;
-  return {{"median", number_or_null(time ? std::optional{time->median} : std::nullopt)},
-          {"lower", number_or_null(time ? time->lower : std::nullopt)},
-          {"upper", number_or_null(time ? time->upper : std::nullopt)},
-          {"min", number_or_null(time ? std::optional{time->minimum} : std::nullopt)},
-          {"max", number_or_null(time ? std::optional{time->maximum} : std::nullopt)},
-          {"p99", number_or_null(p99 ? std::optional{p99->value} : std::nullopt)},
-          {"p99_lower", number_or_null(p99 ? p99->lower : std::nullopt)},
-          {"p99_upper", number_or_null(p99 ? p99->upper : std::nullopt)},
-          {"plays", time ? time->samples : 0},
-          {"calls", row.data->calls},
-          {"single_calls", row.data->call_times.size()}};
+  Json time = time_json(row.time, "plays");
+  time["p99"] = number_or_null(value_of(p99));
+  time["p99_lower"] = number_or_null(p99 ? p99->lower : std::nullopt);
+  time["p99_upper"] = number_or_null(p99 ? p99->upper : std::nullopt);
+  time["calls"] = row.data->calls;
+  time["single_calls"] = row.data->call_times.size();
+  return time;
 }
 
 /// Adds the state of a GPU during the row, and the plays whose times are in doubt, where these are
@@ -49,7 +44,7 @@ Json collective_json(const RowReport& row) {
   const std::string in_place = text_of(data, "in_place");
   object["in_place"] = in_place.empty() ? Json{} : Json(in_place == "yes");
   for (const char* key : {"bytes", "count"}) object[key] = count_or_null(number_of(data, key));
-  object["time"] = time_json(row);
+  object["time"] = row_time_json(row);
   object["algbw"] = number_or_null(row.algbw);
   object["busbw"] = number_or_null(row.busbw);
   object["wrong"] = data.wrong ? Json(*data.wrong) : Json{};
@@ -68,7 +63,7 @@ Json gemm_json(const RowReport& row) {
   Json object{{"op", "gemm"}};
   for (const char* key : {"m", "n", "k", "batch"})
     object[key] = count_or_null(number_of(data, key));
-  object["time"] = time_json(row);
+  object["time"] = row_time_json(row);
   object["flops"] = number_or_null(row.flops);
   for (const char* key : {"dtype", "cache", "origin"})
     object[key] = text_or_null(text_of(data, key));
@@ -87,7 +82,7 @@ Json moved_json(const RowReport& row) {
   Json object{{"op", text_of(data, "op")}, {"kind", text_or_null(text_of(data, "kind"))}};
   object["bytes"] = count_or_null(number_of(data, "bytes"));
   object["bandwidth"] = number_or_null(row.bandwidth);
-  object["time"] = time_json(row);
+  object["time"] = row_time_json(row);
   if (text_of(data, "op") == "memory") {
     object["together"] = text_or_null(text_of(data, "together"));
     const auto node = number_of(data, "numa");
@@ -105,7 +100,7 @@ Json other_json(const RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;
   for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
-  object["time"] = time_json(row);
+  object["time"] = row_time_json(row);
   return object;
 }
 
@@ -149,13 +144,6 @@ bool is_merged(const results::RowData& row) {
   const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
   return op == "overlap" || op == "infer" ||
          (op == "p2p" && (kind == "latency" || kind == "bandwidth" || kind == "bidirectional"));
-}
-
-Json fitted_json(const std::optional<results::Fitted>& fitted) {
-  if (!fitted) return {};
-  return {{"value", number_or_null(fitted->value)},
-          {"lower", number_or_null(fitted->lower)},
-          {"upper", number_or_null(fitted->upper)}};
 }
 
 Json samples_json(const std::vector<results::CurveSample>& samples) {
@@ -263,8 +251,8 @@ Json calibration_json(const results::CalibrationData& calibration) {
     curve["members"] = at.members;
     curve["nodes"] = at.nodes;
     curve["labels"] = text_or_null(at.labels);
-    curve["latency"] = fitted_json(at.latency);
-    curve["bandwidth"] = fitted_json(at.bandwidth);
+    curve["latency"] = located_json(at.latency);
+    curve["bandwidth"] = located_json(at.bandwidth);
     curve["error"] = number_or_null(at.error);
     curve["form"] = at.form;
     curve["samples"] = samples_json(at.samples);

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -70,71 +72,48 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
+/// Returns why a size has no results, or why its row in place has none. Wrong elements have a
+/// column of their own.
+std::string excuse_of(const PlacePair& pair) {
+  if (!has_rates(*pair.any().data)) return row_excuse(pair.any());
+  const RowReport* const in = pair.in_place;
+  return in != nullptr && !has_rates(*in->data) ? row_excuse(*in) : "";
+}
+
 TitledTable collective_table(const CollectiveGroup& group) {
   const bool typed = differs(group, "dtype"), reduced = differs(group, "reduction");
-  const bool estimated = std::ranges::any_of(group.sizes, [](const PlacePair& pair) {
-    return number_of(*pair.any().data, "estimate").has_value();
-  });
-  TitledTable table{.title = group_title(group), .columns = {{"size"}}, .rows = {}};
+  TitledTable table{group_title(group)};
   const auto& first = *group.sizes.front().any().data;
   if (!typed) table.title += ", " + escape(text_of(first, "dtype"));
   if (!reduced && !text_of(first, "reduction").empty()) {
     table.title += ", " + escape(text_of(first, "reduction"));
   }
-  if (typed) table.columns.push_back({"type", Align::left});
-  if (reduced) table.columns.push_back({"reduction", Align::left});
-  for (const char* heading :
-       {"time", "±95%", "min", "p99", "algbw", "busbw", "in place", "±95%", "busbw", "wrong"}) {
-    table.columns.push_back({heading});
-  }
-  if (estimated) table.columns.push_back({"estimate"});
   for (const PlacePair& pair : group.sizes) {
-    const results::RowData& data = *pair.any().data;
-    Row row{.cells = {size_cell(number_of(data, "bytes"))}, .tail = ""};
-    if (typed) row.cells.push_back(escape(text_of(data, "dtype")));
-    if (reduced) row.cells.push_back(escape(text_of(data, "reduction")));
-    if (const std::string why = row_excuse(pair.any());
-        !why.empty() && !has_rates(*pair.any().data)) {
-      row.tail = why;
-      table.rows.push_back(std::move(row));
-      continue;
-    }
     const RowReport none{};
+    const RowReport& any = pair.any();
     const RowReport& out = pair.out_of_place ? *pair.out_of_place : none;
     const RowReport& in = pair.in_place ? *pair.in_place : none;
-    row.cells.insert(row.cells.end(),
-                     {time_cell(out), interval_cell(out),
-                      time_cell(out.time ? std::optional{out.time->minimum} : std::nullopt),
-                      time_cell(out.p99 ? std::optional{out.p99->value} : std::nullopt),
-                      bandwidth_cell(out.algbw), bandwidth_cell(out.busbw), time_cell(in),
-                      interval_cell(in), bandwidth_cell(in.busbw), wrong_cell(pair)});
-    if (estimated) row.cells.push_back(time_cell(number_of(data, "estimate")));
-    // Wrong elements have a column of their own; other failures of the in-place row follow the last
-    // cell.
-    if (in.data != nullptr && !has_rates(*in.data)) row.tail = row_excuse(in);
-    table.rows.push_back(std::move(row));
+    std::vector<Cell> cells{{"size", size_cell(number_of(*any.data, "bytes"))}};
+    if (typed) cells.push_back(text_of_row("type", any, "dtype"));
+    if (reduced) cells.push_back(text_of_row("reduction", any, "reduction"));
+    const std::size_t named = has_rates(*any.data) ? std::string::npos : cells.size();
+    const auto least = out.time ? std::optional{out.time->minimum} : std::nullopt;
+    for (Cell cell : std::vector<Cell>{{"time", time_cell(out)},
+                                       {"±95%", interval_cell(out)},
+                                       {"min", time_cell(least)},
+                                       {"p99", time_cell(value_of(out.p99))},
+                                       {"algbw", bandwidth_cell(out.algbw)},
+                                       {"busbw", bandwidth_cell(out.busbw)},
+                                       {"in place", time_cell(in)},
+                                       {"±95%", interval_cell(in)},
+                                       {"busbw", bandwidth_cell(in.busbw)},
+                                       {"wrong", wrong_cell(pair)},
+                                       {"estimate", time_cell(number_of(*any.data, "estimate"))}}) {
+      cells.push_back(std::move(cell));
+    }
+    table.add(std::move(cells), excuse_of(pair), named);
   }
   return table;
-}
-
-/// Adds a row to its table.
-using Fill = std::function<void(TitledTable&, const RowReport&)>;
-/// Returns the tables of the rows of one op: one table for each title, to which `fill` adds the
-/// rows.
-std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op,
-                                   const std::function<std::string(const results::RowData&)>& title,
-                                   const std::vector<Column>& columns, const Fill& fill) {
-  std::vector<TitledTable> tables;
-  for (const RowReport& row : bench.rows) {
-    if (text_of(*row.data, "op") != op) continue;
-    const std::string name = title(*row.data);
-    auto place = std::ranges::find(tables, name, &TitledTable::title);
-    if (place == tables.end()) {
-      place = tables.insert(tables.end(), {.title = name, .columns = columns, .rows = {}});
-    }
-    fill(*place, row);
-  }
-  return tables;
 }
 
 std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
@@ -145,31 +124,21 @@ std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
                               cache.empty() ? "" : ", " + cache + " caches",
                               sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums)));
   };
-  const auto fill = [](TitledTable& table, const RowReport& row) {
-    Row cells{.cells = {}, .tail = row_excuse(row)};
-    for (const char* key : {"m", "n", "k", "batch"}) {
-      cells.cells.push_back(count_cell(number_of(*row.data, key)));
-    }
-    if (cells.tail.empty()) {
-      cells.cells.insert(
-          cells.cells.end(),
-          {time_cell(row), interval_cell(row), rate_cell(row.flops), percent(row.of_ceiling),
-           percent(row.of_peak), escape(text_of(*row.data, "origin"))});
-    }
-    table.rows.push_back(std::move(cells));
+  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+    const auto count = [&row](const char* key) { return count_cell(number_of(*row.data, key)); };
+    return {{"m", count("m")},
+            {"n", count("n")},
+            {"k", count("k")},
+            {"batch", count("batch")},
+            {"time", time_cell(row)},
+            {"±95%", interval_cell(row)},
+            {"FLOP/s", rate_cell(row.flops)},
+            {"of ceiling", percent(row.of_ceiling)},
+            {"of datasheet", percent(row.of_peak)},
+            text_of_row("from", row, "origin")};
   };
-  return tables_by(bench, "gemm", title,
-                   {{"m"},
-                    {"n"},
-                    {"k"},
-                    {"batch"},
-                    {"time"},
-                    {"±95%"},
-                    {"FLOP/s"},
-                    {"of ceiling"},
-                    {"of datasheet"},
-                    {"from", Align::left}},
-                   fill);
+  const auto is_gemm = [](const results::RowData& row) { return text_of(row, "op") == "gemm"; };
+  return row_tables(bench, is_gemm, title, cells, 4);
 }
 
 std::string numa_cell(const results::RowData& row) {
@@ -178,71 +147,50 @@ std::string numa_cell(const results::RowData& row) {
 }
 
 std::vector<TitledTable> memory_tables(const BenchReport& bench) {
-  const auto title = [](const results::RowData& row) {
+  const auto title = [](const results::RowData& row) -> std::string {
     const std::string together = text_of(row, "together");
-    const std::string who = together == "all"   ? ", all ranks at once"
-                            : together == "one" ? ", one rank alone"
-                                                : "";
-    return "memory" + who;
+    if (together == "all") return "memory, all ranks at once";
+    return together == "one" ? "memory, one rank alone" : "memory";
   };
-  const auto fill = [](TitledTable& table, const RowReport& row) {
-    Row cells{.cells = {escape(text_of(*row.data, "kind")), numa_cell(*row.data),
-                        size_cell(number_of(*row.data, "bytes"))},
-              .tail = row_excuse(row)};
-    if (cells.tail.empty()) {
-      cells.cells.insert(cells.cells.end(),
-                         {time_cell(row), interval_cell(row), bandwidth_cell(row.bandwidth),
-                          percent(row.of_memory_peak)});
-    }
-    table.rows.push_back(std::move(cells));
+  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+    return {text_of_row("kind", row, "kind"),
+            {"NUMA", numa_cell(*row.data)},
+            {"moved", size_cell(number_of(*row.data, "bytes"))},
+            {"time", time_cell(row)},
+            {"±95%", interval_cell(row)},
+            {"bandwidth", bandwidth_cell(row.bandwidth)},
+            {"of datasheet", percent(row.of_memory_peak)}};
   };
-  return tables_by(bench, "memory", title,
-                   {{"kind", Align::left},
-                    {"NUMA"},
-                    {"moved"},
-                    {"time"},
-                    {"±95%"},
-                    {"bandwidth"},
-                    {"of datasheet"}},
-                   fill);
+  const auto is_memory = [](const results::RowData& row) { return text_of(row, "op") == "memory"; };
+  return row_tables(bench, is_memory, title, cells, 3);
 }
 
-std::vector<TitledTable> overlap_tables(const BenchReport& bench) {
-  if (bench.overlaps.empty()) return {};
-  TitledTable table{.title = "overlap: a multiplication and a collective, alone and together",
-                    .columns = {{"collective", Align::left},
-                                {"size"},
-                                {"m"},
-                                {"n"},
-                                {"k"},
-                                {"gemm"},
-                                {"collective"},
-                                {"together"},
-                                {"gemm slowed"},
-                                {"collective slowed"},
-                                {"hidden"},
-                                {"±95%"}},
-                    .rows = {}};
+TitledTable overlap_table(const BenchReport& bench) {
+  TitledTable table{"overlap: a multiplication and a collective, alone and together"};
   const auto factor = [](std::optional<double> value) {
     return value ? fmt::format("{:.2f}x", *value) : std::string{undefined};
-  };
-  const auto share = [](const OverlapReport& at) {
-    const bool doubtful = at.hidden && !at.hidden_known;
-    return percent(value_of(at.hidden)) + (doubtful ? "?" : "");
   };
   const auto interval = [](const std::optional<statistics::Located>& hidden) {
     if (!hidden || !hidden->lower) return std::string{undefined};
     return "±" + percent(std::max(*hidden->upper - hidden->value, hidden->value - *hidden->lower));
   };
   for (const OverlapReport& at : bench.overlaps) {
-    Row row{.cells = {escape(fmt::format("{} {}", at.collective, at.dtype)), size_cell(at.bytes),
-                      count_cell(at.m), count_cell(at.n), count_cell(at.k), time_cell(at.gemm),
-                      time_cell(at.communication), time_cell(at.together), factor(at.gemm_slowdown),
-                      factor(at.communication_slowdown), share(at), interval(at.hidden)},
-            .tail = escape(at.failure.empty() ? at.why_unknown : at.failure)};
-    table.rows.push_back(std::move(row));
+    const char* const doubt = at.hidden && !at.hidden_known ? "?" : "";
+    table.add({words_cell("collective", escape(fmt::format("{} {}", at.collective, at.dtype))),
+               {"size", size_cell(at.bytes)},
+               {"m", count_cell(at.m)},
+               {"n", count_cell(at.n)},
+               {"k", count_cell(at.k)},
+               {"gemm", time_cell(at.gemm)},
+               {"collective", time_cell(at.communication)},
+               {"together", time_cell(at.together)},
+               {"gemm slowed", factor(at.gemm_slowdown)},
+               {"collective slowed", factor(at.communication_slowdown)},
+               {"hidden", percent(value_of(at.hidden)) + doubt},
+               {"±95%", interval(at.hidden)}},
+              escape(at.failure.empty() ? at.why_unknown : at.failure));
   }
-  return {table};
+  return table;
 }
 
 /// Removes the columns that are empty in all rows.
@@ -287,6 +235,25 @@ std::vector<CollectiveGroup> collective_groups(const BenchReport& bench) {
     }
   }
   return groups;
+}
+
+std::vector<TitledTable> row_tables(
+    const BenchReport& bench, const std::function<bool(const results::RowData&)>& belongs,
+    const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
+    std::size_t named) {
+  std::vector<TitledTable> tables;
+  for (const RowReport& row : bench.rows) {
+    if (!belongs(*row.data)) continue;
+    const std::string name = title(*row.data);
+    auto place = std::ranges::find(tables, name, &TitledTable::title);
+    if (place == tables.end()) place = tables.insert(tables.end(), TitledTable{name});
+    place->add(cells(row), row_excuse(row), named);
+  }
+  return tables;
+}
+
+Cell text_of_row(std::string heading, const RowReport& row, const char* key) {
+  return words_cell(std::move(heading), escape(text_of(*row.data, key)));
 }
 
 std::string group_title(const CollectiveGroup& group) {
@@ -360,17 +327,18 @@ std::vector<TitledTable> bench_tables(const PointReport& point) {
   std::vector<TitledTable> tables;
   if (!point.bench) return tables;
   const auto add = [&](std::vector<TitledTable> more) {
-    for (TitledTable& table : more) tables.push_back(without_empty_columns(std::move(table)));
+    std::ranges::move(more, std::back_inserter(tables));
   };
   add(gemm_tables(*point.bench));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    tables.push_back(without_empty_columns(collective_table(group)));
+    tables.push_back(collective_table(group));
   }
   add(pair_tables(point));
   add(memory_tables(*point.bench));
-  add(overlap_tables(*point.bench));
+  tables.push_back(overlap_table(*point.bench));
   add(infer_part_tables(point));
   add(serve_tables(point));
+  for (TitledTable& table : tables) table = without_empty_columns(std::move(table));
   return tables;
 }
 

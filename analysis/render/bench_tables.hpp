@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
-/// Tables of micro-benchmarks for text and Markdown; all text is escaped.
+/// Tables of micro-benchmarks; all text is escaped.
 namespace isoscale::analysis {
 
 /// Returns "collectives, f32, dp=4, 4 ranks".
@@ -25,6 +26,17 @@ namespace isoscale::analysis {
 
 /// Returns the tables of a calibration: curves, growth and ceilings; none where nothing was fitted.
 [[nodiscard]] std::vector<TitledTable> calibration_tables(const RunReport& report);
+
+/// Returns the cells of a row.
+using RowCells = std::function<std::vector<Cell>(const RowReport&)>;
+/// Returns the tables of the rows that belong, one for each title. Of rows without results, the
+/// first `named` cells say what they are.
+[[nodiscard]] std::vector<TitledTable> row_tables(
+    const BenchReport& bench, const std::function<bool(const results::RowData&)>& belongs,
+    const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
+    std::size_t named);
+/// Returns a cell of a row's text under a key.
+[[nodiscard]] Cell text_of_row(std::string heading, const RowReport& row, const char* key);
 
 // These return cells; undefined where there is no value.
 [[nodiscard]] std::string time_cell(std::optional<double> seconds);

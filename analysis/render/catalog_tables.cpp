@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -78,20 +79,16 @@ std::string minute(const std::string& created) {
   return escape(created.substr(0, date) + " " + created.substr(date + 1, time));
 }
 
-std::vector<Column> columns_of(Numbered numbered, std::vector<Column> rest) {
-  std::vector<Column> columns{{"began", Align::left}, {"run", Align::left}};
-  if (numbered == Numbered::as_launches) columns.insert(columns.begin(), {"launch"});
-  columns.insert(columns.end(), rest.begin(), rest.end());
-  return columns;
-}
-
-/// Returns a table row that identifies a run, followed by `rest`.
-Row row_of(const Index& index, std::size_t at, Numbered numbered, std::vector<std::string> rest) {
+/// Returns the cells that identify a run, followed by `rest`.
+std::vector<Cell> cells_of(const Index& index, std::size_t at, Numbered numbered,
+                           std::vector<Cell> rest) {
   const IndexRun& run = index.runs[at];
-  std::vector<std::string> cells{minute(run.created), short_id(run.id)};
-  if (numbered == Numbered::as_launches) cells.insert(cells.begin(), std::to_string(at + 1));
-  cells.insert(cells.end(), rest.begin(), rest.end());
-  return {.cells = std::move(cells), .tail = ""};
+  std::vector<Cell> cells;
+  if (numbered == Numbered::as_launches) cells.push_back({"launch", std::to_string(at + 1)});
+  cells.push_back(words_cell("began", minute(run.created)));
+  cells.push_back(words_cell("run", short_id(run.id)));
+  std::ranges::move(rest, std::back_inserter(cells));
+  return cells;
 }
 
 std::string number_text(const std::optional<int>& value) {
@@ -100,39 +97,19 @@ std::string number_text(const std::optional<int>& value) {
 
 /// Returns the table of a machine's runs, by date.
 TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
-  std::string title = escape(machine.name);
-  if (!machine.hosts.empty()) title += ": " + escape(shorten_hosts(machine.hosts));
-  TitledTable table{.title = std::move(title),
-                    .columns = columns_of(numbered, {{"Isoscale", Align::left},
-                                                     {"status", Align::left},
-                                                     {"ranks"},
-                                                     {"nodes"},
-                                                     {"points ok"},
-                                                     {"file", Align::left}}),
-                    .rows = {}};
+  TitledTable table{escape(machine.name)};
+  if (!machine.hosts.empty()) table.title += ": " + escape(shorten_hosts(machine.hosts));
   for (const std::size_t at : machine.runs) {
     const IndexRun& run = index.runs[at];
-    table.rows.push_back(row_of(
-        index, at, numbered,
-        {escape(run.isoscale_version + " " + run.git_hash), run.complete ? "complete" : "partial",
-         std::to_string(run.ranks), std::to_string(run.nodes),
-         fmt::format("{} of {}", run.ok_points, run.points), escape(run.file)}));
+    table.add(cells_of(index, at, numbered,
+                       {words_cell("Isoscale", escape(run.isoscale_version + " " + run.git_hash)),
+                        words_cell("status", run.complete ? "complete" : "partial"),
+                        {"ranks", std::to_string(run.ranks)},
+                        {"nodes", std::to_string(run.nodes)},
+                        {"points ok", fmt::format("{} of {}", run.ok_points, run.points)},
+                        words_cell("file", escape(run.file))}));
   }
   return table;
-}
-
-/// Returns an empty table for the results of one experiment in each run of a machine, one run below
-/// the other.
-TitledTable experiment_table(std::string title, Numbered numbered) {
-  return {.title = std::move(title),
-          .columns = columns_of(numbered, {{"on ranks"},
-                                           {"nodes"},
-                                           {"throughput"},
-                                           {"efficiency"},
-                                           {"verified"},
-                                           {"points", Align::left},
-                                           {"labels", Align::left}}),
-          .rows = {}};
 }
 
 std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachine& machine,
@@ -146,18 +123,19 @@ std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachin
     }
   }
   std::vector<TitledTable> tables;
-  for (const std::string& title : titles(experiments)) {
-    tables.push_back(experiment_table(escape(title), numbered));
-  }
+  for (const std::string& title : titles(experiments)) tables.push_back({escape(title)});
   for (const std::size_t at : machine.runs) {
     for (const IndexExperiment& of : index.runs[at].experiments) {
       if (of.is_bench) continue;
-      tables[place.at(of.fingerprint)].rows.push_back(
-          row_of(index, at, numbered,
-                 {number_text(of.ranks), number_text(of.nodes),
-                  of.throughput ? rate(*of.throughput, of.unit) : std::string{undefined},
-                  percent(of.efficiency), verified_text(of.verified), points_text(of),
-                  labels_text(of.labels)}));
+      tables[place.at(of.fingerprint)].add(cells_of(
+          index, at, numbered,
+          {{"on ranks", number_text(of.ranks)},
+           {"nodes", number_text(of.nodes)},
+           {"throughput", of.throughput ? rate(*of.throughput, of.unit) : std::string{undefined}},
+           {"efficiency", percent(of.efficiency)},
+           {"verified", verified_text(of.verified)},
+           words_cell("points", points_text(of)),
+           words_cell("labels", labels_text(of.labels))}));
     }
   }
   return tables;
@@ -165,14 +143,7 @@ std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachin
 
 /// Returns a table with a line for the micro-benchmarks of each run; no rows where there are none.
 TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
-  TitledTable table{.title = "micro-benchmarks",
-                    .columns = columns_of(numbered, {{"on ranks"},
-                                                     {"nodes"},
-                                                     {"verified"},
-                                                     {"points", Align::left},
-                                                     {"of", Align::left},
-                                                     {"labels", Align::left}}),
-                    .rows = {}};
+  TitledTable table{"micro-benchmarks"};
   for (const std::size_t at : machine.runs) {
     std::vector<const IndexExperiment*> benches;
     std::set<std::string> names;
@@ -183,34 +154,30 @@ TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbere
     }
     if (benches.empty()) continue;
     const IndexExperiment all = joined(benches);
-    table.rows.push_back(row_of(
-        index, at, numbered,
-        {number_text(all.ranks), number_text(all.nodes), verified_text(all.verified),
-         points_text(all), fmt::format("{}", fmt::join(names, ", ")), labels_text(all.labels)}));
+    table.add(cells_of(index, at, numbered,
+                       {{"on ranks", number_text(all.ranks)},
+                        {"nodes", number_text(all.nodes)},
+                        {"verified", verified_text(all.verified)},
+                        words_cell("points", points_text(all)),
+                        words_cell("of", fmt::format("{}", fmt::join(names, ", "))),
+                        words_cell("labels", labels_text(all.labels))}));
   }
   return table;
 }
 
 TitledTable trend_table(const IndexMachine& machine) {
-  TitledTable table{.title = "throughput over time",
-                    .columns = {{"experiment", Align::left},
-                                {"ranks"},
-                                {"runs"},
-                                {"first"},
-                                {"last"},
-                                {"median"},
-                                {"least"},
-                                {"most"},
-                                {"range"}},
-                    .rows = {}};
+  TitledTable table{"throughput over time"};
   for (const IndexTrend& trend : machine.trends) {
     if (trend.runs.size() < 2) continue;
-    table.rows.push_back(
-        {.cells = {escape(trend.title), std::to_string(trend.ranks),
-                   std::to_string(trend.runs.size()), rate(trend.first, ""), rate(trend.last, ""),
-                   rate(trend.median, trend.unit), rate(trend.minimum, ""), rate(trend.maximum, ""),
-                   percent(trend.spread)},
-         .tail = ""});
+    table.add({words_cell("experiment", escape(trend.title)),
+               {"ranks", std::to_string(trend.ranks)},
+               {"runs", std::to_string(trend.runs.size())},
+               {"first", rate(trend.first, "")},
+               {"last", rate(trend.last, "")},
+               {"median", rate(trend.median, trend.unit)},
+               {"least", rate(trend.minimum, "")},
+               {"most", rate(trend.maximum, "")},
+               {"range", percent(trend.spread)}});
   }
   return table;
 }
@@ -230,15 +197,10 @@ std::string index_headline(const Index& index, Numbered numbered) {
 
 std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& machine,
                                       Numbered numbered) {
-  std::vector<TitledTable> tables{run_table(index, machine, numbered)};
-  for (TitledTable& table : experiment_tables(index, machine, numbered)) {
-    tables.push_back(std::move(table));
-  }
-  if (TitledTable benches = bench_table(index, machine, numbered); !benches.rows.empty()) {
-    tables.push_back(std::move(benches));
-  }
-  TitledTable trends = trend_table(machine);
-  if (!trends.rows.empty()) tables.push_back(std::move(trends));
+  std::vector<TitledTable> tables = experiment_tables(index, machine, numbered);
+  tables.insert(tables.begin(), run_table(index, machine, numbered));
+  tables.push_back(bench_table(index, machine, numbered));
+  tables.push_back(trend_table(machine));
   return tables;
 }
 

@@ -10,7 +10,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 
-/// Tables of an index for text and Markdown; all text is escaped.
+/// Tables of an index; all text is escaped.
 namespace isoscale::analysis {
 
 /// Says whether the rest of the report refers to runs as numbered launches, in the order given.
@@ -20,7 +20,7 @@ enum class Numbered : std::uint8_t { no, as_launches };
 [[nodiscard]] std::string index_headline(const Index& index, Numbered numbered);
 
 /// Returns the tables of one machine: its runs, and the trend of the throughput where an experiment
-/// has two runs.
+/// has two runs. Some may have no rows.
 [[nodiscard]] std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& machine,
                                                     Numbered numbered);
 

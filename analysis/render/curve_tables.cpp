@@ -6,13 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -38,13 +37,36 @@ std::string ranks_heading(const PointReport& point) {
   return base::counted(point.data->ranks, "rank");
 }
 
-/// Returns an empty table: a column with the names of the rows, then a column for each point.
-TitledTable by_ranks(std::string title, const Points& points) {
-  TitledTable result{
-      .title = std::move(title) + of_launches(points), .columns = {{"", Align::left}}, .rows = {}};
-  for (const PointReport* const point : points) result.columns.push_back({ranks_heading(*point)});
-  return result;
-}
+/// A table with a column for each point, below the rank counts, and a named row for each figure.
+class ByRanks {
+ public:
+  ByRanks(std::string title, Points points)
+      : points_(std::move(points)),
+        table_{.title = std::move(title) + of_launches(points_),
+               .columns = {{"", Align::left}},
+               .rows = {}} {
+    for (const PointReport* const point : points_) {
+      table_.columns.push_back({ranks_heading(*point)});
+    }
+  }
+
+  ByRanks& add(std::string name, const std::function<std::string(const PointReport&)>& cell) {
+    Row row{.cells = {std::move(name)}};
+    for (const PointReport* const point : points_) row.cells.push_back(cell(*point));
+    table_.rows.push_back(std::move(row));
+    return *this;
+  }
+  [[nodiscard]] const Points& points() const { return points_; }
+  /// Returns the table; without rows where there are no points.
+  [[nodiscard]] TitledTable take() {
+    if (points_.empty()) table_.rows.clear();
+    return std::move(table_);
+  }
+
+ private:
+  Points points_;
+  TitledTable table_;
+};
 
 constexpr int most_replicas = 12;  ///< rows of the table
 
@@ -54,89 +76,78 @@ bool asks_for(const PointReport& point, const char* key, std::string_view usual)
   return option != point.data->options.end() && option->second != usual;
 }
 
-/// Returns the utilisation of replicas that were given different shares of the batch.
-std::optional<TitledTable> replica_table(const Curve& curve) {
-  const Points points = points_with(curve, [](const PointReport& point) {
-    return point.breakdown.mean && point.data->mesh.dp > 1 && asks_for(point, "partition", "equal");
-  });
-  if (points.empty()) return std::nullopt;
-  TitledTable result = by_ranks("utilisation of replicas, compute over step", points);
-  int most = 0;
-  for (const PointReport* const point : points) most = std::max(most, point->data->mesh.dp);
-  const auto cell = [](const PointReport& point, int replica) {
-    double compute = 0, step = 0;
-    for (std::size_t i = 0; i < point.breakdown.ranks.size(); ++i) {
-      const int rank = point.breakdown.ranks[i];
-      if (mesh::coordinates(point.data->mesh, rank).dp != replica) continue;
-      compute += point.breakdown.of_rank[i].compute;
-      step += point.breakdown.of_rank[i].step;
-    }
-    return step > 0 ? percent(compute / step) : std::string{undefined};
-  };
-  for (int replica = 0; replica < std::min(most, most_replicas); ++replica) {
-    Row row{.cells = {fmt::format("replica {}", replica)}, .tail = ""};
-    for (const PointReport* const point : points) row.cells.push_back(cell(*point, replica));
-    result.rows.push_back(row);
+/// Returns the share of the step in which the ranks of a replica compute; absent where none of them
+/// was traced.
+std::optional<double> utilisation(const PointReport& point, int replica) {
+  double compute = 0, step = 0;
+  for (std::size_t i = 0; i < point.breakdown.ranks.size(); ++i) {
+    const int rank = point.breakdown.ranks[i];
+    if (mesh::coordinates(point.data->mesh, rank).dp != replica) continue;
+    compute += point.breakdown.of_rank[i].compute;
+    step += point.breakdown.of_rank[i].step;
   }
-  return result;
+  return step > 0 ? std::optional{compute / step} : std::nullopt;
+}
+
+/// Returns the utilisation of replicas that were given different shares of the batch.
+TitledTable replica_table(const Curve& curve) {
+  ByRanks table{"utilisation of replicas, compute over step",
+                points_with(curve, [](const PointReport& point) {
+                  return point.breakdown.mean && point.data->mesh.dp > 1 &&
+                         asks_for(point, "partition", "equal");
+                })};
+  int most = 0;
+  for (const PointReport* const point : table.points()) most = std::max(most, point->data->mesh.dp);
+  for (int replica = 0; replica < std::min(most, most_replicas); ++replica) {
+    table.add(fmt::format("replica {}", replica),
+              [replica](const PointReport& point) { return percent(utilisation(point, replica)); });
+  }
+  return table.take();
+}
+
+/// Returns a time as a share of the point's traced step.
+std::string of_step(const PointReport& at, const std::optional<double>& seconds) {
+  const bool known = seconds && at.breakdown.mean && at.breakdown.mean->step > 0;
+  return known ? percent(*seconds / at.breakdown.mean->step) : std::string{undefined};
 }
 
 /// Returns the bubble compared with its formula, and the time of a message.
-std::optional<TitledTable> pipeline_table(const Curve& curve) {
-  const Points points =
-      points_with(curve, [](const PointReport& point) { return point.pipeline.has_value(); });
-  if (points.empty()) return std::nullopt;
-  TitledTable result = by_ranks("pipeline, share of the traced step", points);
-  const auto row = [&](const char* name, const auto& cell) {
-    Row cells{.cells = {name}, .tail = ""};
-    for (const PointReport* const point : points) cells.cells.push_back(cell(*point));
-    result.rows.push_back(cells);
+TitledTable pipeline_table(const Curve& curve) {
+  const auto time = [](double HandOverTimes::*part) {
+    return [part](const PointReport& at) {
+      const auto& times = at.pipeline->hand_over;
+      return times ? units::format(units::Seconds{(*times).*part}) : std::string{undefined};
+    };
   };
-  const auto share = [](const std::optional<double>& part) {
-    return part ? percent(*part) : std::string{undefined};
-  };
-  const auto of_step = [&](const PointReport& at, const std::optional<double>& seconds) {
-    const bool known = seconds && at.breakdown.mean && at.breakdown.mean->step > 0;
-    return known ? percent(*seconds / at.breakdown.mean->step) : std::string{undefined};
-  };
-  const auto time = [](const PointReport& at, double HandOverTimes::*part) {
-    const auto& times = at.pipeline->hand_over;
-    return times ? units::format(units::Seconds{(*times).*part}) : std::string{undefined};
-  };
-  row("bubble, measured", [&](const PointReport& at) {
-    const bool known = at.breakdown.mean && at.breakdown.bubble_known;
-    return of_step(at, known ? std::optional{at.breakdown.mean->bubble} : std::nullopt);
-  });
-  row("bubble of the schedule, equal ranks",
-      [&](const PointReport& at) { return of_step(at, at.breakdown.schedule_bubble); });
-  row("bubble by the schedule's formula",
-      [&](const PointReport& at) { return share(at.pipeline->formula_bubble); });
-  row("hand-over of a microbatch, median",
-      [&](const PointReport& at) { return time(at, &HandOverTimes::median); });
-  row("hand-over, 90th percentile",
-      [&](const PointReport& at) { return time(at, &HandOverTimes::p90); });
-  return result;
+  return ByRanks{"pipeline, share of the traced step",
+                 points_with(curve, [](const PointReport& at) { return at.pipeline.has_value(); })}
+      .add("bubble, measured",
+           [](const PointReport& at) {
+             const bool known = at.breakdown.mean && at.breakdown.bubble_known;
+             return of_step(at, known ? std::optional{at.breakdown.mean->bubble} : std::nullopt);
+           })
+      .add("bubble of the schedule, equal ranks",
+           [](const PointReport& at) { return of_step(at, at.breakdown.schedule_bubble); })
+      .add("bubble by the schedule's formula",
+           [](const PointReport& at) { return percent(at.pipeline->formula_bubble); })
+      .add("hand-over of a microbatch, median", time(&HandOverTimes::median))
+      .add("hand-over, 90th percentile", time(&HandOverTimes::p90))
+      .take();
 }
 
 /// Returns how much of the copies from and to host memory overlaps with computation.
-std::optional<TitledTable> copies_table(const Curve& curve) {
-  const Points points = points_with(curve, [](const PointReport& point) {
-    return point.breakdown.mean && asks_for(point, "offload", "none");
-  });
-  if (points.empty()) return std::nullopt;
-  TitledTable result = by_ranks("copies of offloaded states, share of the traced step", points);
-  const auto row = [&](const char* name, double Breakdown::*part) {
-    Row cells{.cells = {name}, .tail = ""};
-    for (const PointReport* const point : points) {
-      const Breakdown& mean = *point->breakdown.mean;
-      cells.cells.push_back(mean.step > 0 ? percent(mean.*part / mean.step)
-                                          : std::string{undefined});
-    }
-    result.rows.push_back(cells);
+TitledTable copies_table(const Curve& curve) {
+  const auto part = [](double Breakdown::*of) {
+    return [of](const PointReport& at) { return of_step(at, (*at.breakdown.mean).*of); };
   };
-  row("hidden under computation", &Breakdown::hidden_copies);
-  row("exposed", &Breakdown::copies);
-  return result;
+  return ByRanks{"copies of offloaded states, share of the traced step",
+                 points_with(curve,
+                             [](const PointReport& at) {
+                               return at.breakdown.mean && asks_for(at, "offload", "none");
+                             })}
+      .add("hidden under computation", part(&Breakdown::hidden_copies))
+      .add("exposed", part(&Breakdown::copies))
+      .take();
 }
 
 constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
@@ -181,153 +192,136 @@ bool is_nothing(const Points& points, const std::string& cause) {
   });
 }
 
-std::optional<TitledTable> waterfall_table(const Curve& curve) {
-  const Points points = points_with(
-      curve, [](const PointReport& point) { return point.causes.waterfall.has_value(); });
-  if (points.empty()) return std::nullopt;
-  TitledTable result = by_ranks("lost time, from ideal to measured, share of the step", points);
-  const auto row = [&](const std::string& name, const auto& cell) {
-    Row cells{.cells = {name}, .tail = ""};
-    for (const PointReport* const point : points)
-      cells.cells.push_back(cell(*point->causes.waterfall));
-    result.rows.push_back(cells);
+TitledTable waterfall_table(const Curve& curve) {
+  ByRanks table{
+      "lost time, from ideal to measured, share of the step",
+      points_with(curve, [](const PointReport& at) { return at.causes.waterfall.has_value(); })};
+  const auto row = [&table](const std::string& name,
+                            const std::function<std::string(const Waterfall&)>& cell) {
+    table.add(name, [&cell](const PointReport& at) { return cell(*at.causes.waterfall); });
   };
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
-  std::vector<std::string> causes = causes_of(points);
+  std::vector<std::string> causes = causes_of(table.points());
   // The untraced part is not explained by any cause, so it comes before the causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   for (const std::string& cause : causes) {
-    if (is_nothing(points, cause)) continue;
+    if (is_nothing(table.points(), cause)) continue;
     row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
   }
   row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
   row("measured step", [&](const Waterfall& at) { return time(at.measured); });
-  return result;
+  return table.take();
 }
 
-std::optional<TitledTable> pop_table(const Curve& curve) {
-  const Points points =
-      points_with(curve, [](const PointReport& point) { return point.causes.pop.has_value(); });
-  if (points.empty()) return std::nullopt;
-  TitledTable result = by_ranks("efficiencies, each the product of those below it", points);
-  const auto row = [&](const char* name, auto part) {
-    Row cells{.cells = {name}, .tail = ""};
-    for (const PointReport* const point : points) {
-      cells.cells.push_back(percent((*point->causes.pop).*part));
-    }
-    result.rows.push_back(cells);
+TitledTable pop_table(const Curve& curve) {
+  const auto part = [](auto of) {
+    return [of](const PointReport& at) { return percent((*at.causes.pop).*of); };
   };
-  row("global", &Pop::global);
-  row("├ parallel", &Pop::parallel);
-  row("│ ├ load balance", &Pop::load_balance);
-  row("│ └ communication", &Pop::communication);
-  row("│   ├ serialisation", &Pop::serialisation);
-  row("│   └ transfer", &Pop::transfer);
-  row("└ computation scalability", &Pop::computation_scalability);
-  row("  ├ work (FLOP)", &Pop::work_scalability);
-  row("  └ speed (FLOP/s)", &Pop::speed_scalability);
-  return result;
+  return ByRanks{
+      "efficiencies, each the product of those below it",
+      points_with(curve, [](const PointReport& at) { return at.causes.pop.has_value(); })}
+      .add("global", part(&Pop::global))
+      .add("├ parallel", part(&Pop::parallel))
+      .add("│ ├ load balance", part(&Pop::load_balance))
+      .add("│ └ communication", part(&Pop::communication))
+      .add("│   ├ serialisation", part(&Pop::serialisation))
+      .add("│   └ transfer", part(&Pop::transfer))
+      .add("└ computation scalability", part(&Pop::computation_scalability))
+      .add("  ├ work (FLOP)", part(&Pop::work_scalability))
+      .add("  └ speed (FLOP/s)", part(&Pop::speed_scalability))
+      .take();
 }
 
-/// A table with a row for each place in the program: its share of the step, and its time by
-/// category.
-class PlaceTable {
- public:
-  PlaceTable(std::string title, std::string place, const BreakdownResult& breakdown)
-      : breakdown_(breakdown),
-        table_{.title = std::move(title),
-               .columns = {{std::move(place), Align::left}, {"step"}},
-               .rows = {}} {
+/// Returns a table with a row for each place in the program: its share of the step, and its time by
+/// category. `places` is a map of the breakdown.
+template <class Places, class Name>
+TitledTable place_table(const PointReport& point, std::string_view title, const char* heading,
+                        const Places& places, const Name& name) {
+  TitledTable table{fmt::format("{}, {}", title, traced_heading(point))};
+  for (const auto& [place, parts] : places) {
+    const auto cell = [&](double seconds) {
+      return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
+    };
+    std::vector<Cell> cells{words_cell(heading, std::string{name(place)}),
+                            {"step", cell(parts.step)}};
     for (const Category& category : categories()) {
-      if (category.seconds != &Breakdown::other)
-        table_.columns.push_back({std::string{category.name}});
+      if (category.seconds == &Breakdown::other) continue;
+      cells.push_back({std::string{category.name}, cell(parts.*category.seconds)});
     }
-    table_.columns.push_back({"hidden"});
-  }
-
-  void add(std::string name, const Breakdown& parts) {
-    Row row{.cells = {std::move(name), cell(parts.step)}, .tail = ""};
-    for (const Category& category : categories()) {
-      if (category.seconds != &Breakdown::other) row.cells.push_back(cell(parts.*category.seconds));
-    }
-    row.cells.push_back(cell(parts.hidden_communication));
-    table_.rows.push_back(std::move(row));
-  }
-  void note(std::string text) { table_.rows.push_back({.cells = {std::move(text)}, .tail = ""}); }
-  [[nodiscard]] TitledTable take() { return std::move(table_); }
-
- private:
-  [[nodiscard]] std::string cell(double seconds) const {
-    return seconds == 0 ? "0" : percent(seconds / breakdown_.mean->step);
-  }
-
-  const BreakdownResult& breakdown_;
-  TitledTable table_;
-};
-
-TitledTable phase_table(const PointReport& point) {
-  PlaceTable table{"by phase, " + traced_heading(point), "phase", point.breakdown};
-  for (const auto& [phase, parts] : point.breakdown.by_phase) {
-    table.add(std::string{program::name(phase)}, parts);
-  }
-  return table.take();
-}
-
-TitledTable axes_table(const PointReport& point) {
-  PlaceTable table{"communication by mesh axis, " + traced_heading(point), "axis", point.breakdown};
-  for (const auto& [axes, parts] : point.breakdown.by_axes) {
-    table.add(mesh::to_string(axes), parts);
-  }
-  return table.take();
-}
-
-TitledTable layer_table(const PointReport& point) {
-  PlaceTable table{"by layer, " + traced_heading(point), "layer", point.breakdown};
-  std::size_t shown = 0;
-  for (const auto& [layer, parts] : point.breakdown.by_layer) {
-    if (shown++ == most_layers) {
-      table.note(fmt::format("and {} more (--format json)",
-                             point.breakdown.by_layer.size() - most_layers));
-      break;
-    }
-    table.add(layer < 0 ? "none" : std::to_string(layer), parts);
-  }
-  return table.take();
-}
-
-/// Returns a table with a row for each shape: a rank's calls in a step and their total time.
-std::optional<TitledTable> gemm_table(const PointReport& point) {
-  const std::vector<GemmTime> times = gemm_times(*point.data);
-  if (times.empty()) return std::nullopt;
-  TitledTable table{
-      .title = "GEMMs by shape, a rank's in a step, " + traced_heading(point),
-      .columns = {{"m x n x k", Align::left}, {"calls"}, {"step"}, {"time of one"}, {"FLOP/s"}},
-      .rows = {}};
-  for (const GemmTime& at : times | std::views::take(most_gemm_shapes)) {
-    table.rows.push_back(
-        {.cells = {program::to_string(at.shape), fmt::format("{:.4g}", at.calls),
-                   percent(at.seconds / point.breakdown.mean->step),
-                   units::format(units::Seconds{at.seconds / at.calls}),
-                   at.seconds > 0 ? units::format(units::FlopsPerSecond{at.flop / at.seconds})
-                                  : ""},
-         .tail = ""});
-  }
-  if (times.size() > most_gemm_shapes) {
-    table.rows.push_back(
-        {.cells = {fmt::format("and {} more (--format json)", times.size() - most_gemm_shapes)},
-         .tail = ""});
+    cells.push_back({"hidden", cell(parts.hidden_communication)});
+    table.add(std::move(cells));
   }
   return table;
 }
 
+/// Keeps the first rows, and says how many more there are.
+TitledTable first_rows(TitledTable table, std::size_t most) {
+  const std::size_t rows = table.rows.size();
+  if (rows <= most) return table;
+  table.rows.resize(most);
+  table.rows.push_back({.cells = {fmt::format("and {} more (--format json)", rows - most)}});
+  return table;
+}
+
+/// Returns a table with a row for each shape: a rank's calls in a step and their total time.
+TitledTable gemm_table(const PointReport& point) {
+  TitledTable table{"GEMMs by shape, a rank's in a step, " + traced_heading(point)};
+  for (const GemmTime& at : gemm_times(*point.data)) {
+    const auto rate = at.seconds > 0 ? std::optional{at.flop / at.seconds} : std::nullopt;
+    table.add({words_cell("m x n x k", program::to_string(at.shape)),
+               {"calls", fmt::format("{:.4g}", at.calls)},
+               {"step", percent(at.seconds / point.breakdown.mean->step)},
+               {"time of one", units::format(units::Seconds{at.seconds / at.calls})},
+               {"FLOP/s", rate ? units::format(units::FlopsPerSecond{*rate}) : ""}});
+  }
+  return first_rows(std::move(table), most_gemm_shapes);
+}
+
+/// Returns the labels that any launch of the point has.
+std::string notes_of(std::span<const LaunchPoint> points) {
+  std::set<std::string> all;
+  for (const LaunchPoint& at : points) all.insert(notes(*at.point));
+  all.erase("");
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
 }  // namespace
 
+TitledTable scaling_table(const Curve& curve, const JoinedCurve* joined) {
+  TitledTable table{joined == nullptr ? "" : "over launches"};
+  const bool with_nodes = spans_nodes(curve);
+  for (const PointReport& at : curve.points) {
+    std::vector<Cell> cells{{"ranks", std::to_string(at.data->ranks)}};
+    if (with_nodes) cells.push_back(words_cell("nodes", nodes_cell(at)));
+    cells.push_back(words_cell("mesh", mesh::to_string(at.data->mesh)));
+    const std::size_t named = cells.size();
+    std::string labels = notes(at);
+    if (joined != nullptr) {
+      const auto& launches = joined->launches[static_cast<std::size_t>(&at - curve.points.data())];
+      cells.push_back({"launches", std::to_string(launches.size())});
+      labels = notes_of(launches);
+    }
+    cells.push_back({"step time", step_time(at)});
+    if (joined != nullptr) cells.push_back({"spread", percent(spread_of(at))});
+    cells.push_back({"±95%", interval(at)});
+    cells.push_back({throughput_unit(curve), throughput(at)});
+    cells.push_back({"speed-up", fixed(at.speedup)});
+    cells.push_back({"FLOP/s/rank", flops_per_rank(at)});
+    cells.push_back({efficiency_column(curve), percent(at.efficiency)});
+    if (joined == nullptr) {
+      cells.push_back({efficiency_heading(), at.efficiency ? efficiency_bar(*at.efficiency) : "",
+                       Align::drawing});
+    }
+    cells.push_back(words_cell("", std::move(labels)));
+    table.add(std::move(cells), excuse(at), named);
+  }
+  return table;
+}
+
 std::vector<TitledTable> strategy_tables(const Curve& curve) {
-  std::vector<TitledTable> tables;
-  if (auto table = replica_table(curve)) tables.push_back(*std::move(table));
-  if (auto table = copies_table(curve)) tables.push_back(*std::move(table));
-  if (auto table = pipeline_table(curve)) tables.push_back(*std::move(table));
+  std::vector<TitledTable> tables{replica_table(curve), copies_table(curve), pipeline_table(curve)};
+  std::erase_if(tables, [](const TitledTable& table) { return table.rows.empty(); });
   return tables;
 }
 
@@ -353,8 +347,8 @@ std::string of_launches(const Points& points) {
 
 std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sections) {
   std::vector<TitledTable> tables;
-  const auto add = [&](Section section, std::optional<TitledTable> table) {
-    if (table && sections.has(section)) tables.push_back(*std::move(table));
+  const auto add = [&](Section section, TitledTable table) {
+    if (!table.rows.empty() && sections.has(section)) tables.push_back(std::move(table));
   };
   add(Section::waterfall, waterfall_table(curve));
   add(Section::pop, pop_table(curve));
@@ -362,10 +356,17 @@ std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sectio
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();
-  add(Section::phases, phase_table(largest));
-  if (!largest.breakdown.by_axes.empty()) add(Section::phases, axes_table(largest));
+  const BreakdownResult& of = largest.breakdown;
+  add(Section::phases, place_table(largest, "by phase", "phase", of.by_phase,
+                                   [](auto phase) { return program::name(phase); }));
+  add(Section::phases, place_table(largest, "communication by mesh axis", "axis", of.by_axes,
+                                   [](auto axes) { return mesh::to_string(axes); }));
   if (sections.has(Section::phases)) add(Section::phases, gemm_table(largest));
-  if (largest.breakdown.by_layer.size() > 1) add(Section::layers, layer_table(largest));
+  if (of.by_layer.size() > 1) {
+    const auto name = [](int layer) { return layer < 0 ? "none" : std::to_string(layer); };
+    add(Section::layers,
+        first_rows(place_table(largest, "by layer", "layer", of.by_layer, name), most_layers));
+  }
   return tables;
 }
 

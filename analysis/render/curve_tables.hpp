@@ -12,8 +12,8 @@
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
-/// Tables of a curve, of one launch or joined over several, for text and Markdown; all text is
-/// escaped.
+/// Tables of a curve, of one launch or joined over several; all text is escaped. Tables without
+/// rows are to be left out.
 namespace isoscale::analysis {
 
 using Points = std::vector<const PointReport*>;
@@ -36,15 +36,20 @@ using Points = std::vector<const PointReport*>;
 /// its formula. Empty for curves with none of these.
 [[nodiscard]] std::vector<TitledTable> strategy_tables(const Curve& curve);
 
-/// Returns the curve over launches, then each launch's step times where points have several.
-[[nodiscard]] std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
-                                                     std::span<const RunReport> reports);
+/// Returns times, throughput and efficiency of every point: those over launches where the curve is
+/// joined, else (`joined` is null) those of its one launch.
+[[nodiscard]] TitledTable scaling_table(const Curve& curve, const JoinedCurve* joined);
 
-/// Returns the lines below the tables of joined_tables(): what efficiency is relative to, what was
+/// Returns each launch's step times at the points that have several launches; no rows where there
+/// are none, or too many launches for columns of their own.
+[[nodiscard]] TitledTable times_table(const JoinedCurve& joined,
+                                      std::span<const RunReport> reports);
+
+/// Returns the lines below the tables of a joined curve: what efficiency is relative to, what was
 /// left out, what a single launch cannot show, and causes.
 [[nodiscard]] Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports);
 
-/// Explains the terms of joined_tables(), one sentence each.
+/// Explains the terms of the tables of joined curves, one sentence each.
 [[nodiscard]] std::vector<std::string> joined_key();
 
 }  // namespace isoscale::analysis

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -64,25 +65,21 @@ std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
   return unit == Unit::text ? "" : std::string{undefined};
 }
 
-/// A table as text cells, while it is being fitted to the width.
-struct TextTable {
-  std::vector<Column> columns;
-  std::vector<Row> rows;
+std::size_t width_of(const TitledTable& table, std::size_t column) {
+  std::size_t widest = display_width(table.columns[column].heading);
+  for (const Row& row : table.rows) widest = std::max(widest, display_width(row.cells[column]));
+  return widest;
+}
 
-  [[nodiscard]] std::size_t width(std::size_t column) const {
-    std::size_t widest = display_width(columns[column].heading);
-    for (const Row& row : rows) widest = std::max(widest, display_width(row.cells[column]));
-    return widest;
-  }
-  [[nodiscard]] std::size_t width() const {
-    std::size_t sum = 0;
-    for (std::size_t i = 0; i < columns.size(); ++i) sum += gutter + width(i);
-    return sum;
-  }
-};
+std::size_t width_of(const TitledTable& table) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) sum += gutter + width_of(table, i);
+  return sum;
+}
 
-TextTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
-  TextTable text;
+/// Returns the table as text cells, with the columns that `kept` keeps.
+TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
+  TitledTable text{.title = table.title, .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const DocumentColumn& column = table.columns[i];
@@ -98,16 +95,16 @@ TextTable text_table(const DocumentTable& table, Intervals intervals, Keep kept)
 }
 
 /// Shortens the widest column of words repeatedly, until all columns fit or none can be shortened.
-void shorten(TextTable& table, std::size_t columns) {
-  while (table.width() > columns) {
+void shorten(TitledTable& table, std::size_t columns) {
+  while (width_of(table) > columns) {
     std::optional<std::size_t> widest;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       if (table.columns[i].align != Align::left) continue;
-      if (!widest || table.width(i) > table.width(*widest)) widest = i;
+      if (!widest || width_of(table, i) > width_of(table, *widest)) widest = i;
     }
-    if (!widest || table.width(*widest) <= narrowest) return;
-    const std::size_t excess = table.width() - columns;
-    const std::size_t now = table.width(*widest);
+    if (!widest || width_of(table, *widest) <= narrowest) return;
+    const std::size_t excess = width_of(table) - columns;
+    const std::size_t now = width_of(table, *widest);
     // One round shortens a column by a quarter at most, so that columns of similar width share the
     // loss.
     const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
@@ -117,11 +114,12 @@ void shorten(TextTable& table, std::size_t columns) {
 }
 
 std::string table_text(const DocumentTable& table, std::size_t columns) {
-  TextTable text = text_table(table, Intervals::shown, Keep::if_it_fits);
-  if (text.width() > columns) text = text_table(table, Intervals::left_out, Keep::if_it_fits);
-  if (text.width() > columns) text = text_table(table, Intervals::left_out, Keep::without_interval);
+  TitledTable text = text_table(table, Intervals::shown, Keep::if_it_fits);
+  if (width_of(text) > columns) text = text_table(table, Intervals::left_out, Keep::if_it_fits);
+  if (width_of(text) > columns)
+    text = text_table(table, Intervals::left_out, Keep::without_interval);
   shorten(text, columns);
-  return analysis::table(text.columns, text.rows);
+  return titled(text);
 }
 
 /// Returns the text wrapped, or cut to one line.
@@ -188,57 +186,75 @@ Section section_of_remark(std::string_view key) {
   return found == known.end() ? Section::curves : found->second;
 }
 
+void append(Document& document, Document more) {
+  std::ranges::move(more, std::back_inserter(document));
+}
+
+void append(Document& document, Facts facts) {
+  if (!facts.empty()) document.emplace_back(std::move(facts));
+}
+
+void append(Document& document, TitledTable table) {
+  if (!table.rows.empty()) document.emplace_back(std::move(table));
+}
+
 std::string to_text(const Document& document, std::size_t columns) {
   struct Writer {
     std::size_t columns;
-    std::string operator()(const Heading& heading) const {
-      return "\n" + in_lines(escape(heading.text), 0, columns);
+    std::string operator()(const Heading& at) const {
+      return at.underline == Underline::yes ? heading(escape(at.text))
+                                            : "\n" + in_lines(escape(at.text), 0, columns);
     }
-    std::string operator()(const Paragraph& paragraph) const {
-      return laid_out(paragraph.text, paragraph.lines, 0, columns);
+    std::string operator()(const Paragraph& at) const {
+      return laid_out(at.text, at.lines, 0, columns);
     }
-    std::string operator()(const std::vector<Note>& notes) const {
-      return notes_text(notes, columns);
-    }
-    std::string operator()(const DocumentTable& table) const { return table_text(table, columns); }
+    std::string operator()(const std::vector<Note>& at) const { return notes_text(at, columns); }
+    std::string operator()(const Facts& at) const { return lines(at); }
+    std::string operator()(const TitledTable& at) const { return titled(at); }
+    std::string operator()(const DocumentTable& at) const { return table_text(at, columns); }
   };
   std::string text;
-  for (const Block& block : document) text += std::visit(Writer{columns}, block);
-  return text;
+  bool below_heading = true;
+  for (const Block& block : document) {
+    const auto* const numbers = std::get_if<DocumentTable>(&block);
+    const bool is_part = std::holds_alternative<Facts>(block) ||
+                         std::holds_alternative<TitledTable>(block) ||
+                         (numbers != nullptr && !numbers->title.empty());
+    if (is_part && !below_heading) text += "\n";
+    text += std::visit(Writer{columns}, block);
+    below_heading = std::holds_alternative<Heading>(block);
+  }
+  return text.starts_with('\n') ? text.substr(1) : text;
 }
 
 std::string to_markdown(const Document& document) {
   struct Writer {
     bool is_first;
-    std::string operator()(const Heading& heading) const {
-      return fmt::format("{} {}\n\n", is_first ? "##" : "###", literal(escape(heading.text)));
+    std::string operator()(const Heading& at) const {
+      if (at.text.empty()) return "";
+      return fmt::format("{} {}\n", is_first ? "##" : "###", literal(escape(at.text)));
     }
-    std::string operator()(const Paragraph& paragraph) const {
-      return literal(escape(paragraph.text)) + "\n\n";
-    }
+    std::string operator()(const Paragraph& at) const { return literal(escape(at.text)) + "\n"; }
     std::string operator()(const std::vector<Note>& notes) const {
       std::string text;
       for (const Note& note : notes) {
         const std::string key = note.key.empty() ? "" : literal(escape(note.key)) + ": ";
         text += fmt::format("- {}{}\n", key, literal(escape(note.text)));
       }
-      return text + "\n";
+      return text;
     }
-    std::string operator()(const DocumentTable& table) const {
-      const TextTable cells = text_table(table, Intervals::shown, Keep::if_it_fits);
-      MarkdownCells names;
-      std::vector<std::size_t> left;
-      for (const Column& column : cells.columns) {
-        if (column.align == Align::left) left.push_back(names.size());
-        names.push_back(column.heading);
-      }
-      std::string text = markdown_heading(names, left);
-      for (const Row& row : cells.rows) text += markdown_row(row.cells);
-      return text + "\n";
+    std::string operator()(const Facts& facts) const {
+      std::string text;
+      for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
+      return text;
+    }
+    std::string operator()(const TitledTable& at) const { return markdown_table(at); }
+    std::string operator()(const DocumentTable& at) const {
+      return markdown_table(text_table(at, Intervals::shown, Keep::if_it_fits));
     }
   };
   std::string text;
-  for (const Block& block : document) text += std::visit(Writer{text.empty()}, block);
+  for (const Block& block : document) text += std::visit(Writer{text.empty()}, block) + "\n";
   return text;
 }
 
@@ -293,7 +309,7 @@ std::string shortened(const std::string& text, std::size_t columns) {
 }
 
 std::string titled(const TitledTable& part) {
-  return "  " + part.title + "\n" + table(part.columns, part.rows);
+  return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
 }
 
 }  // namespace isoscale::analysis

@@ -90,11 +90,15 @@ struct DocumentColumn {
 struct DocumentTable {
   std::vector<DocumentColumn> columns;
   std::vector<std::vector<Value>> rows;  ///< each with one value per column
+  std::string title{};                   ///< escaped; "" = without a title
 };
 
-/// The title of a part, after an empty line.
+enum class Underline : std::uint8_t { no, yes };
+
+/// The title of a part, after an empty line where it is not the first.
 struct Heading {
   std::string text;
+  Underline underline = Underline::no;  ///< in plain text
 };
 
 enum class Lines : std::uint8_t { as_needed, one };
@@ -110,10 +114,19 @@ struct Note {
   Lines lines = Lines::as_needed;
 };
 
-using Block = std::variant<Heading, Paragraph, std::vector<Note>, DocumentTable>;
+/// Facts and tables with a title hold escaped text; writers escape that of all other blocks.
+using Block =
+    std::variant<Heading, Paragraph, std::vector<Note>, Facts, TitledTable, DocumentTable>;
 using Document = std::vector<Block>;
 
-/// Returns plain text; no line is wider than `columns`, except where a single word is.
+/// Appends the blocks of `more`.
+void append(Document& document, Document more);
+/// Appends the facts or the table; nothing where these are empty.
+void append(Document& document, Facts facts);
+void append(Document& document, TitledTable table);
+
+/// Returns plain text. No line is wider than `columns`, except where a single word is, and in
+/// facts and tables with a title, which are neither wrapped nor shortened.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
 /// Returns Markdown with all columns and intervals, without shortening; a heading that comes first
 /// is the title.

@@ -21,17 +21,15 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t text_columns = 118, indent = 9;
-
 /// Returns the evidence of the most severe point, which comes first.
 std::string evidence_text(const Finding& finding) {
   std::vector<std::string> parts;
   for (const Evidence& at : finding.evidence) {
-    if (at.ranks == finding.evidence.front().ranks) parts.push_back(escape(to_text(at)));
+    if (at.ranks == finding.evidence.front().ranks) parts.push_back(to_text(at));
   }
   const std::string numbers = fmt::format("{}", fmt::join(parts, "; "));
   if (finding.curve.empty()) return numbers;
-  return escape(finding.curve) + (numbers.empty() ? "" : ": " + numbers);
+  return finding.curve + (numbers.empty() ? "" : ": " + numbers);
 }
 
 nlohmann::ordered_json evidence_json(const Evidence& evidence) {
@@ -67,26 +65,6 @@ std::vector<std::size_t> shown_findings(std::span<const Finding> findings, std::
   return indices;
 }
 
-std::vector<FindingCells> finding_cells(std::span<const Finding> findings, std::size_t most) {
-  std::vector<FindingCells> cells;
-  for (const std::size_t i : shown_findings(findings, most)) {
-    const Finding& at = findings[i];
-    cells.push_back({.share = share_text(at),
-                     .sentence = escape(at.sentence),
-                     .evidence = evidence_text(at),
-                     .next_step = escape(at.next_step),
-                     .rule = std::string{at.rule},
-                     .source = std::string{at.source}});
-  }
-  return cells;
-}
-
-std::string findings_footer(std::size_t count, std::size_t most) {
-  const std::string more =
-      count > most ? fmt::format("and {} more: --format json; ", count - most) : std::string{};
-  return more + "rules and sources: docs/findings.md";
-}
-
 std::string left_out_text(std::span<const NotJudged> left_out) {
   constexpr std::size_t most_curves = 4;
   // Curves with equal points and reasons share a line, named by their workloads.
@@ -105,23 +83,24 @@ std::string left_out_text(std::span<const NotJudged> left_out) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-std::string findings_text(std::span<const Finding> findings, std::size_t most,
-                          std::span<const NotJudged> left_out) {
-  if (findings.empty() && left_out.empty()) return "";
-  std::string text =
-      findings.empty() ? "\nfindings: none\n" : fmt::format("\n{}\n", findings_heading);
-  for (const FindingCells& at : finding_cells(findings, most)) {
-    // The share replaces part of the indent of the first line.
-    std::string first = in_lines(at.sentence, indent, text_columns);
-    const std::size_t blanks = indent - 2 - std::min(indent - 2, display_width(at.share));
-    first.replace(0, indent, std::string(blanks, ' ') + at.share + "  ");
-    text += first + in_lines(at.evidence, indent, text_columns) +
-            in_lines("next: " + at.next_step, indent, text_columns);
+Document findings_document(std::span<const Finding> findings, std::span<const NotJudged> left_out) {
+  if (findings.empty() && left_out.empty()) return {};
+  std::vector<Note> notes;
+  const auto add = [&notes](std::string key, std::string text) {
+    if (!text.empty()) notes.push_back({std::move(key), std::move(text)});
+  };
+  for (const Finding& at : findings) {
+    add(share_text(at), at.sentence);
+    add("", evidence_text(at));
+    add("", at.next_step.empty() ? "" : "next: " + at.next_step);
+    add("", at.source.empty() ? "" : fmt::format("{}: {}", at.rule, at.source));
   }
-  if (!left_out.empty()) {
-    text += in_lines("not judged: " + escape(left_out_text(left_out)), indent, text_columns);
-  }
-  return text + in_lines(findings_footer(findings.size(), most), indent, text_columns);
+  if (!left_out.empty()) add("", "not judged: " + left_out_text(left_out));
+  add("", "rules and sources: docs/findings.md");
+  return {Heading{findings.empty() ? "findings: none"
+                                   : "findings, most severe first, with the share of a step that "
+                                     "each may cost"},
+          std::move(notes)};
 }
 
 nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {

@@ -79,27 +79,24 @@ std::string tokens_cell(std::optional<double> rate) {
   return rate ? fmt::format("{:.4g}", *rate) : std::string{undefined};
 }
 
-std::string median_cell(const std::optional<statistics::Estimate>& time) {
-  return time_cell(time ? std::optional{time->median} : std::nullopt);
-}
-
-std::string width_cell(const std::optional<statistics::Estimate>& time,
-                       const results::RowData* row) {
-  RowReport report;
-  report.data = row;
-  report.time = time;
-  return interval_cell(report);
-}
-
-Row row_of(const Inference& at) {
-  const results::PointData& data = *at.point->data;
-  const std::string mesh = mesh::to_string(data.mesh);
-  return {.cells = {escape(mesh == "1" ? "one rank" : mesh), std::to_string(data.ranks),
-                    count_cell(at.batch), median_cell(at.ttft), width_cell(at.ttft, at.prefill),
-                    median_cell(at.tpot), width_cell(at.tpot, at.decode),
-                    tokens_cell(at.tokens_per_second), tokens_cell(at.tokens_per_second_per_rank),
-                    size_cell(at.cache_bytes), at.on_frontier ? "*" : ""},
-          .tail = escape(at.failure)};
+std::vector<Cell> cells_of(const Inference& at) {
+  RowReport prefill, decode;
+  prefill.data = at.prefill;
+  prefill.time = at.ttft;
+  decode.data = at.decode;
+  decode.time = at.tpot;
+  const std::string mesh = mesh::to_string(at.point->data->mesh);
+  return {words_cell("mesh", escape(mesh == "1" ? "one rank" : mesh)),
+          {"ranks", std::to_string(at.point->data->ranks)},
+          {"batch", count_cell(at.batch)},
+          {"TTFT", time_cell(prefill)},
+          {"±95%", interval_cell(prefill)},
+          {"TPOT", time_cell(decode)},
+          {"±95%", interval_cell(decode)},
+          {"tokens/s", tokens_cell(at.tokens_per_second)},
+          {"tokens/s/rank", tokens_cell(at.tokens_per_second_per_rank)},
+          {"cache", size_cell(at.cache_bytes)},
+          words_cell("frontier", at.on_frontier ? "*" : "")};
 }
 
 /// Returns the mean FLOP/s of a rank; the row's FLOP are over all calls and ranks.
@@ -110,18 +107,6 @@ std::optional<double> rate_of(const RowReport& row, int ranks) {
     return std::nullopt;
   }
   return *flop / calls / row.time->median / ranks;
-}
-
-Json time_json(const std::optional<statistics::Estimate>& time) {
-  const auto of = [&](double statistics::Estimate::*member) {
-    return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
-  };
-  return {{"median", of(&statistics::Estimate::median)},
-          {"lower", number_or_null(time ? time->lower : std::nullopt)},
-          {"upper", number_or_null(time ? time->upper : std::nullopt)},
-          {"min", of(&statistics::Estimate::minimum)},
-          {"max", of(&statistics::Estimate::maximum)},
-          {"plays", time ? time->samples : 0}};
 }
 
 /// Returns the status of the first row that is not ok, if there is one.
@@ -145,8 +130,8 @@ Json inference_json(const Inference& at) {
           {"output", count_or_null(at.output)},
           {"replicas", count_or_null(at.replicas)},
           {"groups", of(at.decode, "groups")},
-          {"ttft", time_json(at.ttft)},
-          {"tpot", time_json(at.tpot)},
+          {"ttft", time_json(at.ttft, "plays")},
+          {"tpot", time_json(at.tpot, "plays")},
           {"tokens_per_second", number_or_null(at.tokens_per_second)},
           {"tokens_per_second_per_rank", number_or_null(at.tokens_per_second_per_rank)},
           {"cache_bytes", count_or_null(at.cache_bytes)},
@@ -194,69 +179,29 @@ std::vector<TitledTable> inference_tables(const RunReport& report) {
   for (const Inference& at : inferences_of(report)) {
     const std::string title = "latency and throughput: " + question_of(at);
     auto place = std::ranges::find(tables, title, &TitledTable::title);
-    if (place == tables.end()) {
-      tables.push_back({.title = title,
-                        .columns = {{"mesh", Align::left},
-                                    {"ranks"},
-                                    {"batch"},
-                                    {"TTFT"},
-                                    {"±95%"},
-                                    {"TPOT"},
-                                    {"±95%"},
-                                    {"tokens/s"},
-                                    {"tokens/s/rank"},
-                                    {"cache"},
-                                    {"frontier", Align::left}},
-                        .rows = {}});
-      place = tables.end() - 1;
-    }
-    place->rows.push_back(row_of(at));
+    if (place == tables.end()) place = tables.insert(tables.end(), TitledTable{title});
+    place->add(cells_of(at), escape(at.failure));
   }
   return tables;
 }
 
 std::vector<TitledTable> infer_part_tables(const PointReport& point) {
-  TitledTable table{
-      .title = "inference: parts",
-      .columns = {{"batch"}, {"part", Align::left}, {"time"}, {"±95%"}, {"FLOP/s/rank"}},
-      .rows = {}};
-  if (!point.bench) return {};
-  for (const RowReport& row : point.bench->rows) {
-    if (text_of(*row.data, "op") != "infer") continue;
-    Row cells{
-        .cells = {count_cell(number_of(*row.data, "batch")), escape(text_of(*row.data, "part"))},
-        .tail = row_excuse(row)};
-    if (cells.tail.empty()) {
-      cells.cells.insert(cells.cells.end(), {time_cell(row), interval_cell(row),
-                                             rate_cell(rate_of(row, point.data->ranks))});
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  if (table.rows.empty()) return {};
-  return {std::move(table)};
+  const auto is_part = [](const results::RowData& row) { return text_of(row, "op") == "infer"; };
+  const auto cells = [&point](const RowReport& row) -> std::vector<Cell> {
+    return {{"batch", count_cell(number_of(*row.data, "batch"))},
+            text_of_row("part", row, "part"),
+            {"time", time_cell(row)},
+            {"±95%", interval_cell(row)},
+            {"FLOP/s/rank", rate_cell(rate_of(row, point.data->ranks))}};
+  };
+  return row_tables(
+      *point.bench, is_part, [](const auto&) { return "inference: parts"; }, cells, 2);
 }
-
-// The following functions are for the machine-readable reports, JSON and CSV.
 
 void add_inferences_json(std::span<const Inference> all, const PointReport& point, Json& object) {
   for (const Inference& at : all) {
     if (at.point == &point) object["rows"].push_back(inference_json(at));
   }
-}
-
-std::vector<CsvCell> inference_cells(std::span<const Inference> all, const results::RowData* row) {
-  std::vector<CsvCell> cells;
-  for (const char* key : {"prompt", "output", "position", "tokens", "replicas", "cache_bytes"}) {
-    cells.emplace_back(key, number_cell(row == nullptr ? std::nullopt : number_of(*row, key)));
-  }
-  const auto found = row == nullptr ? all.end() : std::ranges::find(all, row, &Inference::decode);
-  const bool is_decode = found != all.end();
-  const Inference nothing;
-  const Inference& at = is_decode ? *found : nothing;
-  cells.emplace_back("tokens_per_second", number_cell(at.tokens_per_second));
-  cells.emplace_back("tokens_per_second_per_rank", number_cell(at.tokens_per_second_per_rank));
-  cells.emplace_back("on_frontier", !is_decode ? "" : at.on_frontier ? "yes" : "no");
-  return cells;
 }
 
 }  // namespace isoscale::analysis

@@ -59,21 +59,15 @@ void mark_frontier(std::span<Inference* const> all);
 /// Appends the rows of `point` to its object's "rows".
 void add_inferences_json(std::span<const Inference> all, const PointReport& point,
                          nlohmann::ordered_json& object);
-/// Returns the cells of one row; the figures of both rows together are in the cells of the decode
-/// row. `row` may be null.
-[[nodiscard]] std::vector<CsvCell> inference_cells(std::span<const Inference> all,
-                                                   const results::RowData* row);
 
 /// Returns the tables of one point of workload serve: its request rates in ascending order, and the
 /// replicas at the rate whose requests were kept.
 [[nodiscard]] std::vector<TitledTable> serve_tables(const PointReport& point);
-/// Explains the columns of serve_tables(); "" for a run without rows of workload serve.
-[[nodiscard]] std::string serve_key(const RunReport& report);
+/// Explains the columns of serve_tables(); nothing for a run without rows of workload serve.
+[[nodiscard]] std::vector<std::string> serve_key(const RunReport& report);
 
 /// Returns the object of one row of workload serve. Rates have latency, ttft, tpot and queueing as
 /// objects with median, p90, p99 and max, in seconds; undefined values are null.
 [[nodiscard]] nlohmann::ordered_json serve_json(const results::RowData& row);
-/// Returns the cells of workload serve for any row, which may be null.
-[[nodiscard]] std::vector<CsvCell> serve_cells(const results::RowData* row);
 
 }  // namespace isoscale::analysis

@@ -39,71 +39,12 @@ std::string launches(const Numbers& numbers) {
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Returns the labels that any launch of the point has.
-std::string notes_of(std::span<const LaunchPoint> points) {
-  std::set<std::string> all;
-  for (const LaunchPoint& at : points) all.insert(notes(*at.point));
-  all.erase("");
-  return fmt::format("{}", fmt::join(all, ", "));
-}
-
-TitledTable curve_table(const JoinedCurve& joined) {
-  const Curve& curve = joined.curve;
-  const bool with_nodes = spans_nodes(curve);
-  TitledTable table{.title = "over launches", .columns = {{"ranks"}}, .rows = {}};
-  if (with_nodes) table.columns.push_back({"nodes", Align::left});
-  const std::vector<Column> rest{{"mesh", Align::left},
-                                 {"launches"},
-                                 {"step time"},
-                                 {"spread"},
-                                 {"±95%"},
-                                 {throughput_unit(curve)},
-                                 {"speed-up"},
-                                 {"FLOP/s/rank"},
-                                 {efficiency_column(curve)},
-                                 {"", Align::left}};
-  table.columns.insert(table.columns.end(), rest.begin(), rest.end());
-  for (std::size_t i = 0; i < curve.points.size(); ++i) {
-    const PointReport& point = curve.points[i];
-    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = ""};
-    if (with_nodes) row.cells.push_back(nodes_cell(point));
-    row.cells.insert(row.cells.end(),
-                     {mesh::to_string(point.data->mesh), std::to_string(joined.launches[i].size()),
-                      step_time(point), percent(spread_of(point)), interval(point),
-                      throughput(point), fixed(point.speedup), flops_per_rank(point),
-                      percent(point.efficiency), notes_of(joined.launches[i])});
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 Numbers numbers_of(const JoinedCurve& joined, std::span<const RunReport> reports) {
   Numbers numbers;
   for (const auto& points : joined.launches) {
     for (const LaunchPoint& at : points) numbers.insert(number_of(at, reports));
   }
   return numbers;
-}
-
-TitledTable times_table(const JoinedCurve& joined, std::span<const RunReport> reports) {
-  const Numbers numbers = numbers_of(joined, reports);
-  TitledTable table{.title = "step time of each launch, and the ±95% interval inside it",
-                    .columns = {{"ranks"}},
-                    .rows = {}};
-  for (const std::size_t number : numbers) {
-    table.columns.push_back({fmt::format("launch {}", number)});
-  }
-  for (const auto& points : joined.launches) {
-    if (points.size() < 2) continue;
-    std::map<std::size_t, std::string> cells;
-    for (const LaunchPoint& at : points) {
-      cells[number_of(at, reports)] = step_time(*at.point) + " " + interval(*at.point);
-    }
-    Row row{.cells = {std::to_string(points.front().point->data->ranks)}, .tail = ""};
-    for (const std::size_t number : numbers) row.cells.push_back(cells[number]);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
 }
 
 bool has_repeats(const JoinedCurve& joined) {
@@ -138,19 +79,6 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-/// Returns a time over the steps of a launch, or over launches, as JSON. `samples` is the key for
-/// the number of steps or launches.
-Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
-  const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
-  Json object{{"median", field(&statistics::Estimate::median)},
-              {"lower", time ? number_or_null(time->lower) : Json{}},
-              {"upper", time ? number_or_null(time->upper) : Json{}},
-              {"min", field(&statistics::Estimate::minimum)},
-              {"max", field(&statistics::Estimate::maximum)}};
-  object[samples] = time ? time->samples : 0;
-  return object;
-}
-
 Json launch_json(const LaunchPoint& at) {
   return {{"run", at.run->data->id},
           {"file", at.run->file},
@@ -158,10 +86,6 @@ Json launch_json(const LaunchPoint& at) {
           {"step_time", time_json(at.point->step_time, "steps")},
           {"throughput", number_or_null(at.point->throughput)},
           {"verified", number_or_null(at.point->data->verified)}};
-}
-
-Json mesh_json(const mesh::Shape& mesh) {
-  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
 }
 
 /// Adds the breakdown of the typical launch, and what the point lost relative to the joined
@@ -186,7 +110,7 @@ Json point_json(const PointReport& point, std::span<const LaunchPoint> launches)
       {"ranks", point.data->ranks},
       {"nodes", point.data->nodes},
       {"ranks_per_node", ranks_per_node_json(point)},
-      {"mesh", mesh_json(point.data->mesh)},
+      {"mesh", mesh_extents_json(point.data->mesh)},
       {"axes", axes_json(point)},
       {"labels", Json(point.labels)},
       {"launches", rows},
@@ -214,37 +138,37 @@ Json curve_json(const JoinedCurve& joined) {
     points.push_back(point_json(joined.curve.points[i], joined.launches[i]));
   }
   for (const LeftOut& at : joined.left_out) left_out.push_back(left_out_json(at));
-  return {{"fingerprint", joined.fingerprint},
-          {"title", joined.curve.title},
-          {"workload", joined.experiment.workload},
-          {"model", joined.experiment.model},
-          {"dtype", joined.experiment.dtype},
-          {"scaling", joined.experiment.scaling},
-          {"placement", joined.experiment.placement},
-          {"options", Json(joined.experiment.options)},
-          {"model_numbers", Json(joined.experiment.numbers)},
-          {"settings", Json(joined.experiment.settings)},
-          {"machine", Json(joined.machine)},
-          {"apart", joined.apart},
-          {"baseline", number_or_null(joined.curve.baseline)},
-          {"baseline_unit", joined.curve.per_node ? "node" : "rank"},
-          {"baseline_name", text_or_null(baseline_name(joined.curve))},
-          {"baseline_unsure", has_unsure_baseline(joined.curve)},
-          {"points", points},
-          {"left_out", left_out},
-          {"laws", laws_json(joined.curve.laws)}};
+  Json object = experiment_head_json(joined.experiment);
+  object.update(baseline_json(joined.curve));
+  object.update(Json{{"fingerprint", joined.fingerprint},
+                     {"title", joined.curve.title},
+                     {"model_numbers", joined.experiment.numbers},
+                     {"settings", joined.experiment.settings},
+                     {"machine", joined.machine},
+                     {"apart", joined.apart},
+                     {"points", points},
+                     {"left_out", left_out},
+                     {"laws", laws_json(joined.curve.laws)}});
+  return object;
 }
 
 }  // namespace
 
-std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
-                                       std::span<const RunReport> reports) {
-  std::vector<TitledTable> tables;
-  if (!joined.curve.points.empty()) tables.push_back(curve_table(joined));
-  if (has_repeats(joined) && numbers_of(joined, reports).size() <= most_columns) {
-    tables.push_back(times_table(joined, reports));
+TitledTable times_table(const JoinedCurve& joined, std::span<const RunReport> reports) {
+  TitledTable table{"step time of each launch, and the ±95% interval inside it"};
+  const Numbers numbers = numbers_of(joined, reports);
+  if (numbers.size() > most_columns) return table;
+  for (const auto& points : joined.launches) {
+    if (points.size() < 2) continue;
+    std::map<std::size_t, std::string> times;
+    for (const LaunchPoint& at : points) {
+      times[number_of(at, reports)] = step_time(*at.point) + " " + interval(*at.point);
+    }
+    std::vector<Cell> cells{{"ranks", std::to_string(points.front().point->data->ranks)}};
+    for (const std::size_t at : numbers) cells.push_back({fmt::format("launch {}", at), times[at]});
+    table.add(std::move(cells));
   }
-  return tables;
+  return table;
 }
 
 Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports) {
@@ -260,12 +184,12 @@ Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> repor
   add_left_out(joined, reports, facts);
   add_launches(joined, reports, facts);
   for (Facts::value_type& fact : baseline_remark(joined.curve)) facts.push_back(std::move(fact));
-  Sentences few;
-  for (const PointReport& point : joined.curve.points) few.add(point, few_steps_text(point));
-  few.append_to(facts, "label");
-  Sentences axes;
-  for (const PointReport& point : joined.curve.points) axes.add(point, axes_text(point));
-  axes.append_to(facts, "axes");
+  Sentences said{{"label", "axes"}};
+  for (const PointReport& point : joined.curve.points) {
+    said.add("label", point, few_steps_text(point));
+    said.add("axes", point, axes_text(point));
+  }
+  said.append_to(facts);
   for (Facts::value_type& fact : cause_remarks(joined.curve)) facts.push_back(std::move(fact));
   return facts;
 }

@@ -7,8 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-/// Values in JSON reports: null where there is none.
+#include "analysis/render/text.hpp"
+#include "mesh/mesh.hpp"
+#include "statistics/estimate.hpp"
+
+/// Values in JSON reports, null where there is none, and CSV cells that are taken from them.
 namespace isoscale::analysis {
 
 /// Returns null for numbers that are not finite, since JSON has none.
@@ -35,5 +41,46 @@ template <class Number>
   if (text.empty()) return {};
   return text;
 }
+
+/// Returns value, lower and upper of a figure with an interval; null without one.
+template <class Figure>
+[[nodiscard]] nlohmann::ordered_json located_json(const std::optional<Figure>& at) {
+  if (!at) return {};
+  return {{"value", number_or_null(at->value)},
+          {"lower", number_or_null(at->lower)},
+          {"upper", number_or_null(at->upper)}};
+}
+
+/// Returns median, lower, upper, min and max in seconds, and under the key `samples` their number.
+[[nodiscard]] nlohmann::ordered_json time_json(const std::optional<statistics::Estimate>& time,
+                                               const char* samples);
+[[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
+
+/// Returns what a run is, in every report that names it: id, file, created, isoscale_version,
+/// device, ranks, nodes and status.
+template <class Run>
+[[nodiscard]] nlohmann::ordered_json run_head_json(const Run& run, const std::string& file) {
+  return {{"id", run.id},           {"file", file},
+          {"created", run.created}, {"isoscale_version", run.isoscale_version},
+          {"device", run.device},   {"ranks", run.ranks},
+          {"nodes", run.nodes},     {"status", run.complete ? "complete" : "partial"}};
+}
+
+/// Returns workload, model, dtype, scaling, placement and options of an experiment or a point.
+template <class Of>
+[[nodiscard]] nlohmann::ordered_json experiment_head_json(const Of& of) {
+  return {{"workload", of.workload}, {"model", of.model},         {"dtype", of.dtype},
+          {"scaling", of.scaling},   {"placement", of.placement}, {"options", of.options}};
+}
+
+/// Returns the text of a document, ASCII only, so that printing it on a terminal is safe; bytes
+/// that are not UTF-8 are replaced.
+[[nodiscard]] std::string dumped(const nlohmann::ordered_json& document);
+
+/// Appends CSV cells with the values of a JSON object: one for each entry of `columns`, which are
+/// separated by blanks. An entry is "name=path/of/value", or only the name where that is the path.
+/// Lists become "a;b", objects "key=value;key=value", and null or absent values are empty.
+void add_csv_cells(std::vector<CsvCell>& cells, const nlohmann::ordered_json& object,
+                   std::string_view columns);
 
 }  // namespace isoscale::analysis

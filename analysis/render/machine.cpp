@@ -214,9 +214,7 @@ Json checks_json(const results::PreflightData& preflight) {
 std::string render_checks_json(const results::PreflightData& preflight) {
   Json document{{"schema_version", checks_schema_version}};
   document.update(checks_json(preflight));
-  // The output is ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8
-  // are replaced.
-  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return dumped(document);
 }
 
 std::string machine_text(const results::RunData& run) {
@@ -272,30 +270,21 @@ Facts header(const RunReport& report, const Sections& sections) {
   return facts;
 }
 
-std::vector<TitledTable> device_tables(const Curve& curve) {
-  TitledTable devices{.title = title_of(curve),
-                      .columns = {{"ranks"},
-                                  {"clock"},
-                                  {"lowest"},
-                                  {"busy"},
-                                  {"hottest"},
-                                  {"power"},
-                                  {"energy/step"},
-                                  {"energy/token"}},
-                      .rows = {}};
+TitledTable device_table(const Curve& curve) {
+  TitledTable devices{title_of(curve)};
   for (const PointReport& point : curve.points) {
     const DeviceState& state = point.devices;
     if (!has_numbers(state)) continue;
-    devices.rows.push_back(
-        {.cells = {std::to_string(point.data->ranks), prefixed_cell(state.clock, "Hz"),
-                   prefixed_cell(state.clock_min, "Hz"), percent(state.utilisation),
-                   celsius_cell(state.temperature), prefixed_cell(state.energy.power, "W"),
-                   prefixed_cell(state.energy.joules_per_step, "J"),
-                   prefixed_cell(state.energy.joules_per_token, "J")},
-         .tail = ""});
+    devices.add({{"ranks", std::to_string(point.data->ranks)},
+                 {"clock", prefixed_cell(state.clock, "Hz")},
+                 {"lowest", prefixed_cell(state.clock_min, "Hz")},
+                 {"busy", percent(state.utilisation)},
+                 {"hottest", celsius_cell(state.temperature)},
+                 {"power", prefixed_cell(state.energy.power, "W")},
+                 {"energy/step", prefixed_cell(state.energy.joules_per_step, "J")},
+                 {"energy/token", prefixed_cell(state.energy.joules_per_token, "J")}});
   }
-  if (devices.rows.empty()) return {};
-  return {std::move(devices)};
+  return devices;
 }
 
 Facts device_remarks(const Curve& curve) {
@@ -303,8 +292,7 @@ Facts device_remarks(const Curve& curve) {
   std::vector<std::string> missing;
   for (const PointReport& point : curve.points) {
     const std::vector<std::string>& warnings = point.devices.warnings;
-    const std::string ranks =
-        fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
+    const std::string ranks = base::counted(point.data->ranks, "rank");
     for (std::size_t i = 0; i < std::min(warnings.size(), most_device_warnings); ++i) {
       facts.emplace_back("WARNING", fmt::format("{}: {}", ranks, escape(warnings[i])));
     }

@@ -38,10 +38,10 @@ namespace isoscale::analysis {
 /// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
-/// Returns clock, temperature, power and energy of a curve's points; no table where nothing was
+/// Returns clock, temperature, power and energy of a curve's points; no rows where nothing was
 /// sampled.
-[[nodiscard]] std::vector<TitledTable> device_tables(const Curve& curve);
-/// Returns the lines below the tables of device_tables(): the first four warnings of each point,
+[[nodiscard]] TitledTable device_table(const Curve& curve);
+/// Returns the lines below device_table(): the first four warnings of each point,
 /// and why there is no energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -77,26 +78,19 @@ std::vector<TitledTable> matrices(const PointReport& point) {
 }
 
 TitledTable class_table(const BenchReport& bench) {
-  TitledTable table{.title = "link classes: medians over ordered pairs, the fastest first",
-                    .columns = {{"class", Align::left},
-                                {"pairs"},
-                                {"latency"},
-                                {"bandwidth"},
-                                {"lowest"},
-                                {"highest"},
-                                {"both directions"},
-                                {"of the fastest"}},
-                    .rows = {}};
+  TitledTable table{"link classes: medians over ordered pairs, the fastest first"};
   const auto fastest = bench.classes.front().bandwidth;
   for (const ClassReport& at : bench.classes) {
     const auto share =
         fastest && at.bandwidth ? std::optional{*at.bandwidth / *fastest} : std::nullopt;
-    table.rows.push_back(
-        {.cells = {at.name.empty() ? std::string{undefined} : escape(at.name),
-                   std::to_string(at.pairs), time_cell(at.latency), bandwidth_cell(at.bandwidth),
-                   bandwidth_cell(at.lowest), bandwidth_cell(at.highest),
-                   bandwidth_cell(at.bidirectional), percent(share)},
-         .tail = ""});
+    table.add({words_cell("class", at.name.empty() ? std::string{undefined} : escape(at.name)),
+               {"pairs", std::to_string(at.pairs)},
+               {"latency", time_cell(at.latency)},
+               {"bandwidth", bandwidth_cell(at.bandwidth)},
+               {"lowest", bandwidth_cell(at.lowest)},
+               {"highest", bandwidth_cell(at.highest)},
+               {"both directions", bandwidth_cell(at.bidirectional)},
+               {"of the fastest", percent(share)}});
   }
   return table;
 }
@@ -117,49 +111,32 @@ std::string fitted_cell(const std::optional<results::Fitted>& fitted, Format for
 }
 
 TitledTable curve_table(const results::CalibrationData& calibration) {
-  TitledTable table{.title = "time against size",
-                    .columns = {{"op", Align::left},
-                                {"type", Align::left},
-                                {"class", Align::left},
-                                {"by", Align::left},
-                                {"ranks"},
-                                {"sizes"},
-                                {"latency"},
-                                {"bandwidth"},
-                                {"error"},
-                                {"", Align::left}},
-                    .rows = {}};
+  TitledTable table{"time against size"};
   // On a single node all curves have one node, so the column is left out.
   const bool with_nodes = std::ranges::any_of(
       calibration.curves, [](const CalibrationCurve& at) { return at.nodes > 1; });
-  constexpr std::ptrdiff_t behind_ranks = 5;
-  if (with_nodes) table.columns.insert(table.columns.begin() + behind_ranks, {"nodes"});
+  const auto time = [](double value) { return time_cell(std::optional{value}); };
   for (const CalibrationCurve& at : calibration.curves) {
-    const auto time = [](double value) { return time_cell(std::optional{value}); };
-    const auto speed = [](double value) { return bandwidth_cell(value); };
-    table.rows.push_back(
-        {.cells = {escape(at.op), escape(at.dtype), escape(at.link_class),
-                   escape(at.implementation), std::to_string(at.members),
-                   std::to_string(at.samples.size()), fitted_cell(at.latency, time),
-                   fitted_cell(at.bandwidth, speed), percent(at.error), escape(at.labels)},
-         .tail = ""});
-    if (!with_nodes) continue;
-    std::vector<std::string>& cells = table.rows.back().cells;
-    cells.insert(cells.begin() + behind_ranks,
-                 at.nodes > 0 ? std::to_string(at.nodes) : std::string{undefined});
+    std::vector<Cell> cells{words_cell("op", escape(at.op)),
+                            words_cell("type", escape(at.dtype)),
+                            words_cell("class", escape(at.link_class)),
+                            words_cell("by", escape(at.implementation)),
+                            {"ranks", std::to_string(at.members)}};
+    if (with_nodes) {
+      cells.push_back({"nodes", at.nodes > 0 ? std::to_string(at.nodes) : std::string{undefined}});
+    }
+    cells.push_back({"sizes", std::to_string(at.samples.size())});
+    cells.push_back({"latency", fitted_cell(at.latency, time)});
+    cells.push_back({"bandwidth", fitted_cell(at.bandwidth, bandwidth_cell)});
+    cells.push_back({"error", percent(at.error)});
+    cells.push_back(words_cell("", escape(at.labels)));
+    table.add(std::move(cells));
   }
   return table;
 }
 
 TitledTable growth_table(const results::CalibrationData& calibration) {
-  TitledTable table{.title = "growth with the ranks of a group",
-                    .columns = {{"op", Align::left},
-                                {"type", Align::left},
-                                {"class", Align::left},
-                                {"ranks", Align::left},
-                                {"latency", Align::left},
-                                {"bandwidth"}},
-                    .rows = {}};
+  TitledTable table{"growth with the ranks of a group"};
   for (const CalibrationGrowth& at : calibration.growth) {
     std::string latency{undefined};
     if (!at.law.empty()) {
@@ -169,33 +146,30 @@ TitledTable growth_table(const results::CalibrationData& calibration) {
       latency =
           fmt::format("{} to {}", time_cell(at.latency.front()), time_cell(at.latency.back()));
     }
-    table.rows.push_back(
-        {.cells = {escape(at.op), escape(at.dtype), escape(at.link_class),
-                   fmt::format("{}", fmt::join(at.members, ", ")), escape(latency),
-                   at.bandwidth_factor ? fmt::format("x{:.2f}", *at.bandwidth_factor)
-                                       : std::string{undefined}},
-         .tail = ""});
+    const std::string factor =
+        at.bandwidth_factor ? fmt::format("x{:.2f}", *at.bandwidth_factor) : std::string{undefined};
+    table.add({words_cell("op", escape(at.op)),
+               words_cell("type", escape(at.dtype)),
+               words_cell("class", escape(at.link_class)),
+               words_cell("ranks", fmt::format("{}", fmt::join(at.members, ", "))),
+               words_cell("latency", escape(latency)),
+               {"bandwidth", factor}});
   }
   return table;
 }
 
 TitledTable ceiling_table(const results::CalibrationData& calibration) {
-  TitledTable table{.title = "best multiplication of each type: what MFU is read against",
-                    .columns = {{"type", Align::left},
-                                {"caches", Align::left},
-                                {"FLOP/s"},
-                                {"m"},
-                                {"n"},
-                                {"k"},
-                                {"batch"},
-                                {"error"},
-                                {"", Align::left}},
-                    .rows = {}};
+  TitledTable table{"best multiplication of each type: what MFU is read against"};
   for (const GemmCeiling& at : calibration.ceilings) {
-    table.rows.push_back({.cells = {escape(at.dtype), escape(at.cache), rate_cell(at.rate),
-                                    count_cell(at.m), count_cell(at.n), count_cell(at.k),
-                                    count_cell(at.batch), percent(at.error), escape(at.labels)},
-                          .tail = ""});
+    table.add({words_cell("type", escape(at.dtype)),
+               words_cell("caches", escape(at.cache)),
+               {"FLOP/s", rate_cell(at.rate)},
+               {"m", count_cell(at.m)},
+               {"n", count_cell(at.n)},
+               {"k", count_cell(at.k)},
+               {"batch", count_cell(at.batch)},
+               {"error", percent(at.error)},
+               words_cell("", escape(at.labels))});
   }
   return table;
 }
@@ -209,36 +183,27 @@ std::vector<TitledTable> pair_tables(const PointReport& point) {
     tables = matrices(point);
     tables.push_back(class_table(bench));
   }
-  TitledTable rest{.title = "ranks at once",
-                   .columns = {{"pattern", Align::left},
-                               {"class", Align::left},
-                               {"moved"},
-                               {"time"},
-                               {"±95%"},
-                               {"bandwidth"}},
-                   .rows = {}};
-  for (const RowReport& row : bench.rows) {
-    const std::string kind = text_of(*row.data, "kind");
-    if (text_of(*row.data, "op") != "p2p" || is_pair_kind(kind)) continue;
-    Row cells{.cells = {escape(kind), escape(text_of(*row.data, "class")),
-                        size_cell(number_of(*row.data, "bytes"))},
-              .tail = row_excuse(row)};
-    if (cells.tail.empty()) {
-      cells.cells.insert(cells.cells.end(),
-                         {time_cell(row), interval_cell(row), bandwidth_cell(row.bandwidth)});
-    }
-    rest.rows.push_back(std::move(cells));
-  }
-  if (!rest.rows.empty()) tables.push_back(std::move(rest));
+  const auto is_other = [](const results::RowData& row) {
+    return text_of(row, "op") == "p2p" && !is_pair_kind(text_of(row, "kind"));
+  };
+  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+    return {text_of_row("pattern", row, "kind"),
+            text_of_row("class", row, "class"),
+            {"moved", size_cell(number_of(*row.data, "bytes"))},
+            {"time", time_cell(row)},
+            {"±95%", interval_cell(row)},
+            {"bandwidth", bandwidth_cell(row.bandwidth)}};
+  };
+  const auto title = [](const results::RowData&) { return "ranks at once"; };
+  std::ranges::move(row_tables(bench, is_other, title, cells, 3), std::back_inserter(tables));
   return tables;
 }
 
 std::vector<TitledTable> calibration_tables(const RunReport& report) {
   const results::CalibrationData& calibration = report.calibration;
-  std::vector<TitledTable> tables;
-  if (!calibration.curves.empty()) tables.push_back(curve_table(calibration));
-  if (!calibration.growth.empty()) tables.push_back(growth_table(calibration));
-  if (!calibration.ceilings.empty()) tables.push_back(ceiling_table(calibration));
+  std::vector<TitledTable> tables{curve_table(calibration), growth_table(calibration),
+                                  ceiling_table(calibration)};
+  std::erase_if(tables, [](const TitledTable& table) { return table.rows.empty(); });
   return tables;
 }
 

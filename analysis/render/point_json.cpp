@@ -18,13 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json located_json(const std::optional<statistics::Located>& at) {
-  if (!at) return {};
-  return {{"value", at->value},
-          {"lower", number_or_null(at->lower)},
-          {"upper", number_or_null(at->upper)}};
-}
-
 /// Returns the parts of a breakdown; a part of which only a bound is known is null.
 Json parts_json(const BreakdownResult& breakdown, const Breakdown& parts) {
   Json object = Json::object();
@@ -108,18 +101,6 @@ Json largest_json(const PointReport& point) {
   return {{"rank", at->rank},     {"world_rank", world_rank(*point.data, at->rank)},
           {"step", at->step},     {"begin", at->begin},
           {"length", at->length}, {"after", at->after}};
-}
-
-Json step_time_json(const PointReport& point) {
-  const auto& time = point.step_time;
-  const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
-  return {{"median", field(&statistics::Estimate::median)},
-          {"lower", time ? number_or_null(time->lower) : Json{}},
-          {"upper", time ? number_or_null(time->upper) : Json{}},
-          {"min", field(&statistics::Estimate::minimum)},
-          {"max", field(&statistics::Estimate::maximum)},
-          {"steps", time ? time->samples : 0},
-          {"steps_per_block", time ? time->block : 1}};
 }
 
 Json communicators_json(const results::PointData& data) {
@@ -234,8 +215,8 @@ void add_causes_json(const PointReport& point, Json& object) {
 Json laws_json(const Laws& laws) {
   Json usl;
   if (laws.usl) {
-    usl = {{"contention", located_json(laws.usl->contention)},
-           {"coherency", located_json(laws.usl->coherency)},
+    usl = {{"contention", located_json(std::optional{laws.usl->contention})},
+           {"coherency", located_json(std::optional{laws.usl->coherency})},
            {"peak", number_or_null(laws.usl->peak)}};
   }
   return {{"amdahl", located_json(laws.amdahl)},
@@ -245,29 +226,19 @@ Json laws_json(const Laws& laws) {
 
 Json point_json(const PointReport& point) {
   const results::PointData& data = *point.data;
-  return {
-      {"index", data.index},
-      {"workload", data.workload},
-      {"model", data.model},
-      {"dtype", data.dtype},
-      {"mesh",
-       {{"dp", data.mesh.dp},
-        {"tp", data.mesh.tp},
-        {"pp", data.mesh.pp},
-        {"cp", data.mesh.cp},
-        {"ep", data.mesh.ep}}},
+  Json object{{"index", data.index}};
+  object.update(experiment_head_json(data));
+  object.update(Json{
+      {"mesh", mesh_extents_json(data.mesh)},
       {"ranks", data.ranks},
       {"nodes", data.nodes},
       {"ranks_per_node", ranks_per_node_json(point)},
       {"axes", axes_json(point)},
-      {"scaling", data.scaling},
-      {"placement", data.placement},
-      {"options", Json(data.options)},
-      {"labels", Json(point.labels)},
+      {"labels", point.labels},
       {"status", results::name(data.status)},
       {"reason", text_or_null(data.reason)},
       {"verified", number_or_null(data.verified)},
-      {"step_time", step_time_json(point)},
+      {"step_time", time_json(point.step_time, "steps")},
       {"throughput",
        {{"value", number_or_null(point.throughput)}, {"unit", text_or_null(data.throughput_unit)}}},
       {"speedup", number_or_null(point.speedup)},
@@ -282,12 +253,12 @@ Json point_json(const PointReport& point) {
       {"work_growth", number_or_null(point.work_growth)},
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
-      {"op_time", Json(point.op_time)},
+      {"op_time", point.op_time},
       {"hidden_communication", hidden_communication_json(point)},
       {"communication_ratio", number_or_null(point.communication_ratio)},
       {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
       {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
-      {"flags", Json(point.flags.sentences)},
+      {"flags", point.flags.sentences},
       {"device_state", device_state_json(point)},
       {"graph", data.graph},
       {"soak", soak_json(data.soak)},
@@ -295,7 +266,9 @@ Json point_json(const PointReport& point) {
       {"link_share", link_shares_json(point)},
       {"rows", point.bench ? rows_json(point) : Json::array()},
       {"slow_pairs", point.bench ? slow_pairs_json(point) : Json::array()},
-  };
+  });
+  object["step_time"]["steps_per_block"] = point.step_time ? point.step_time->block : 1;
+  return object;
 }
 
 }  // namespace isoscale::analysis

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -102,20 +103,25 @@ std::string no_interval(const PointReport& point) {
 }
 
 /// Compares the point with what single operations reached in the same run.
-void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
+void add_to_calibration(const PointReport& point, Sentences& remarks) {
   if (point.mfu) {
-    mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
+    remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");
   }
   std::string text;
   for (const LinkShare& at : point.link_shares) {
     text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
-  links.add(point, text);
+  remarks.add("links", point, text);
 }
 
 std::string memory_text(double bytes) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
+}
+
+std::string folded_text(const results::PointData& data) {
+  const std::string reason = escape(data.folded_reason);
+  return "all streams played as one" + (reason.empty() ? "" : ": " + reason);
 }
 
 /// Returns the result of a soak; "" where nothing was replayed.
@@ -229,146 +235,133 @@ void add_arithmetic(const PointReport& point, Facts& facts) {
   }
 }
 
+/// Adds what makes the numbers of a measured point doubtful or special.
+void add_of_measured(const PointReport& point, Sentences& remarks) {
+  const results::PointData& data = *point.data;
+  const auto labelled = [&point](std::string_view label, const std::string& sentence) {
+    return results::has_label(point.labels, label) ? sentence : "";
+  };
+  remarks.add("±95%", point, no_interval(point));
+  remarks.add("±95%", point, out_of_time(data, point.step_time));
+  for (const std::string& sentence : point.flags.sentences) remarks.add("steps", point, sentence);
+  remarks.add("tracing", point, overhead_warning(point.instrumentation_overhead));
+  remarks.add(
+      "label", point,
+      labelled("oversubscribed", "oversubscribed: ranks share cores, not a scaling result"));
+  const std::string given = fmt::format("{}", fmt::join(data.injections, ", "));
+  remarks.add("label", point,
+              labelled("injected", "injected: " + (given.empty() ? "faults" : escape(given))));
+  remarks.add("label", point, few_steps_text(point));
+  remarks.add(
+      "label", point,
+      labelled("not-closed", fmt::format("not-closed: nothing explains {} of the traced time",
+                                         percent(point.breakdown.unaccounted))));
+  remarks.add("traces", point, escape(point.breakdown.missing));
+  if (data.folded) remarks.add("streams", point, folded_text(data));
+  if (data.graph == "on") remarks.add("graph", point, "steps replayed as one captured graph");
+  if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
+    remarks.add(
+        "casts", point,
+        percent(cast->second / *point.traced_step) + " of the step goes into casts and transposes");
+  }
+  add_to_calibration(point, remarks);
+}
+
+/// Adds how much the model grows with the ranks, and what it needs of the host's memory.
+void add_model(const PointReport& point, Sentences& remarks) {
+  if (std::abs(point.work_growth - 1) > 1e-9) {
+    remarks.add("scaled", point,
+                fmt::format("tokens count {} times: so much larger is the model than that of one "
+                            "rank",
+                            count_text(point.work_growth)));
+  }
+  if (point.host_memory_per_rank.value_or(0) > 0) {
+    remarks.add(
+        "memory", point,
+        fmt::format("{} a rank in pinned and pageable buffers of the host, {} in all others",
+                    memory_text(*point.host_memory_per_rank),
+                    memory_text(*point.device_memory_per_rank)));
+  }
+}
+
 }  // namespace
 
 Facts cause_remarks(const Curve& curve) {
   Facts facts;
-  Sentences lost;
-  Sentences clocks;
-  Sentences traces;
+  Sentences said{{"lost", "clocks", "traces"}};
   for (const PointReport& point : curve.points) {
     for (const NamedCause& cause : point.causes.named) {
       facts.emplace_back("cause", ranks_prefix(point) + escape(cause.text));
     }
-    const bool open = std::ranges::find(point.labels, "not-closed") != point.labels.end();
-    if (open && point.breakdown.largest) {
+    if (results::has_label(point.labels, "not-closed") && point.breakdown.largest) {
       facts.emplace_back("other", ranks_prefix(point) + unexplained(point));
     }
-    if (point.causes.waterfall) {
-      for (const std::string& sentence : point.causes.waterfall->missing) lost.add(point, sentence);
-      if (!point.causes.waterfall->explains) {
-        lost.add(point,
+    if (const auto& waterfall = point.causes.waterfall) {
+      for (const std::string& sentence : waterfall->missing) said.add("lost", point, sentence);
+      if (!waterfall->explains) {
+        said.add("lost", point,
                  "no shares of causes: few steps count, or traced steps differ by over 10% of "
                  "the step");
       }
     }
     if (point.breakdown.clock_error.value_or(0) > 0) {
-      clocks.add(point, fmt::format("aligned to {}; no wait below that is counted",
-                                    units::format(units::Seconds{*point.breakdown.clock_error})));
+      said.add("clocks", point,
+               fmt::format("aligned to {}; no wait below that is counted",
+                           units::format(units::Seconds{*point.breakdown.clock_error})));
     }
-    traces.add(point, unlike_text(point));
+    said.add("traces", point, unlike_text(point));
   }
-  lost.append_to(facts, "lost");
-  clocks.append_to(facts, "clocks");
-  traces.append_to(facts, "traces");
+  said.append_to(facts);
   add_laws(curve, facts);
   return facts;
 }
 
 Facts all_skipped(const Curve& curve) {
-  Sentences reasons;
+  Sentences reasons{{"skipped"}};
   for (const PointReport& point : curve.points) {
     if (point.data->status != results::PointStatus::skipped) return {};
     const std::string reason = escape(point.data->reason);
-    reasons.add(point, reason.empty() ? "no reason was recorded" : reason);
+    reasons.add("skipped", point, reason.empty() ? "no reason was recorded" : reason);
   }
   Facts facts;
-  reasons.append_to(facts, "skipped");
+  reasons.append_to(facts);
   return facts;
 }
 
 Facts remarks(const Curve& curve) {
-  Sentences verification;
-  Sentences intervals;
-  Sentences samples;
-  Sentences tracing;
-  Sentences labels;
-  Sentences breakdown;
-  Sentences folding;
-  Sentences graphs;
-  Sentences casts;
-  Sentences mfu;
-  Sentences links;
-  Sentences axes;
-  Sentences soaks;
-  Sentences growth;
-  Sentences memory;
+  Sentences first{{"axes"}};
+  Sentences models{{"scaled", "memory"}};
+  Sentences rest{{"WRONG", "soak", "±95%", "steps", "tracing", "label", "streams", "graph", "casts",
+                  "MFU", "links", "traces"}};
   std::vector<int> verified;
   std::vector<std::string> rates;
   for (const PointReport& point : curve.points) {
-    if (point.data->verified == true) verified.push_back(point.data->ranks);
-    if (point.data->verified == false) {
-      verification.add(point, "the results do not verify: " + escape(point.data->verification));
+    const results::PointData& data = *point.data;
+    if (data.verified == true) verified.push_back(data.ranks);
+    if (data.verified == false) {
+      rest.add("WRONG", point, "the results do not verify: " + escape(data.verification));
     }
-    soaks.add(point, soak_text(point.data->soak));
+    rest.add("soak", point, soak_text(data.soak));
     if (results::has_label(point.labels, "shared-gpu")) {
-      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness counts");
+      rest.add("label", point, "shared-gpu: ranks share a GPU, so only correctness counts");
     }
-    if (point.data->status != results::PointStatus::ok) continue;
-    axes.add(point, axes_text(point));
-    intervals.add(point, no_interval(point));
-    intervals.add(point, out_of_time(*point.data, point.step_time));
-    for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
-    tracing.add(point, overhead_warning(point.instrumentation_overhead));
-    if (results::has_label(point.labels, "oversubscribed")) {
-      labels.add(point, "oversubscribed: ranks share cores, not a scaling result");
+    if (data.status == results::PointStatus::ok) {
+      first.add("axes", point, axes_text(point));
+      add_of_measured(point, rest);
+      add_model(point, models);
     }
-    if (results::has_label(point.labels, "injected")) {
-      const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
-      labels.add(point, fmt::format("injected: {}", given.empty() ? "faults" : escape(given)));
-    }
-    labels.add(point, few_steps_text(point));
-    if (results::has_label(point.labels, "not-closed")) {
-      labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
-                                    percent(point.breakdown.unaccounted)));
-    }
-    breakdown.add(point, escape(point.breakdown.missing));
-    if (point.data->folded) {
-      const std::string reason = escape(point.data->folded_reason);
-      folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
-    }
-    if (point.data->graph == "on") graphs.add(point, "steps replayed as one captured graph");
-    if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
-      casts.add(point, percent(cast->second / *point.traced_step) +
-                           " of the step goes into casts and transposes");
-    }
-    add_to_calibration(point, mfu, links);
-    if (point.samples_per_second) {
+    if (point.samples_per_second && data.status == results::PointStatus::ok) {
       rates.push_back(fmt::format("{} on {}", count_text(*point.samples_per_second),
-                                  base::counted(point.data->ranks, "rank")));
-    }
-    if (std::abs(point.work_growth - 1) > 1e-9) {
-      growth.add(point, fmt::format("tokens count {} times: so much larger is the model than that "
-                                    "of one rank",
-                                    count_text(point.work_growth)));
-    }
-    if (point.host_memory_per_rank.value_or(0) > 0) {
-      memory.add(point, fmt::format("{} a rank in pinned and pageable buffers of the host, {} in "
-                                    "all others",
-                                    memory_text(*point.host_memory_per_rank),
-                                    memory_text(*point.device_memory_per_rank)));
+                                  base::counted(data.ranks, "rank")));
     }
   }
   Facts facts = baseline_remark(curve);
-  axes.append_to(facts, "axes");
+  first.append_to(facts);
   if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
-  growth.append_to(facts, "scaled");
-  memory.append_to(facts, "memory");
+  models.append_to(facts);
   if (!verified.empty()) facts.emplace_back("verified", base::counted(verified, "rank"));
-  verification.append_to(facts, "WRONG");
-  soaks.append_to(facts, "soak");
-  intervals.append_to(facts, "±95%");
-  samples.append_to(facts, "steps");
-  tracing.append_to(facts, "tracing");
-  labels.append_to(facts, "label");
-  folding.append_to(facts, "streams");
-  graphs.append_to(facts, "graph");
-  casts.append_to(facts, "casts");
-  mfu.append_to(facts, "MFU");
-  links.append_to(facts, "links");
-  breakdown.append_to(facts, "traces");
-  const Facts causes = cause_remarks(curve);
-  facts.insert(facts.end(), causes.begin(), causes.end());
+  rest.append_to(facts);
+  std::ranges::move(cause_remarks(curve), std::back_inserter(facts));
   return facts;
 }
 
@@ -376,11 +369,7 @@ Facts bench_remarks(const PointReport& point) {
   Facts facts;
   if (!point.bench) return facts;
   for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
-  if (point.data->folded) {
-    const std::string reason = escape(point.data->folded_reason);
-    facts.emplace_back("streams",
-                       "all streams played as one" + (reason.empty() ? "" : ": " + reason));
-  }
+  if (point.data->folded) facts.emplace_back("streams", folded_text(*point.data));
   add_setup(point, facts);
   if (point.data->verified) {
     const std::string found = escape(point.data->verification);

@@ -17,27 +17,39 @@
 /// escaped.
 namespace isoscale::analysis {
 
-/// Collects sentences about points and joins equal ones: "2, 4 ranks: ...".
+/// Collects sentences about points by key, and joins equal ones: "2, 4 ranks: ...".
 class Sentences {
  public:
-  void add(const PointReport& point, const std::string& sentence) {
+  /// Takes the keys in the order in which their sentences come.
+  explicit Sentences(std::vector<std::string> keys) : keys_(std::move(keys)) {}
+
+  void add(const std::string& key, const PointReport& point, const std::string& sentence) {
     if (sentence.empty()) return;
-    const auto known =
-        std::ranges::find(said_, sentence, [](const auto& entry) { return entry.second; });
+    const auto known = std::ranges::find_if(
+        said_, [&](const Said& at) { return at.key == key && at.sentence == sentence; });
     if (known == said_.end()) {
-      said_.push_back({{point.data->ranks}, sentence});
+      said_.push_back({key, sentence, {point.data->ranks}});
     } else {
-      known->first.push_back(point.data->ranks);
+      known->ranks.push_back(point.data->ranks);
     }
   }
-  void append_to(Facts& facts, const std::string& key) const {
-    for (const auto& [ranks, sentence] : said_) {
-      facts.emplace_back(key, fmt::format("{}: {}", base::counted(ranks, "rank"), sentence));
+  void append_to(Facts& facts) const {
+    for (const std::string& key : keys_) {
+      for (const Said& at : said_) {
+        if (at.key != key) continue;
+        facts.emplace_back(key,
+                           fmt::format("{}: {}", base::counted(at.ranks, "rank"), at.sentence));
+      }
     }
   }
 
  private:
-  std::vector<std::pair<std::vector<int>, std::string>> said_;
+  struct Said {
+    std::string key, sentence;
+    std::vector<int> ranks;
+  };
+  std::vector<std::string> keys_;
+  std::vector<Said> said_;
 };
 
 /// Returns the lines below a curve, which explain its labels and gaps.

@@ -1,307 +1,164 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/inference.hpp"
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/render/render_json.hpp"
 #include "analysis/render/text.hpp"
 #include "results/point_facts.hpp"
 
+/// The CSV report: one list of columns for each part of a line, with the places of their values in
+/// the JSON of that part.
 namespace isoscale::analysis {
 namespace {
 
-std::string joined_options(const results::PointData& data) {
-  std::string text;
-  for (const auto& [key, value] : data.options) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
-  }
-  return text;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view run_columns =
+    "run=id file created isoscale_version device run_ranks=ranks run_nodes=nodes run_status=status";
+constexpr std::string_view point_columns =
+    "index workload model dtype dp=mesh/dp tp=mesh/tp pp=mesh/pp cp=mesh/cp ep=mesh/ep ranks nodes "
+    "scaling placement options labels status reason verified step_time_median=step_time/median "
+    "step_time_lower=step_time/lower step_time_upper=step_time/upper step_time_min=step_time/min "
+    "step_time_max=step_time/max steps=step_time/steps throughput=throughput/value "
+    "throughput_unit=throughput/unit speedup efficiency flop_per_step flops_per_rank mfu "
+    "memory_per_rank device_memory_per_rank host_memory_per_rank samples_per_second "
+    "energy_per_step traced_step compute=parts/compute copies=parts/copies transfer=parts/transfer "
+    "wait=parts/wait bubble=parts/bubble gap=parts/gap other=parts/other hidden_communication "
+    "communication_ratio instrumentation_overhead";
+constexpr std::string_view row_columns =
+    "row_status=status row_reason=reason row_dtype=text/dtype op=text/op reduction=text/reduction "
+    "in_place=text/in_place implementation=text/implementation axis=text/axis groups=text/groups "
+    "algorithm=text/algorithm protocol=text/protocol registration=text/registration "
+    "class=text/class cache=text/cache origin=text/origin kind=text/kind together=text/together "
+    "part=text/part collective=text/collective pair=text/pair bytes=number/bytes "
+    "count=number/count root=number/root members=number/members m=number/m n=number/n k=number/k "
+    "batch=number/batch flop=number/flop src=number/src dst=number/dst numa=number/numa "
+    "estimate=number/estimate plays=time/plays calls time_median=time/median time_lower=time/lower "
+    "time_upper=time/upper time_min=time/min time_max=time/max time_p99 algbw busbw flops "
+    "bandwidth wrong";
+constexpr std::string_view joined_columns =
+    "ranks_per_node_fewest=ranks_per_node/fewest ranks_per_node_most=ranks_per_node/most "
+    "axes=axes_text curve=joined/fingerprint launches=joined/launches "
+    "joined_step_time=joined/step_time/median joined_step_time_lower=joined/step_time/lower "
+    "joined_step_time_upper=joined/step_time/upper joined_spread=joined/spread "
+    "joined_throughput=joined/throughput joined_speedup=joined/speedup "
+    "joined_efficiency=joined/efficiency left_out=joined/left_out";
+constexpr std::string_view infer_columns =
+    "prompt=number/prompt output=number/output position=number/position tokens=number/tokens "
+    "replicas=number/replicas cache_bytes=number/cache_bytes tokens_per_second "
+    "tokens_per_second_per_rank on_frontier";
+constexpr std::string_view serve_columns =
+    "saturated highest rate offered achieved requests utilisation imbalance requests_per_batch "
+    "backlog backlog_growth request replica arrival=arrival_seconds "
+    "dispatched=dispatched_seconds start=start_seconds first=first_seconds end=end_seconds "
+    "latency_median=latency_median_seconds latency_p90=latency_p90_seconds "
+    "latency_p99=latency_p99_seconds latency_max=latency_max_seconds "
+    "ttft_median=ttft_median_seconds ttft_p99=ttft_p99_seconds tpot_median=tpot_median_seconds "
+    "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
+
+/// Returns the place of a point among the joined points.
+Json place_json(const Joined& joined, const PointReport& point) {
+  const std::optional<JoinedPlace> place = place_of(joined, point);
+  if (!place) return {};
+  Json object{{"fingerprint", place->curve->fingerprint}, {"left_out", place->left_out}};
+  if (place->joined == nullptr) return object;
+  const PointReport& at = *place->joined;
+  object["launches"] = place->launches;
+  object["step_time"] = time_json(at.step_time, "launches");
+  object["spread"] = number_or_null(spread_of(at));
+  object["throughput"] = number_or_null(at.throughput);
+  object["speedup"] = number_or_null(at.speedup);
+  object["efficiency"] = number_or_null(at.efficiency);
+  return object;
 }
 
-std::vector<CsvCell> what_ran(const RunReport& report, const PointReport& point) {
-  const results::RunData& run = *report.data;
-  const results::PointData& data = *point.data;
-  return {
-      {"run", text_cell(run.id)},
-      {"file", text_cell(report.file)},
-      {"created", text_cell(run.created)},
-      {"isoscale_version", text_cell(run.isoscale_version)},
-      {"device", text_cell(run.device)},
-      {"run_ranks", std::to_string(run.ranks)},
-      {"run_nodes", std::to_string(run.nodes)},
-      {"run_status", run.complete ? "complete" : "partial"},
-      {"index", std::to_string(data.index)},
-      {"workload", text_cell(data.workload)},
-      {"model", text_cell(data.model)},
-      {"dtype", text_cell(data.dtype)},
-      {"dp", std::to_string(data.mesh.dp)},
-      {"tp", std::to_string(data.mesh.tp)},
-      {"pp", std::to_string(data.mesh.pp)},
-      {"cp", std::to_string(data.mesh.cp)},
-      {"ep", std::to_string(data.mesh.ep)},
-      {"ranks", std::to_string(data.ranks)},
-      {"nodes", std::to_string(data.nodes)},
-      {"scaling", text_cell(data.scaling)},
-      {"placement", text_cell(data.placement)},
-      {"options", text_cell(joined_options(data))},
-      {"labels", text_cell(fmt::format("{}", fmt::join(point.labels, ";")))},
-      {"status", std::string{results::name(data.status)}},
-      {"reason", text_cell(data.reason)},
-      {"verified", data.verified ? (*data.verified ? "true" : "false") : ""},
-  };
-}
-
-std::vector<CsvCell> what_came_out(const PointReport& point) {
-  const auto& time = point.step_time;
-  const auto of_time = [&time](double statistics::Estimate::*member) {
-    return time ? number_cell(*time.*member) : "";
-  };
-  const auto& mean = point.breakdown.mean;
-  std::vector<CsvCell> cells{
-      {"step_time_median", of_time(&statistics::Estimate::median)},
-      {"step_time_lower", number_cell(time ? time->lower : std::nullopt)},
-      {"step_time_upper", number_cell(time ? time->upper : std::nullopt)},
-      {"step_time_min", of_time(&statistics::Estimate::minimum)},
-      {"step_time_max", of_time(&statistics::Estimate::maximum)},
-      {"steps", std::to_string(time ? time->samples : 0)},
-      {"throughput", number_cell(point.throughput)},
-      {"throughput_unit", text_cell(point.data->throughput_unit)},
-      {"speedup", number_cell(point.speedup)},
-      {"efficiency", number_cell(point.efficiency)},
-      {"flop_per_step", number_cell(point.flop_per_step)},
-      {"flops_per_rank", number_cell(point.flops_per_rank)},
-      {"mfu", number_cell(point.mfu)},
-      {"memory_per_rank", number_cell(point.memory_per_rank)},
-      {"device_memory_per_rank", number_cell(point.device_memory_per_rank)},
-      {"host_memory_per_rank", number_cell(point.host_memory_per_rank)},
-      {"samples_per_second", number_cell(point.samples_per_second)},
-      {"energy_per_step", number_cell(point.devices.energy.joules_per_step)},
-      {"traced_step", number_cell(point.traced_step)},
-  };
+/// Returns a point's JSON, with what only CSV has: the parts of a breakdown of which only a bound
+/// is known too.
+Json line_json(const Joined& joined, const PointReport& point) {
+  Json object = point_json(point);
+  object["joined"] = place_json(joined, point);
+  object["axes_text"] = axes_text(point);
+  object["energy_per_step"] = number_or_null(point.devices.energy.joules_per_step);
+  if (!point.breakdown.mean) return object;
   for (const Category& category : categories()) {
-    cells.emplace_back(category.name, mean ? number_cell(*mean.*category.seconds) : "");
+    object["parts"][std::string{category.name}] = *point.breakdown.mean.*category.seconds;
   }
-  cells.emplace_back("hidden_communication", mean ? number_cell(mean->hidden_communication) : "");
-  cells.emplace_back("communication_ratio", number_cell(point.communication_ratio));
-  cells.emplace_back("instrumentation_overhead",
-                     number_cell(value_of(point.instrumentation_overhead)));
-  return cells;
+  return object;
 }
 
-/// Returns the cells of a micro-benchmark's row; all are empty for the points of curves.
-std::vector<CsvCell> of_row(const RowReport& row) {
-  const results::RowData none;
-  const bool is_row = row.data != nullptr;
-  const results::RowData& data = is_row ? *row.data : none;
-  std::vector<CsvCell> cells{
-      {"row_status", is_row ? std::string{results::name(data.status)} : ""},
-      {"row_reason", text_cell(data.reason)},
-      {"row_dtype", text_cell(text_of(data, "dtype"))},
-  };
-  for (const char* key : {"op", "reduction", "in_place", "implementation", "axis", "groups",
-                          "algorithm", "protocol", "registration", "class", "cache", "origin",
-                          "kind", "together", "part", "collective", "pair"}) {
-    cells.emplace_back(key, text_cell(text_of(data, key)));
+/// Returns the texts, numbers and results of a micro-benchmark's row, and what both rows of an
+/// inference together tell.
+Json row_json(const PointReport& point, const RowReport& row, const std::vector<Inference>& all) {
+  const results::RowData& data = *row.data;
+  Json object{{"status", results::name(data.status)},
+              {"reason", data.reason},
+              {"text", data.text},
+              {"number", data.number},
+              {"calls", data.calls},
+              {"time_p99", number_or_null(value_of(row.p99))},
+              {"algbw", number_or_null(row.algbw)},
+              {"busbw", number_or_null(row.busbw)},
+              {"flops", number_or_null(row.flops)},
+              {"bandwidth", number_or_null(row.bandwidth)},
+              {"wrong", number_or_null(data.wrong)}};
+  if (row.time) object["time"] = time_json(row.time, "plays");
+  for (const char* key : {"src", "dst"}) {
+    const auto rank = number_of(data, key);
+    if (rank) object[key] = world_rank(*point.data, static_cast<int>(*rank));
   }
-  for (const char* key : {"bytes", "count", "root", "members", "m", "n", "k", "batch", "flop",
-                          "src", "dst", "numa", "estimate"}) {
-    cells.emplace_back(key, number_cell(number_of(data, key)));
+  if (const auto at = std::ranges::find(all, &data, &Inference::decode); at != all.end()) {
+    object["tokens_per_second"] = number_or_null(at->tokens_per_second);
+    object["tokens_per_second_per_rank"] = number_or_null(at->tokens_per_second_per_rank);
+    object["on_frontier"] = at->on_frontier ? "yes" : "no";
   }
-  const auto& time = row.time;
-  const auto of_time = [&time](double statistics::Estimate::*member) {
-    return time ? number_cell(*time.*member) : "";
-  };
-  const std::vector<CsvCell> measured{
-      {"plays", time ? std::to_string(time->samples) : ""},
-      {"calls", is_row ? std::to_string(data.calls) : ""},
-      {"time_median", of_time(&statistics::Estimate::median)},
-      {"time_lower", number_cell(time ? time->lower : std::nullopt)},
-      {"time_upper", number_cell(time ? time->upper : std::nullopt)},
-      {"time_min", of_time(&statistics::Estimate::minimum)},
-      {"time_max", of_time(&statistics::Estimate::maximum)},
-      {"time_p99", number_cell(row.p99 ? std::optional{row.p99->value} : std::nullopt)},
-      {"algbw", number_cell(row.algbw)},
-      {"busbw", number_cell(row.busbw)},
-      {"flops", number_cell(row.flops)},
-      {"bandwidth", number_cell(row.bandwidth)},
-      {"wrong", data.wrong ? std::to_string(*data.wrong) : ""},
-  };
-  cells.insert(cells.end(), measured.begin(), measured.end());
-  return cells;
-}
-
-/// Returns the cells on the nodes of the point's ranks, and on the joined point that it is part of.
-std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
-  const JoinedPlace place = place_of(joined, point).value_or(JoinedPlace{});
-  const PointReport none;
-  const PointReport& at = place.joined == nullptr ? none : *place.joined;
-  const auto& time = at.step_time;
-  const auto& use = point.nodes;
-  return {
-      {"ranks_per_node_fewest", use ? std::to_string(use->fewest) : ""},
-      {"ranks_per_node_most", use ? std::to_string(use->most) : ""},
-      {"axes", text_cell(axes_text(point))},
-      {"curve", place.curve == nullptr ? "" : place.curve->fingerprint},
-      {"launches", place.joined == nullptr ? "" : std::to_string(place.launches)},
-      {"joined_step_time", number_cell(time ? std::optional{time->median} : std::nullopt)},
-      {"joined_step_time_lower", number_cell(time ? time->lower : std::nullopt)},
-      {"joined_step_time_upper", number_cell(time ? time->upper : std::nullopt)},
-      {"joined_spread", number_cell(spread_of(at))},
-      {"joined_throughput", number_cell(at.throughput)},
-      {"joined_speedup", number_cell(at.speedup)},
-      {"joined_efficiency", number_cell(at.efficiency)},
-      {"left_out", text_cell(place.left_out)},
-  };
-}
-
-/// Returns the cells on the growth of the model's work, and on the MPI ranks of a row between two
-/// ranks.
-std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::RowData* row) {
-  std::vector<CsvCell> cells{{"work_growth", number_cell(point.work_growth)}};
-  const auto add = [&](std::string_view column, const char* key) {
-    const auto rank = row == nullptr ? std::nullopt : number_of(*row, key);
-    cells.emplace_back(
-        column, rank ? std::to_string(world_rank(*point.data, static_cast<int>(*rank))) : "");
-  };
-  add("src_world_rank", "src");
-  add("dst_world_rank", "dst");
-  return cells;
-}
-
-/// The run and the joined curves that rows refer to.
-struct Whole {
-  const Joined& joined;
-  const RunReport& report;
-  std::vector<Inference> inferences;
-};
-
-std::vector<CsvCell> cells_of(const Whole& whole, const PointReport& point, const RowReport& row) {
-  std::vector<CsvCell> cells = what_ran(whole.report, point);
-  for (CsvCell& cell : what_came_out(point)) cells.push_back(std::move(cell));
-  for (CsvCell& cell : of_row(row)) cells.push_back(std::move(cell));
-  for (CsvCell& cell : over_all(whole.joined, point)) cells.push_back(std::move(cell));
-  for (CsvCell& cell : inference_cells(whole.inferences, row.data)) {
-    cells.push_back(std::move(cell));
+  if (text_of(data, "op") != "serve") return object;
+  for (const char* key : {"saturated", "highest"}) object["serve"][key] = text_of(data, key);
+  for (const auto& [key, number] : data.number) {
+    if (!object["serve"].contains(key)) object["serve"][key] = number;
   }
-  for (CsvCell& cell : serve_cells(row.data)) cells.push_back(std::move(cell));
-  for (CsvCell& cell : grown_and_ranks(point, row.data)) cells.push_back(std::move(cell));
-  return cells;
+  return object;
 }
 
-std::string value_line(const Whole& whole, const PointReport& point, const RowReport& row) {
-  return csv_values(cells_of(whole, point, row));
-}
-
-std::string whole_cell(const std::optional<int>& number) {
-  return number ? std::to_string(*number) : "";
-}
-
-std::string flag_cell(const std::optional<bool>& flag) {
-  if (!flag) return "";
-  return *flag ? "true" : "false";
-}
-
-std::string options_text(const Experiment& experiment) {
-  std::string text;
-  for (const auto& [key, value] : experiment.options) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
-  }
-  return text;
-}
-
-std::vector<CsvCell> cells_of_run(const IndexRun& run, const std::string& machine) {
-  return {{"run", text_cell(run.id)},
-          {"file", text_cell(run.file)},
-          {"created", text_cell(run.created)},
-          {"ended", text_cell(run.ended)},
-          {"isoscale_version", text_cell(run.isoscale_version)},
-          {"git_hash", text_cell(run.git_hash)},
-          {"device", text_cell(run.device)},
-          {"machine", text_cell(machine)},
-          {"cpu", text_cell(run.cpu)},
-          {"gpu", text_cell(run.gpu)},
-          {"cores", whole_cell(run.cores)},
-          {"hosts", text_cell(shorten_hosts(run.hosts))},
-          {"run_status", run.complete ? "complete" : "partial"},
-          {"run_ranks", std::to_string(run.ranks)},
-          {"run_nodes", std::to_string(run.nodes)}};
-}
-
-std::vector<CsvCell> cells_of_experiment(const IndexExperiment& of, const std::string& kind) {
-  const Experiment& experiment = of.experiment;
-  return {{"kind", kind},
-          {"workload", text_cell(experiment.workload)},
-          {"model", text_cell(experiment.model)},
-          {"dtype", text_cell(experiment.dtype)},
-          {"scaling", text_cell(experiment.scaling)},
-          {"placement", text_cell(experiment.placement)},
-          {"options", text_cell(options_text(experiment))},
-          {"experiment", of.fingerprint},
-          {"points_ok", std::to_string(of.ok)},
-          {"points_failed", std::to_string(of.failed)},
-          {"points_skipped", std::to_string(of.skipped)},
-          {"ranks", whole_cell(of.ranks)},
-          {"nodes", whole_cell(of.nodes)},
-          {"throughput", number_cell(of.throughput)},
-          {"throughput_unit", text_cell(of.unit)},
-          {"baseline", whole_cell(of.baseline)},
-          {"efficiency", number_cell(of.efficiency)},
-          {"verified", flag_cell(of.verified)},
-          {"labels", text_cell(fmt::format("{}", fmt::join(of.labels, ";")))}};
-}
-
-std::vector<CsvCell> cells_of(const IndexRun& run, const std::string& machine,
-                              const IndexExperiment& of, const std::string& kind) {
-  std::vector<CsvCell> cells = cells_of_run(run, machine);
-  for (CsvCell& cell : cells_of_experiment(of, kind)) cells.push_back(std::move(cell));
+std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row) {
+  std::vector<CsvCell> cells;
+  add_csv_cells(cells, run, run_columns);
+  add_csv_cells(cells, point, point_columns);
+  add_csv_cells(cells, row, row_columns);
+  add_csv_cells(cells, point, joined_columns);
+  add_csv_cells(cells, row, infer_columns);
+  add_csv_cells(cells, row.is_object() && row.contains("serve") ? row["serve"] : Json{},
+                serve_columns);
+  add_csv_cells(cells, point, "work_growth");
+  add_csv_cells(cells, row, "src_world_rank=src dst_world_rank=dst");
   return cells;
 }
 
 }  // namespace
 
 std::string render_csv(const Report& whole) {
-  // The heading comes from a point without values, so that it is present even without points.
-  const results::RunData no_run;
-  const results::PointData no_data;
-  const RunReport nothing{.data = &no_run};
-  const Joined no_joined;
-  PointReport no_point;
-  no_point.data = &no_data;
-  std::string text = csv_heading(cells_of({no_joined, nothing, {}}, no_point, {}));
+  std::string text = csv_heading(cells_of({}, {}, {}));
   for (const RunReport& report : whole.runs) {
-    const Whole of_run{whole.joined, report, inferences_of(report)};
+    const Json run = run_head_json(*report.data, report.file);
+    const std::vector<Inference> inferences = inferences_of(report);
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {
-        text += value_line(of_run, point, {});
+        text += csv_values(cells_of(run, line_json(whole.joined, point), {}));
       }
     }
     for (const PointReport& point : report.benches) {
-      for (const RowReport& row : point.bench->rows) text += value_line(of_run, point, row);
-      if (point.bench->rows.empty()) text += value_line(of_run, point, {});
-    }
-  }
-  return text;
-}
-
-std::string render_index_csv(const IndexReport& report) {
-  std::string text = csv_heading(cells_of({}, "", {}, ""));
-  for (const IndexMachine& machine : report.index.machines) {
-    for (const std::size_t at : machine.runs) {
-      const IndexRun& run = report.index.runs[at];
-      for (const IndexExperiment& of : run.experiments) {
-        text +=
-            csv_values(cells_of(run, machine.name, of, of.is_bench ? "micro-benchmark" : "curve"));
+      const Json line = line_json(whole.joined, point);
+      for (const RowReport& row : point.bench->rows) {
+        text += csv_values(cells_of(run, line, row_json(point, row, inferences)));
       }
-      if (run.experiments.empty()) text += csv_values(cells_of(run, machine.name, {}, "none"));
+      if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}));
     }
   }
   return text;

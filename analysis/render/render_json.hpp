@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string_view>
 
 #include "analysis/merge/join.hpp"
 #include "analysis/render/render.hpp"
@@ -12,10 +13,20 @@
 /// The JSON report and its parts. Absent numbers are null.
 namespace isoscale::analysis {
 
+/// The version of the report's format, which is not that of run files. New keys raise the minor
+/// version; a change of meaning raises the major.
+inline constexpr std::string_view report_schema_version = "1.4";
+
 /// Returns the JSON report as an object; render_json() is its text.
 [[nodiscard]] nlohmann::ordered_json report_json(const Report& report);
 /// Returns the JSON of an index alone; render_index_json() is its text.
 [[nodiscard]] nlohmann::ordered_json index_report_json(const IndexReport& report);
+
+/// Returns index[], machines[] and unreadable[] of a report.
+[[nodiscard]] nlohmann::ordered_json index_json(const Index& index);
+
+/// Returns what a curve's efficiencies are relative to: baseline and the keys that begin with it.
+[[nodiscard]] nlohmann::ordered_json baseline_json(const Curve& curve);
 
 /// Returns [lower, upper], each divided by `divisor`; null without an interval.
 [[nodiscard]] nlohmann::ordered_json interval_json(const std::optional<statistics::Located>& at,

@@ -71,50 +71,34 @@ std::vector<const RowData*> rates_of(const PointReport& point) {
   return rates;
 }
 
-Row rate_row(const RowData& row) {
-  const auto of = [&](const char* key) { return number_of(row, key); };
-  const auto seconds_cell = [&](const char* key) { return time_cell(seconds_of(row, key)); };
-  const bool is_highest = text_of(row, "highest") == "yes";
-  return {
-      .cells = {number_text(of("rate")), number_text(of("offered")), number_text(of("achieved")),
-                count_cell(of("requests")), seconds_cell("latency_median"),
-                seconds_cell("latency_p90"), seconds_cell("latency_p99"),
-                seconds_cell("latency_max"), seconds_cell("ttft_median"), seconds_cell("ttft_p99"),
-                seconds_cell("tpot_median"), seconds_cell("queueing_median"),
-                seconds_cell("queueing_p99"), percent(of("utilisation")),
-                number_text(of("imbalance")), number_text(of("requests_per_batch")),
-                count_cell(of("backlog")), escape(text_of(row, "saturated")),
-                is_highest ? "*" : ""},
-      .tail = ""};
-}
-
 TitledTable rates_table(const std::vector<const RowData*>& rates) {
   const RowData& first = *rates.front();
-  TitledTable table{
-      .title = escape(fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
-                                  text_of(first, "arrivals"), text_of(first, "dispatch"),
-                                  count_cell(number_of(first, "max_batch")))),
-      .columns = {{"asked/s"},
-                  {"arrived/s"},
-                  {"achieved/s"},
-                  {"requests"},
-                  {"latency"},
-                  {"p90"},
-                  {"p99"},
-                  {"max"},
-                  {"TTFT"},
-                  {"TTFT p99"},
-                  {"TPOT"},
-                  {"queueing"},
-                  {"queueing p99"},
-                  {"utilisation"},
-                  {"imbalance"},
-                  {"per batch"},
-                  {"backlog"},
-                  {"saturated", Align::left},
-                  {"highest", Align::left}},
-      .rows = {}};
-  for (const RowData* const row : rates) table.rows.push_back(rate_row(*row));
+  TitledTable table{escape(fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
+                                       text_of(first, "arrivals"), text_of(first, "dispatch"),
+                                       count_cell(number_of(first, "max_batch"))))};
+  for (const RowData* const row : rates) {
+    const auto number = [row](const char* key) { return number_text(number_of(*row, key)); };
+    const auto time = [row](const char* key) { return time_cell(seconds_of(*row, key)); };
+    table.add({{"asked/s", number("rate")},
+               {"arrived/s", number("offered")},
+               {"achieved/s", number("achieved")},
+               {"requests", count_cell(number_of(*row, "requests"))},
+               {"latency", time("latency_median")},
+               {"p90", time("latency_p90")},
+               {"p99", time("latency_p99")},
+               {"max", time("latency_max")},
+               {"TTFT", time("ttft_median")},
+               {"TTFT p99", time("ttft_p99")},
+               {"TPOT", time("tpot_median")},
+               {"queueing", time("queueing_median")},
+               {"queueing p99", time("queueing_p99")},
+               {"utilisation", percent(number_of(*row, "utilisation"))},
+               {"imbalance", number("imbalance")},
+               {"per batch", number("requests_per_batch")},
+               {"backlog", count_cell(number_of(*row, "backlog"))},
+               words_cell("saturated", escape(text_of(*row, "saturated"))),
+               words_cell("highest", text_of(*row, "highest") == "yes" ? "*" : "")});
+  }
   return table;
 }
 
@@ -136,24 +120,24 @@ std::optional<double> arrived_rate(const PointReport& point, std::optional<doubl
   return std::nullopt;
 }
 
-TitledTable replicas_table(const PointReport& point) {
+std::vector<TitledTable> replica_tables(const PointReport& point) {
   const std::optional<double> rate = kept_rate(point);
-  TitledTable table{.title = fmt::format("replicas where {} requests/s arrived",
-                                         number_text(arrived_rate(point, rate))),
-                    .columns = {{"replica"}, {"requests"}, {"batches"}, {"busy"}, {"utilisation"}},
-                    .rows = {}};
-  for (const RowReport& report : point.bench->rows) {
-    const RowData& row = *report.data;
-    const bool is_asked = is_serve(row) && text_of(row, "part") == "replica" && rate &&
-                          number_of(row, "rate") == rate;
-    if (!is_asked) continue;
-    table.rows.push_back(
-        {.cells = {count_cell(number_of(row, "replica")), count_cell(number_of(row, "requests")),
-                   count_cell(number_of(row, "batches")), time_cell(number_of(row, "busy_seconds")),
-                   percent(number_of(row, "utilisation"))},
-         .tail = row_excuse(report)});
-  }
-  return table;
+  const std::string title =
+      fmt::format("replicas where {} requests/s arrived", number_text(arrived_rate(point, rate)));
+  const auto is_asked = [rate](const RowData& row) {
+    return is_serve(row) && text_of(row, "part") == "replica" && rate &&
+           number_of(row, "rate") == rate;
+  };
+  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+    const auto number = [&row](const char* key) { return number_of(*row.data, key); };
+    return {{"replica", count_cell(number("replica"))},
+            {"requests", count_cell(number("requests"))},
+            {"batches", count_cell(number("batches"))},
+            {"busy", time_cell(number("busy_seconds"))},
+            {"utilisation", percent(number("utilisation"))}};
+  };
+  return row_tables(
+      *point.bench, is_asked, [&](const RowData&) { return title; }, cells, std::string::npos);
 }
 
 }  // namespace
@@ -161,23 +145,26 @@ TitledTable replicas_table(const PointReport& point) {
 std::vector<TitledTable> serve_tables(const PointReport& point) {
   const std::vector<const RowData*> rates = rates_of(point);
   if (rates.empty()) return {};
-  std::vector<TitledTable> tables{rates_table(rates)};
-  TitledTable replicas = replicas_table(point);
-  if (!replicas.rows.empty()) tables.push_back(std::move(replicas));
+  std::vector<TitledTable> tables = replica_tables(point);
+  tables.insert(tables.begin(), rates_table(rates));
   return tables;
 }
 
-std::string serve_key(const RunReport& report) {
+std::vector<std::string> serve_key(const RunReport& report) {
   const bool any = std::ranges::any_of(
       report.benches, [](const PointReport& point) { return !rates_of(point).empty(); });
-  if (!any) return "";
-  return "\nLatency: arrival to last token, the median; TTFT: arrival to first token; queueing: "
-         "arrival to the\nbeginning of the request's batch; TPOT: from token to token. A 99th "
-         "percentile takes 100 requests.\nUtilisation: share of the time with a batch, mean over "
-         "replicas; imbalance: the busiest over the mean.\nAsked: the mean rate of the arrival "
-         "process; "
-         "arrived: the rate of the arrivals that it gave.\nSaturated: requests pile up, or are "
-         "later than the slo; highest (*): of the rates tried, sustained.\n";
+  if (!any) return {};
+  return {
+      "Latency: arrival to last token, the median; TTFT: arrival to first token; queueing: arrival "
+      "to the beginning of the request's batch; TPOT: from token to token. A 99th percentile takes "
+      "100 requests.",
+      "Utilisation: share of the time with a batch, mean over replicas; imbalance: the busiest "
+      "over "
+      "the mean.",
+      "Asked: the mean rate of the arrival process; arrived: the rate of the arrivals that it "
+      "gave.",
+      "Saturated: requests pile up, or are later than the slo; highest (*): of the rates tried, "
+      "sustained."};
 }
 
 Json serve_json(const RowData& row) {
@@ -201,24 +188,6 @@ Json serve_json(const RowData& row) {
   object["saturated"] = text_of(row, "saturated") == "yes";
   object["highest"] = text_of(row, "highest") == "yes";
   return object;
-}
-
-std::vector<CsvCell> serve_cells(const RowData* row) {
-  const bool is_ours = row != nullptr && is_serve(*row);
-  const auto text = [&](const char* key) { return is_ours ? text_cell(text_of(*row, key)) : ""; };
-  std::vector<CsvCell> cells;
-  for (const char* key : {"saturated", "highest"}) cells.emplace_back(key, text(key));
-  for (const char* key :
-       {"rate", "offered", "achieved", "requests", "utilisation", "imbalance", "requests_per_batch",
-        "backlog", "backlog_growth", "request", "replica"}) {
-    cells.emplace_back(key, number_cell(is_ours ? number_of(*row, key) : std::nullopt));
-  }
-  for (const char* key : {"arrival", "dispatched", "start", "first", "end", "latency_median",
-                          "latency_p90", "latency_p99", "latency_max", "ttft_median", "ttft_p99",
-                          "tpot_median", "queueing_median", "queueing_p99"}) {
-    cells.emplace_back(key, number_cell(is_ours ? seconds_of(*row, key) : std::nullopt));
-  }
-  return cells;
 }
 
 }  // namespace isoscale::analysis

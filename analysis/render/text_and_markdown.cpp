@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace isoscale::analysis {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::string_view column_gap = "  ";
 std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t used = display_width(text);
   const std::string blanks(width > used ? width - used : 0, ' ');
-  return align == Align::left ? text + blanks : blanks + text;
+  return align == Align::right ? blanks + text : text + blanks;
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -27,6 +28,16 @@ std::string without_trailing_blanks(std::string line) {
 }
 
 }  // namespace
+
+void TitledTable::add(std::vector<Cell> cells, std::string tail, std::size_t named) {
+  const bool is_first = columns.empty();
+  Row row{.cells = {}, .tail = std::move(tail)};
+  for (Cell& cell : cells) {
+    if (is_first) columns.push_back({std::move(cell.heading), cell.align});
+    if (row.tail.empty() || row.cells.size() < named) row.cells.push_back(std::move(cell.text));
+  }
+  rows.push_back(std::move(row));
+}
 
 std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
   std::vector<std::string> headings(columns.size());
@@ -93,48 +104,29 @@ std::string literal(std::string_view text) {
   return result;
 }
 
-std::string markdown_row(const MarkdownCells& cells) {
-  std::string text = "|";
-  for (const std::string& cell : cells) text += " " + literal(cell) + " |";
-  return text + "\n";
-}
-
-std::string markdown_heading(const MarkdownCells& names, const std::vector<std::size_t>& left) {
-  std::string rule = "|";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    rule += std::ranges::find(left, i) == left.end() ? "---:|" : "---|";
+std::string markdown_table(const TitledTable& table) {
+  std::vector<std::size_t> shown;
+  std::string names, rule;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].align == Align::drawing) continue;
+    shown.push_back(i);
+    names += " " + literal(table.columns[i].heading) + " |";
+    rule += table.columns[i].align == Align::left ? "---|" : "---:|";
   }
-  return markdown_row(names) + rule + "\n";
-}
-
-std::string markdown_list(const Facts& facts) {
-  std::string text;
-  for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
-  return text;
-}
-
-std::string markdown_tables(const std::vector<TitledTable>& tables) {
-  std::string text;
-  for (const TitledTable& part : tables) {
-    MarkdownCells names;
-    std::vector<std::size_t> left;
-    for (std::size_t i = 0; i < part.columns.size(); ++i) {
-      names.push_back(part.columns[i].heading);
-      if (part.columns[i].align == Align::left) left.push_back(i);
+  const bool remarked =
+      std::ranges::any_of(table.rows, [](const Row& at) { return !at.tail.empty(); });
+  if (remarked) {
+    names += " notes |";
+    rule += "---|";
+  }
+  std::string text = table.title.empty() ? "" : literal(table.title) + ":\n\n";
+  text += "|" + names + "\n|" + rule + "\n";
+  for (const Row& row : table.rows) {
+    text += "|";
+    for (const std::size_t i : shown) {
+      text += " " + (i < row.cells.size() ? literal(row.cells[i]) : std::string{undefined}) + " |";
     }
-    const bool remarked =
-        std::ranges::any_of(part.rows, [](const Row& at) { return !at.tail.empty(); });
-    if (remarked) {
-      left.push_back(names.size());
-      names.emplace_back("notes");
-    }
-    text += fmt::format("\n{}:\n\n", literal(part.title)) + markdown_heading(names, left);
-    for (const Row& at : part.rows) {
-      MarkdownCells cells = at.cells;
-      cells.resize(part.columns.size(), std::string{undefined});
-      if (remarked) cells.push_back(at.tail);
-      text += markdown_row(cells);
-    }
+    text += (remarked ? " " + literal(row.tail) + " |" : "") + "\n";
   }
   return text;
 }

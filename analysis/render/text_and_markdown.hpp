@@ -6,14 +6,19 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/render/text.hpp"
 
-/// Tables as plain text, and elements of Markdown reports. All text in them is escaped already.
+/// Tables of cells, the same for plain text and Markdown. All text in them is escaped already.
 namespace isoscale::analysis {
 
-enum class Align : std::uint8_t { left, right };
+enum class Align : std::uint8_t {
+  left,
+  right,
+  drawing,  ///< bars, aligned left; only plain text shows them
+};
 
 struct Column {
   std::string heading;
@@ -22,13 +27,27 @@ struct Column {
 
 struct Row {
   std::vector<std::string> cells;  ///< may be fewer than there are columns
-  std::string tail;                ///< follows the last cell, over the remaining columns
+  std::string tail{};              ///< follows the last cell, over the remaining columns
 };
 
+/// A cell with the heading of its column.
+struct Cell {
+  std::string heading, text;
+  Align align = Align::right;
+};
+/// Returns a cell of words, in a column that is aligned left.
+[[nodiscard]] inline Cell words_cell(std::string heading, std::string text) {
+  return {std::move(heading), std::move(text), Align::left};
+}
+
 struct TitledTable {
-  std::string title;
-  std::vector<Column> columns;
-  std::vector<Row> rows;
+  std::string title{};  ///< "" = without a title
+  std::vector<Column> columns{};
+  std::vector<Row> rows{};
+
+  /// Appends a row; the first row that is added makes the columns. Of a row with a tail, only the
+  /// first `named` cells are shown: those that say what it is, where it has no results.
+  void add(std::vector<Cell> cells, std::string tail = "", std::size_t named = std::string::npos);
 };
 
 /// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
@@ -38,17 +57,9 @@ struct TitledTable {
 /// ideal. Longer bars continue for at most `beyond` cells after the mark, then end in ">".
 [[nodiscard]] std::string bar_to_mark(double length, int full, int beyond);
 
-using MarkdownCells = std::vector<std::string>;
-
 /// Returns escaped text in a form that Markdown shows unchanged.
 [[nodiscard]] std::string literal(std::string_view text);
-[[nodiscard]] std::string markdown_row(const MarkdownCells& cells);
-/// Returns heading and rule of a table; columns are right-aligned for numbers, except those listed
-/// in `left`.
-[[nodiscard]] std::string markdown_heading(const MarkdownCells& names,
-                                           const std::vector<std::size_t>& left);
-[[nodiscard]] std::string markdown_list(const Facts& facts);
-/// Returns each table below its title.
-[[nodiscard]] std::string markdown_tables(const std::vector<TitledTable>& tables);
+/// Returns a table in Markdown, below its title.
+[[nodiscard]] std::string markdown_table(const TitledTable& table);
 
 }  // namespace isoscale::analysis

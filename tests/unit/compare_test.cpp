@@ -117,7 +117,7 @@ TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
   b[2].points[1].status = results::PointStatus::failed;
   b[2].points[1].reason = "a deadlock";
   const Compared of{{side("a", around(1)), b}};
-  const std::vector<Row> rows = curve_tables(*of, 0)[0].rows;
+  const std::vector<Row> rows = points_table(*of, 0).rows;
   EXPECT_EQ(rows[3].cells[3], "2 of 3");
   EXPECT_THAT(curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
 }

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/render/text.hpp"
+
 /// Golden reports are compared by what they claim: their numbers and verdicts, in order. Sentences
 /// may be worded anew.
 namespace isoscale::analysis::golden {
@@ -55,6 +57,22 @@ inline void expect_claims(const std::string& actual, const std::string& name) {
                 << (expected == wanted.end() ? "nothing" : *expected)
                 << "'; what was rendered is in " << copy << ":\n"
                 << actual;
+}
+
+/// Expects that no line of a report for people is wider than `columns` or ends in blanks.
+inline void expect_fits(const std::string& text, std::size_t columns) {
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), columns) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
+  }
+}
+
+/// Expects that nothing of samples::hostile is left that a terminal would act on.
+inline void expect_harmless(const std::string& text) {
+  for (const char* const bad : {"\x1b", "\r", "\x01", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+    EXPECT_EQ(text.find(bad), std::string::npos) << text;
+  }
 }
 
 }  // namespace isoscale::analysis::golden

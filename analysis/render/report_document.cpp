@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "analysis/advice/findings.hpp"
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/catalog_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/findings.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/machine.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/summary.hpp"
+#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/tracing_overhead.hpp"
+
+/// The detailed report as one document, which plain text and Markdown print.
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t widest = 120;  ///< columns of a detailed report
+
+TitledTable breakdown_table(const Curve& curve) {
+  const Points traced = traced_points(curve);
+  TitledTable table{"where a step went, mean over ranks" + of_launches(traced)};
+  for (const PointReport* const at : traced) {
+    std::vector<Cell> cells{{"ranks", std::to_string(at->data->ranks)}};
+    for (const Category& category : categories()) {
+      cells.push_back(
+          {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
+    }
+    cells.push_back({"hidden", share(*at, &Breakdown::hidden_communication)});
+    cells.push_back({"tracing", overhead_text(at->instrumentation_overhead)});
+    cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Align::drawing});
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
+    {"ranks", "ranks", Unit::count, "ranks of the point",
+     [](const PointReport& at) -> Value {
+       return statistics::Located{static_cast<double>(at.data->ranks)};
+     }},
+    {"speedup", "speed-up", Unit::factor, "throughput relative to the baseline's",
+     [](const PointReport& at) { return number(speedup_of(at)); }},
+    {"efficiency", "efficiency", Unit::share, "throughput per rank relative to the baseline's",
+     [](const PointReport& at) { return number(efficiency_of(at)); }},
+    {"serial_fraction", "Karp-Flatt serial fraction", Unit::share,
+     "serial share that explains the speed-up",
+     [](const PointReport& at) { return number(at.causes.serial_fraction); }},
+}};
+
+/// Adds speed-up and efficiency with their intervals, unless these add nothing to the other tables.
+void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
+  const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
+    const std::optional<statistics::Located> speedup = speedup_of(at);
+    return speedup && speedup->lower;
+  });
+  if (!curve.baseline || (!has_intervals && sections.are_all())) return;
+  DocumentTable table =
+      table_of(std::span<const Metric<PointReport>>{efficiency_metrics}, std::span{curve.points});
+  table.title = "speed-up and efficiency with 95% intervals";
+  document.emplace_back(std::move(table));
+}
+
+Facts wanted(Facts facts, const Sections& sections) {
+  std::erase_if(facts, [&](const auto& at) { return !sections.has(section_of_remark(at.first)); });
+  return facts;
+}
+
+/// Returns the parts below a heading; nothing without parts.
+Document under(std::string title, Document parts) {
+  if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Underline::yes});
+  return parts;
+}
+
+Document curve_document(const Curve& curve, const Sections& sections, const JoinedCurve* joined,
+                        std::span<const RunReport> runs) {
+  Document parts;
+  if (Facts why = all_skipped(curve); joined == nullptr && !why.empty()) {
+    if (sections.has(Section::curves)) append(parts, std::move(why));
+    return under(curve.title, std::move(parts));
+  }
+  if (sections.has(Section::curves)) {
+    append(parts, scaling_table(curve, joined));
+    if (joined != nullptr) append(parts, times_table(*joined, runs));
+  }
+  if (sections.has(Section::efficiency)) add_efficiency(curve, sections, parts);
+  if (sections.has(Section::breakdown)) append(parts, breakdown_table(curve));
+  for (TitledTable& part : cause_tables(curve, sections)) append(parts, std::move(part));
+  append(parts,
+         wanted(joined == nullptr ? remarks(curve) : joined_remarks(*joined, runs), sections));
+  if (joined == nullptr && sections.has(Section::devices)) {
+    append(parts, device_table(curve));
+    append(parts, device_remarks(curve));
+  }
+  return under(curve.title, std::move(parts));
+}
+
+Document bench_document(const PointReport& point) {
+  Document document{Heading{bench_title(point), Underline::yes}};
+  if (std::string why = excuse(point); !why.empty()) document.emplace_back(Paragraph{why});
+  for (TitledTable& part : bench_tables(point)) append(document, std::move(part));
+  append(document, bench_remarks(point));
+  return document;
+}
+
+/// Adds paragraphs of a legend, one for each sentence, below an empty line.
+void add_legend(Document& document, const std::vector<std::string>& sentences) {
+  if (sentences.empty()) return;
+  document.emplace_back(Heading{""});
+  for (const std::string& sentence : sentences) document.emplace_back(Paragraph{sentence});
+}
+
+std::vector<std::string> bench_key() {
+  return {
+      "Time of one call: median over plays, each as long as its slowest rank, and 95% interval; "
+      "p99 "
+      "of single calls.",
+      "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run; hidden: "
+      "share of the shorter part.",
+      "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%, or by a "
+      "factor of 4; of fewer than 4, 25% below the best; of latency: 1.5 times its class's median, "
+      "of fewer than 4 twice the best.",
+      "Calibration: error is what a time between the sizes is promised to keep to, from leaving "
+      "out each size in turn."};
+}
+
+std::vector<std::string> inference_key() {
+  return {
+      "TTFT: time to the first tokens of all samples of a batch; TPOT: time per output token, in "
+      "the middle of the output; tokens/s: of decode, over all replicas; frontier: nothing of this "
+      "run is as quick per token and yields more per rank."};
+}
+
+void add_curve_key(Document& document) {
+  add_legend(document,
+             {"Step time: median of untraced steps, each as long as its slowest rank, and 95% "
+              "interval.",
+              "Efficiency: throughput per rank relative to the baseline.",
+              "Where a step went: shares of a traced step, mean over ranks, each moment counted "
+              "once:"});
+  std::vector<Note> parts;
+  for (const Category& category : categories()) {
+    parts.push_back(
+        {fmt::format("{} {}", category.glyph, category.name), std::string{category.meaning}});
+  }
+  parts.push_back({"  hidden", "communication behind computation and copies (part of these)"});
+  parts.push_back({"  tracing", "how much longer a step is when it is traced"});
+  document.emplace_back(std::move(parts));
+  for (
+      const char* const sentence :
+      {"Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what "
+       "traced steps differ by. GEMMs: slower per FLOP without communication, by shapes, clocks or "
+       "memory; GEMM overlap: with it.",
+       "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on "
+       "a free network."}) {
+    document.emplace_back(Paragraph{sentence});
+  }
+}
+
+Facts warnings(const std::vector<std::string>& sentences) {
+  Facts facts;
+  for (const std::string& sentence : sentences) facts.emplace_back("WARNING", escape(sentence));
+  return facts;
+}
+
+/// Returns the headline and the tables of an index.
+Document index_document(const Index& index, Numbered numbered) {
+  Document document{Heading{index_headline(index, numbered)}};
+  for (const IndexMachine& machine : index.machines) {
+    for (TitledTable& part : index_tables(index, machine, numbered)) {
+      append(document, std::move(part));
+    }
+  }
+  append(document, index_warnings(index));
+  return document;
+}
+
+Document index_report(const IndexReport& report) {
+  Document document = index_document(report.index, Numbered::no);
+  append(document, warnings(report.warnings));
+  add_legend(document, index_key());
+  if (!report.why.empty()) document.emplace_back(Paragraph{report.why});
+  return document;
+}
+
+/// Describes each of several launches, then the curves joined over them.
+Document joined_document(const Report& report, const Sections& sections) {
+  Document document = index_document(report.index, Numbered::as_launches);
+  if (sections.has(Section::warnings)) append(document, warnings(report.warnings));
+  if (sections.has(Section::findings)) {
+    append(document, findings_document(findings_of(report), left_out_of(report)));
+  }
+  for (const JoinedCurve& joined : report.joined.curves) {
+    append(document, curve_document(joined.curve, sections, &joined, report.runs));
+  }
+  if (report.joined.curves.empty()) document.emplace_back(Heading{"No curve was measured."});
+  for (const RunReport& run : report.runs) {
+    document.emplace_back(
+        Heading{fmt::format("launch {}: {}", &run - report.runs.data() + 1, headline(run))});
+    append(document, header(run, sections));
+  }
+  document.emplace_back(
+      Heading{"A launch's own curves, micro-benchmarks and calibration: isoscale report FILE "
+              "--detail, of one file."});
+  if (!sections.has(Section::legend)) return document;
+  add_legend(document, joined_key());
+  add_legend(document, index_key());
+  if (!report.joined.curves.empty()) add_curve_key(document);
+  append(document, summary_legend(report.runs.front()));
+  return document;
+}
+
+void add_tables(Document& document, std::string title, std::vector<TitledTable> tables) {
+  Document parts;
+  for (TitledTable& table : tables) append(parts, std::move(table));
+  append(document, under(std::move(title), std::move(parts)));
+}
+
+void add_legends(const RunReport& run, Document& document) {
+  if (!run.curves.empty()) add_curve_key(document);
+  add_legend(document, serve_key(run));
+  if (!inference_tables(run).empty()) add_legend(document, inference_key());
+  if (!run.benches.empty() || !calibration_tables(run).empty()) add_legend(document, bench_key());
+  append(document, summary_legend(run));
+}
+
+Document run_document(const RunReport& run, const Report& whole, const Sections& sections) {
+  Document document{Heading{headline(run)}};
+  Facts facts = header(run, sections);
+  if (sections.has(Section::warnings)) {
+    std::ranges::move(warnings(whole.warnings), std::back_inserter(facts));
+    std::ranges::move(index_warnings(whole.index), std::back_inserter(facts));
+  }
+  append(document, std::move(facts));
+  if (sections.has(Section::findings)) {
+    append(document, findings_document(findings_of(run), left_out_of(run)));
+  }
+  if (run.curves.empty() && run.benches.empty()) {
+    document.emplace_back(Heading{"No point was measured."});
+  }
+  for (const Curve& curve : run.curves) {
+    append(document, curve_document(curve, sections, nullptr, {}));
+  }
+  if (sections.has(Section::rows)) {
+    for (const PointReport& point : run.benches) append(document, bench_document(point));
+    add_tables(document, "inference", inference_tables(run));
+  }
+  if (sections.has(Section::calibration)) {
+    add_tables(document, "calibration", calibration_tables(run));
+  }
+  if (sections.has(Section::legend)) add_legends(run, document);
+  return document;
+}
+
+Document detailed(const Report& report, const Sections& sections) {
+  if (report.runs.size() > 1) return joined_document(report, sections);
+  return report.runs.empty() ? Document{} : run_document(report.runs.front(), report, sections);
+}
+
+}  // namespace
+
+std::string render_index_text(const IndexReport& report) {
+  return to_text(index_report(report), widest);
+}
+
+std::string render_index_markdown(const IndexReport& report) {
+  return to_markdown(index_report(report));
+}
+
+std::string render_sections(const Report& report, const Sections& sections) {
+  return to_text(detailed(report, sections), widest);
+}
+
+std::string render_text(const Report& report) { return render_sections(report, {}); }
+
+std::string render_summary(const Report& report, std::size_t columns) {
+  return to_text(summary(report), columns);
+}
+
+std::string render_markdown(const Report& report) {
+  // The answer comes first, then the machine that it is about.
+  Document document = answer(report);
+  const auto title = std::ranges::find_if(
+      document, [](const Block& at) { return std::holds_alternative<Heading>(at); });
+  if (title != document.end()) std::rotate(document.begin(), title, title + 1);
+  return to_markdown(document) + to_markdown(detailed(report, {}));
+}
+
+}  // namespace isoscale::analysis
