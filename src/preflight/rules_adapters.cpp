@@ -319,7 +319,7 @@ Answer judge_gpudirect(const CheckedNode& node, const JobFacts&) {
   return {.wrong = "neither nvidia_peermem nor dma-buf is there"};
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto adapters_table = std::to_array<Rule>(
     {{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic, warning,
       "what it sends to other nodes crosses the links between NUMA nodes, and NCCL uses GPUDirect "
       "RDMA over that distance only where NCCL_NET_GDR_LEVEL allows it (SYS)",
@@ -356,6 +356,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> adapter_rules() { return table; }
+std::span<const Rule> adapter_rules() { return adapters_table; }
 
 }  // namespace isoscale::preflight

@@ -236,7 +236,7 @@ void judge_equal(Findings& findings, const JobFacts& job) {
 
 constexpr std::string_view how_with_nccl = "run with --device cuda";
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto environment_table = std::to_array<Rule>(
     {{"nccl-transports", "variables that turn transports of NCCL off",
       BadSettings{transport_settings}, warning, "", "unset it", "no variable turns a transport off",
       "", how_with_nccl, with_nccl},
@@ -277,6 +277,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> environment_rules() { return table; }
+std::span<const Rule> environment_rules() { return environment_table; }
 
 }  // namespace isoscale::preflight

@@ -201,7 +201,7 @@ void judge_processes(Findings& findings, const JobFacts& job) {
   }
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto gpu_table = std::to_array<Rule>(
     {{"ecc", "whether data-centre GPUs correct memory errors", judge_ecc, warning,
       "memory errors go unseen; where memory is GDDR, bandwidth is higher than on machines that "
       "have it on",
@@ -239,6 +239,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> gpu_rules() { return table; }
+std::span<const Rule> gpu_rules() { return gpu_table; }
 
 }  // namespace isoscale::preflight

@@ -177,7 +177,7 @@ Answer judge_lost_gpu(const CheckedNode& node, const JobFacts&) {
   return wrong("{} of it cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto launch_table = std::to_array<Rule>(
     {{"device", "whether the device that the job plays on can be had", judge_device, warning,
       "CPUs are measured, and no GPU", "fix what keeps GPUs from being used, or give --device host",
       "", "no device was chosen", "name one with --device"},
@@ -216,6 +216,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> launch_rules() { return table; }
+std::span<const Rule> launch_rules() { return launch_table; }
 
 }  // namespace isoscale::preflight

@@ -136,7 +136,7 @@ void judge_node_memory(Findings& findings, const JobFacts& job) {
   }
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto likeness_table = std::to_array<Rule>(
     {{"isoscale-version", "isoscale and its commit on all ranks",
       Versions{{{{"isoscale", "isoscale"}, {"isoscale's commit", "git"}}}}, stop,
       "ranks play different programs: they hang, or measure what none of both is",
@@ -198,6 +198,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> likeness_rules() { return table; }
+std::span<const Rule> likeness_rules() { return likeness_table; }
 
 }  // namespace isoscale::preflight

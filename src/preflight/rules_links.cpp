@@ -260,7 +260,7 @@ void judge_iommu(Findings& findings, const JobFacts& job) {
   }
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto links_table = std::to_array<Rule>(
     {{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access, warning,
       "what they send each other passes host memory, a fraction of the speed of PCIe or NVLink",
       "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid it",
@@ -309,6 +309,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> link_rules() { return table; }
+std::span<const Rule> link_rules() { return links_table; }
 
 }  // namespace isoscale::preflight

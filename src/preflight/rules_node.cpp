@@ -185,7 +185,7 @@ Answer judge_governor(const CheckedNode& node, const JobFacts&) {
   return wrong("{} of {} CPUs prefer to save energy (energy_performance_preference)", saving, all);
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto node_table = std::to_array<Rule>(
     {{"shared-cores", "whether every rank can have a core of its own", judge_shared_cores, warning,
       "ranks take turns on cores and wait for each other: no scaling result",
       "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by slot:PE=N --bind-to "
@@ -227,6 +227,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> node_rules() { return table; }
+std::span<const Rule> node_rules() { return node_table; }
 
 }  // namespace isoscale::preflight

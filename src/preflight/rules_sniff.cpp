@@ -208,7 +208,7 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
   find_slow(findings, job, all, least_bandwidth, "B/s");
 }
 
-constexpr auto table = std::to_array<Rule>(
+constexpr auto sniff_table = std::to_array<Rule>(
     {{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm, warning,
       "every step that all ranks share waits for it",
       "check its clocks, power, temperature and other processes; leave it out if it stays so",
@@ -220,6 +220,6 @@ constexpr auto table = std::to_array<Rule>(
 
 }  // namespace
 
-std::span<const Rule> sniff_rules() { return table; }
+std::span<const Rule> sniff_rules() { return sniff_table; }
 
 }  // namespace isoscale::preflight

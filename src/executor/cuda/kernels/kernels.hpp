@@ -76,10 +76,10 @@ template <class Op>
     const DType state = call[call[&Op::master].data != nullptr ? &Op::master : &Op::weight].type;
     const OperandAt powers = call[&Op::powers];
     if (powers.data != nullptr && powers.type != state) return false;
-    for (const DType type : {call[&Op::gradient].type, call[&Op::weight].type}) {
-      const bool is_wide = type == DType::f64;
-      if (!is_float(type) || is_wide != (state == DType::f64)) return false;
-    }
+    const auto fits = [&](DType type) {
+      return is_float(type) && (type == DType::f64) == (state == DType::f64);
+    };
+    if (!fits(call[&Op::gradient].type) || !fits(call[&Op::weight].type)) return false;
     return state == DType::f64 || state == DType::f32;
   } else {
     if constexpr (requires { call.op.keep; }) {
