@@ -146,6 +146,8 @@ class Index(Case):
         self.assertAlmostEqual(trend["spread"], 0.5 / 1.25)
         text = self.report("--index", *files).stdout
         self.assertLess(text.index("old.h5"), text.index("middle.h5"))
+        self.assertIn("3 runs on 1 machine, 2026-01-01 to 2026-03-01", text)
+        self.assertIn("throughput over time", text)
 
     def test_other_hosts_are_another_machine(self):
         files = [self.make("a.h5", "a"), self.make("b.h5", "b", host="gpu-7")]
@@ -153,6 +155,11 @@ class Index(Case):
 
     def test_more_than_32_files_are_an_index(self):
         files = [self.make(f"{i}.h5", f"run{i}") for i in range(33)]
+        done = self.report(*files)
+        self.assertIn("33 runs on 1 machine", done.stdout)
+        self.assertIn("Of more than 32 files only the index is shown", done.stdout)
+        self.assertNotIn("over launches", done.stdout)
+        self.assertIn("33 runs on 1 machine", self.report(*files, "--format", "markdown").stdout)
         self.assertTrue(self.json(*files)["index_only"])
         rows = list(csv.DictReader(io.StringIO(self.report(*files, "--format", "csv").stdout)))
         self.assertEqual(len({row["run"] for row in rows}), 33)
@@ -171,13 +178,16 @@ class Index(Case):
                                             timeout=120, check=True, preexec_fn=bound)
                              for bound in (on_one_core, None))
                 self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
-                self.assertEqual(many.stderr.count("7.h5"), 1)
+                self.assertIn("not read: 7.h5", many.stderr)
+                self.assertIn("run47" if form in ("json", "csv") else "47 runs", many.stdout)
 
     def test_what_needs_more_than_an_index_is_refused(self):
         for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
                           ["--baseline", "node"]):
             with self.subTest(arguments=arguments):
-                self.report("--index", "sample.h5", *arguments, code=2)
+                done = self.report("--index", "sample.h5", *arguments, code=2)
+                self.assertIn("--index", done.stderr)
+                self.assertIn(arguments[0], done.stderr)
                 self.assertEqual(os.path.exists(self.path(arguments[1])), False)
 
     def test_copies_count_once_and_the_fullest_is_kept(self):
@@ -189,6 +199,7 @@ class Index(Case):
         document = json.loads(done.stdout)
         self.assertEqual([run["file"] for run in document["index"]], ["full.h5"])
         self.assertEqual(len(document["warnings"]), 1)
+        self.assertIn("less.h5 holds run same", done.stderr)
 
     def test_a_file_that_cannot_be_read_is_not_the_end(self):
         self.make("good.h5", "good")
@@ -202,8 +213,12 @@ class Index(Case):
             document = json.loads(done.stdout)
             self.assertEqual([run["id"] for run in document["index"]], ["good"])
             self.assertEqual([at["file"] for at in document["unreadable"]], ["bad.h5", "newer.h5"])
+            self.assertIn("use a newer Isoscale", document["unreadable"][1]["reason"])
+            self.assertIn("bad.h5", done.stderr)
+            self.assertIn("not read: newer.h5",
+                          self.report(*how, "bad.h5", "good.h5", "newer.h5").stdout)
         self.report("--index", "bad.h5", code=2)
-        self.report("bad.h5", "newer.h5", code=2)
+        self.assertIn("none of the 2 files", self.report("bad.h5", "newer.h5", code=2).stderr)
 
 
 class OlderSchemas(Case):

@@ -46,7 +46,12 @@ class Joined(harness.Case):
             self.assertAlmostEqual(two["efficiency"], two["throughput"]["value"] / ideal)
             self.assertIsNone(two["spread"])
 
-    def test_csv_has_it(self):
+    def test_text_markdown_and_csv_have_it(self):
+        text = self.run_ok("report", *self.launches, "--detail").stdout
+        for words in ("3 launches", "spread", "step time of each launch", "t-interval"):
+            self.assertIn(words, text)
+        self.assertIn("over launches",
+                      self.run_ok("report", *self.launches, "--format", "markdown").stdout)
         rows = list(csv.DictReader(io.StringIO(
             self.run_ok("report", *self.launches, "--format", "csv").stdout)))
         self.assertEqual([row["launches"] for row in rows[:2]], ["2", "2"])
@@ -64,6 +69,9 @@ class Joined(harness.Case):
         shutil.copy(self.path("one_a.h5"), self.path("copy.h5"))
         once = self.run_ok("report", "one_a.h5", "--detail")
         twice = self.run_ok("report", "one_a.h5", "copy.h5", "one_a.h5", "--detail")
+        self.assertIn("copy.h5 holds run", twice.stderr)
+        self.assertIn("one_a.h5 was given more than once", twice.stderr)
+        self.assertIn("WARNING", twice.stdout)
         self.assertEqual([line for line in twice.stdout.splitlines() if "WARNING" not in line],
                          [line for line in once.stdout.splitlines() if "WARNING" not in line])
         document = self.report("one_a.h5", "copy.h5")

@@ -63,6 +63,8 @@ class OfSheets(Predicting):
     def test_a_sheet_is_named_like_a_model(self):
         listed = self.isoscale("list", "systems").stdout
         self.assertIn("a100-hdr ", listed)
+        for numbers in ("nodes of 72 ranks", "74.5 GiB", "989 TFLOP/s in bf16"):
+            self.assertIn(numbers, listed)
         by_name = self.json("a100-hdr", *self.ask()[1:])
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.assert_refused(self.isoscale("predict", "h100", *self.ask()[1:]), "h100-ndr")
@@ -72,6 +74,7 @@ class OfSheets(Predicting):
         points = self.json(*asked)["curve"]["points"]
         self.assertEqual([point["refused"] is None for point in points], [True, False, True])
         self.assertRegex(points[1]["refused"], "8 (and|or) 16")
+        self.assertIn("12", self.predict(*asked).stdout)
 
     def test_the_batch_is_said_and_a_single_count_has_no_efficiency(self):
         asked = [self.sheet(), "--model", "gpt-1.3b", "--ranks", "64"]
@@ -81,6 +84,10 @@ class OfSheets(Predicting):
         point = document["curve"]["points"][0]
         self.assertAlmostEqual(point["throughput_per_rank"]["value"] * 64,
                                point["throughput"]["value"], places=3)
+        text = self.predict(*asked, "--set", "gemm=1.3x").stdout
+        self.assertIn("512", text)
+        self.assertNotIn("100.0%", text)
+        self.assertNotIn("fficiency", text)
         self.assertFalse(document["has_efficiency"])
 
     def test_few_microbatches_are_warned_of(self):
@@ -122,6 +129,10 @@ class OfSheets(Predicting):
         for curve in document["what_if"]:
             for base, changed in zip(document["curve"]["points"], curve["points"]):
                 self.assertLessEqual(changed["step_time"]["value"], base["step_time"]["value"])
+        text = self.predict(*self.ask("--set", "link.inter=4x")).stdout
+        for words in ("if link.inter=4x", "lost time, from ideal to predicted", "pp transfer",
+                      "90% interval", "limit"):
+            self.assertIn(words, text)
 
     def test_a_page_holds_the_prediction_and_is_not_written_over(self):
         done = self.isoscale("predict", *self.ask("--html", "page.html"))
@@ -130,6 +141,7 @@ class OfSheets(Predicting):
             self.assertFalse(os.path.exists(self.path("page.html")))
             self.skipTest("this build has no page")
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote page.html", done.stderr)
         with open(self.path("page.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertLess(len(page), 8_000_000)
@@ -203,6 +215,9 @@ class OfRuns(Predicting):
         # Another batch is other work, so that the measured points are no baseline.
         self.assertEqual(document["measured"], [])
         self.assertEqual(document["baseline"], 64)
+        text = self.predict("run.h5", "--ranks", "128", "--nodes-of", "128", "--set",
+                            "batch=1024").stdout
+        self.assertIn("extrapolated", text)
 
     def test_one_configuration_has_one_step_time(self):
         document = self.json("run.h5", "--ranks", "2", "--nodes-of", "2", "--best")
@@ -252,6 +267,8 @@ class OfRuns(Predicting):
         self.assertIsNone(document["curve"]["points"][1]["refused"])
         for name in ("h100-ndr", "run.h5", "5.0%"):
             self.assertIn(name, document["network"])
+        text = self.predict("run.h5", "--ranks", "2,4", "--network", "h100-ndr").stdout
+        self.assertIn(document["network"], " ".join(text.split()))
         # What the sheet may miss is part of the interval.
         alone = self.json("run.h5", "--ranks", "2")["curve"]["points"][0]
         joined = document["curve"]["points"][0]
@@ -262,6 +279,12 @@ class OfRuns(Predicting):
                                           "run.h5"), "--network run.h5")
         self.assert_refused(self.isoscale("predict", "h100-ndr", "--model", "tiny", "--ranks", "4",
                                           "--network", "h100-ndr"), "--network")
+
+    def test_text_shows_the_measured_points_too(self):
+        text = self.predict("run.h5", "--ranks", "4", "--nodes-of", "4", "--set",
+                            "latency=0.5x").stdout
+        for words in ("measured", "noise", "launch", "model", "if latency=0.5x", "beyond the model"):
+            self.assertIn(words, text)
 
     def test_refusals(self):
         isoscale = self.isoscale
