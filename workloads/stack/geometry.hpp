@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "program/builder.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
