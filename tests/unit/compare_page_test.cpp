@@ -25,7 +25,7 @@ using testing::Not;
 TEST(ComparePage, HoldsTheComparisonOfTheSides) {
   // 2 ranks: 50 ms against 60 ms, so 5/6 of the throughput.
   const Compared of{{side("a", around(1)), side("b", around(1.2))}, with_gate(0.05)};
-  const auto data = compare_page_data(*of);
+  const auto data = page_data(*of);
   EXPECT_EQ(data["kind"], "compare");
   EXPECT_TRUE(data["notes"].empty());
   const auto& compared = data["compare"];
@@ -43,7 +43,7 @@ TEST(ComparePage, CutsTextsThatAreTooLongAndSaysSo) {
   auto sides = side("b", around(1));
   for (auto& run : sides) run.mpi_library = std::string(1'000'000, 'x');
   const Compared of{{side("a", around(1)), sides}};
-  const auto data = compare_page_data(*of);
+  const auto data = page_data(*of);
   EXPECT_LT(data.dump().size(), 100'000U);
   EXPECT_FALSE(data["notes"].empty());
 }
@@ -54,7 +54,7 @@ TEST(ComparePage, TextOfRunFilesIsNoMarkup) {
   auto sides = side("b", around(1));
   for (auto& run : sides) run.mpi_library = hostile;
   const Compared of{{side("a", around(1)), sides}};
-  const std::string document = page_document(compare_page_data(*of));
+  const std::string document = page_document(page_data(*of));
   EXPECT_THAT(document, Not(HasSubstr("<img src=x")));
   EXPECT_THAT(document, HasSubstr("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
 }

@@ -72,6 +72,9 @@ export function meshText(mesh, alone = "1") {
   return axes.length === 0 ? alone : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
 }
 
+/** Returns a tooltip's line: "mesh dp=4,tp=2"; "" for a single rank. */
+export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
+
 /** Returns "+1.2%"; the sign is there for losses and gains alike. */
 export const signedPercent = (value, places = 1) =>
   (known(value) ? `${value > 0 ? "+" : ""}${percent(value, places)}` : missing);

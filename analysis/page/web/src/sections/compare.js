@@ -5,7 +5,7 @@
 import { fact } from "../blocks.js";
 import { shortTitles } from "../data.js";
 import { el } from "../dom.js";
-import { distinctOf, joined, known, listed, meshText, missing, percent, ranksText, si, signedPercent } from "../format.js";
+import { distinctOf, joined, known, listed, meshTip, missing, percent, ranksText, si, signedPercent } from "../format.js";
 import { periodText } from "../machine.js";
 import { overRanks, stepTip } from "../marks.js";
 import { oneOf } from "../select.js";
@@ -131,7 +131,7 @@ const linesOf = (curve, compare, { value, interval = () => null }) => curve.side
       y: value(point),
       interval: interval(point),
       isHollow: point.labels.length + point.marks.length > 0,
-      tip: joined([`${point.launches.length} launches, ${stepTip(point.step_time)}`, point.mesh && meshText(point.mesh), joined(point.labels),
+      tip: joined([`${point.launches.length} launches, ${stepTip(point.step_time)}`, meshTip(point.mesh), joined(point.labels),
         point.marks.length > 0 && `unlike: ${point.marks.join(", ")}`], "\n"),
     })),
   };

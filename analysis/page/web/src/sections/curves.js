@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
-import { fixed, joined, meshText, percent, si } from "../format.js";
+import { fixed, joined, meshTip, percent, si } from "../format.js";
 import { overRanks, stepTip } from "../marks.js";
 import { count, decimal, ends, rate, share, time, words } from "../table.js";
 
@@ -23,7 +23,7 @@ const linesOf = (curves, value, interval) => curves.map((curve) => ({
     interval: interval(point),
     // Ranks that share cores, for example, say little about scaling.
     isHollow: point.labels.length > 0,
-    tip: joined([stepTip(point.stepTime), meshText(point.full.mesh), joined(point.labels)], "\n"),
+    tip: joined([stepTip(point.stepTime), meshTip(point.full.mesh), joined(point.labels)], "\n"),
   })),
 }));
 

@@ -3,7 +3,7 @@
 // Predicted efficiency, throughput and step time over ranks with their intervals, as curves and as
 // all the numbers of predict --format csv.
 import { ownOf } from "../data.js";
-import { joined, meshText, percent, seconds, si } from "../format.js";
+import { joined, meshText, meshTip, percent, seconds, si } from "../format.js";
 import { overRanks, stepTip } from "../marks.js";
 import { curvesWith, endsOf, predictedCurves } from "../predicted.js";
 import { count, decimal, ends, memorySize, rate, share, time, words } from "../table.js";
@@ -82,14 +82,14 @@ const views = {
 
 function tipOf(point) {
   const { value, lower, upper } = point.step_time;
-  return joined([stepTip({ median: value, lower, upper }, "90%"), meshText(point.mesh), point.extrapolated && "extrapolated",
+  return joined([stepTip({ median: value, lower, upper }, "90%"), meshTip(point.mesh), point.extrapolated && "extrapolated",
     point.fits === false && "does not fit in a rank's memory"], "\n");
 }
 
 function curveChart(key, curves, prediction) {
   const { title, ...view } = views[key];
   const isShare = key === "efficiency";
-  const measured = prediction.measured.filter((point) => point[key] !== null).map((point) => ({ x: point.ranks, y: point[key], tip: meshText(point.mesh) }));
+  const measured = prediction.measured.filter((point) => point[key] !== null).map((point) => ({ x: point.ranks, y: point[key], tip: meshTip(point.mesh) }));
   const hollow = curves.some((curve) => curve.points.some((point) => point.extrapolated));
   const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
   return overRanks({
