@@ -93,9 +93,9 @@ export function warningsPanel(all, most, none) {
  * in small type, and badges {text, kind}.
  */
 export function card({ title, full = null, ranks, value, beside = null, lines = [], bar = null, badges = [], look = "" }) {
+  const name = el("h3", { title: full }, title);
   return el("article", { class: `card ${look}`.trim() },
-    el("div", { class: "card-title" }, el("h3", { title: full }, title),
-      ranks === undefined ? null : el("span", {}, rankCount(ranks))),
+    ranks === undefined ? name : el("div", { class: "card-title" }, name, el("span", {}, rankCount(ranks))),
     el("div", { class: "headline" }, el("b", { class: "huge" }, value), beside),
     bar, lines.filter(Boolean).map((line) => el("p", { class: "note" }, line)),
     el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));

@@ -31,7 +31,7 @@ window.addEventListener("hashchange", () => {
   // A link to a section has no filter: the reader's choice stays, and goes back into the address.
   const [, query] = partsOf();
   if (query === undefined) {
-    if (chosen.size !== 0) writeAddress();
+    if (String(chosen) !== "") writeAddress();
   } else if (query !== String(chosen)) {
     chosen = new URLSearchParams(query);
     tellAll();

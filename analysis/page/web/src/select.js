@@ -22,22 +22,19 @@ function select(label, names, chosen, onChange) {
  */
 export function oneOf(label, names, show) {
   const place = el("div", {});
-  const lists = el("div", { class: "choices" });
   const isFiltered = label === "curve";
+  const list = select(label, names, 0, (to) => (isFiltered ? filter.set({ curve: names[to] }) : fill(to)));
   let shown = -1;
-  const fill = (index) => {
+  function fill(index) {
     if (index === shown) return;
     shown = index;
-    if (names.length > 1) {
-      const choose = (to) => (isFiltered ? filter.set({ curve: names[to] }) : fill(to));
-      lists.replaceChildren(select(label, names, index, choose));
-    }
+    list.querySelector("select").selectedIndex = index;
     keepStates(place, () => place.replaceChildren(content(show(index))));
-  };
-  const follow = () => fill(Math.max(0, names.indexOf(filter.get("curve"))));
+  }
+  const follow = () => fill(isFiltered ? Math.max(0, names.indexOf(filter.get("curve"))) : 0);
   if (isFiltered) filter.onChange(follow);
-  isFiltered ? follow() : fill(0);
-  return el("div", {}, names.length > 1 ? lists : null, place);
+  follow();
+  return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
 /**
