@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 // Memory bandwidth, and how much communication hides behind computation.
 import { ownOf } from "../data.js";
-import { bytes, joined, known, percent, rankCount, si, statusText } from "../format.js";
+import { bytes, fixed, joined, known, percent, rankCount, si, statusText } from "../format.js";
 import { colourOf, lineOf } from "../marks.js";
 import { oneOf } from "../select.js";
-import { count, decimal, rate, share, size, time, words } from "../table.js";
+import { count, rate, share, size, time, words } from "../table.js";
 import { sizeAxis } from "./collectives.js";
 
 const bandwidth = (value) => si(value, "B/s");
@@ -86,11 +86,13 @@ const memoryColumns = [
   rate("bandwidth", null, "B/s"), time("time", (row) => row.time.median), share("of peak", (row) => row.of_peak), words("status", statusText),
 ];
 
+const slower = (title, value) => ({ ...count(title, value), text: (at) => `${fixed(at)} x` });
+
 const overlapColumns = [
   words("collective"), size("size", (row) => row.bytes), count("m"), count("n"), count("k"), words("precision", (row) => row.dtype),
   time("GEMM alone", (row) => row.gemm_alone), time("collective alone", (row) => row.collective_alone), time("together"),
   share("hidden", null, 0), share("from", (row) => row.hidden_lower, 0), share("to", (row) => row.hidden_upper, 0),
-  decimal("GEMM slower, times", (row) => row.gemm_slowdown), decimal("collective slower, times", (row) => row.collective_slowdown),
+  slower("GEMM slower", (row) => row.gemm_slowdown), slower("collective slower", (row) => row.collective_slowdown),
   words("status", (row) => (row.status === "ok" ? row.why_unknown ?? "ok" : statusText(row))),
 ];
 

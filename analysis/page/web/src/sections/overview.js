@@ -45,7 +45,7 @@ function launchFact(runs) {
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 
-const tracingShare = (point) => Math.abs(lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0);
+const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
 /** Returns the largest losses at the largest counts, each cause once, where it is worst. */
 function causes(curves) {
@@ -79,10 +79,10 @@ function causeOf(at, scale) {
 /** Says by how much traced steps differ from the others at the points of these causes; null if little. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
-  const differing = [...points].filter(([point]) => tracingShare(point) > mostTracing);
+  const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing);
   if (differing.length === 0) return null;
   const text = differing.map(([point, curve]) =>
-    `${percent(tracingShare(point), 0)}${items.length > 1 ? ` (${placeOf(curve, point)})` : ""}`).join(", ");
+    `${percent(Math.abs(tracingShare(point)), 0)}${items.length > 1 ? ` (${placeOf(curve, point)})` : ""}`).join(", ");
   return `traced steps differ from the others by ${text}: the causes below are uncertain`;
 }
 
