@@ -100,7 +100,7 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
   // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
   // always ends with an error message.
   if (!command.html.empty()) {
-    analysis::write_compare_page_file(comparison, command.html, command.if_exists);
+    analysis::write_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   const bool is_text = command.format == config::Format::text;

@@ -79,7 +79,7 @@ base::ExitCode predict_command(const config::PredictCommand& command) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
   if (!command.html.empty()) {
-    analysis::write_prediction_page_file(prediction, command.html, command.if_exists);
+    analysis::write_page_file(prediction, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   return print(render(prediction, command.format));

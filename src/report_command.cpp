@@ -252,7 +252,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
     if (for_programs) base::warn("isoscale: " + report.why);
   }
   if (!command.html.empty()) {
-    analysis::write_index_page_file(report, command.html, command.if_exists);
+    analysis::write_page_file(report, command.html, command.if_exists);
     say_page(command);
   }
   return print(render(report, command.format));

@@ -235,13 +235,15 @@ void add_spans(const LaneSet& set, Json& timeline) {
 }
 
 Json totals_json(const LaneSet& set) {
-  Json totals = columns({"step", "compute", "copies", "exposed", "gap"});
-  for (const Lane& lane : set.lanes) {
-    totals["step"].push_back(lane.totals.step.value());
-    totals["compute"].push_back(lane.totals.compute.value());
-    totals["copies"].push_back(lane.totals.copies.value());
-    totals["exposed"].push_back(lane.totals.exposed.value());
-    totals["gap"].push_back(lane.totals.gap.value());
+  constexpr std::pair<const char*, Nanoseconds LaneTotals::*> parts[]{
+      {"step", &LaneTotals::step},
+      {"compute", &LaneTotals::compute},
+      {"copies", &LaneTotals::copies},
+      {"exposed", &LaneTotals::exposed},
+      {"gap", &LaneTotals::gap}};
+  Json totals = Json::object();
+  for (const auto& [name, part] : parts) {
+    for (const Lane& lane : set.lanes) totals[name].push_back((lane.totals.*part).value());
   }
   return totals;
 }
@@ -298,7 +300,6 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
     return std::pair{!is_stage(lane), lane.rank};
   });
   Json timeline{{"step", step->step},
-                {"begin", 0},
                 {"length", drawn(units::to_seconds(set.length).value(), 9)},
                 {"step_time", drawn(units::to_seconds(step->length).value(), 9)}};
   Json of_lanes = Json::array();

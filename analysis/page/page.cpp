@@ -66,25 +66,13 @@ Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}
           {"notes", notes}};
 }
 
-void write_document(const Json& data, const std::filesystem::path& path,
-                    config::IfExists if_exists) {
-  const std::string document = page_document(data);
-  write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
-}
-
 }  // namespace
 
 std::string inert(const nlohmann::ordered_json& data) {
   const std::string json = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   std::string text;
   text.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
+  for (const char& c : json) text += c == '<' ? "\\u003c" : std::string_view{&c, 1};
   return text;
 }
 
@@ -107,39 +95,30 @@ std::string page_document(const nlohmann::ordered_json& data) {
   return document;
 }
 
-void write_page_file(const Report& report, const std::filesystem::path& path,
-                     config::IfExists if_exists) {
-  write_document(page_data(report), path, if_exists);
-}
-
-Json compare_page_data(const Comparison& comparison) {
+Json page_data(const Comparison& comparison) {
   return data_of("compare", "compare", compare_json(comparison));
 }
 
-void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
-                             config::IfExists if_exists) {
-  write_document(compare_page_data(comparison), path, if_exists);
-}
-
-Json index_page_data(const IndexReport& report) {
+Json page_data(const IndexReport& report) {
   return data_of("index", "report", index_report_json(report));
 }
 
-void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
-                           config::IfExists if_exists) {
-  write_document(index_page_data(report), path, if_exists);
-}
-
-Json prediction_page_data(const Prediction& prediction) {
+Json page_data(const Prediction& prediction) {
   PageNotes notes;
   Json predicted = prediction_json(prediction);
   thin_curves(predicted, notes);
   return data_of("predict", "prediction", std::move(predicted), std::move(notes));
 }
 
-void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
-                                config::IfExists if_exists) {
-  write_document(prediction_page_data(prediction), path, if_exists);
+template <class Source>
+void write_page_file(const Source& source, const std::filesystem::path& path,
+                     config::IfExists if_exists) {
+  const std::string document = page_document(page_data(source));
+  write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
 }
+template void write_page_file(const Report&, const std::filesystem::path&, config::IfExists);
+template void write_page_file(const Comparison&, const std::filesystem::path&, config::IfExists);
+template void write_page_file(const IndexReport&, const std::filesystem::path&, config::IfExists);
+template void write_page_file(const Prediction&, const std::filesystem::path&, config::IfExists);
 
 }  // namespace isoscale::analysis

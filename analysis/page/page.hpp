@@ -27,6 +27,11 @@ void require_page();
 /// The limit on the bytes of a page's JSON: with its script, the page stays under 8 MB.
 inline constexpr std::size_t most_page_bytes = 6'500'000;
 
+/// The limit on the rank counts of a prediction's page, over all its curves; if there are more,
+/// each curve keeps its first, its last and some between. With breakdown and waterfall a point
+/// takes some 2 kB.
+inline constexpr std::size_t most_page_forecasts = 1500;
+
 /// Returns the data for the page's script (analysis/page/web/src/data.js says what it reads): the
 /// report as render_json has it, without its bulky parts (facts of every rank), and with the series
 /// that only pictures show (steps, ranks, ops and devices). Large series are sampled, and `notes`
@@ -35,37 +40,18 @@ inline constexpr std::size_t most_page_bytes = 6'500'000;
 [[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
-/// Writes the report's page. Throws what write_output_file() and require_page() throw.
-void write_page_file(const Report& report, const std::filesystem::path& path,
+/// Returns the data of the page of a comparison, an index or a prediction: `kind` ("compare",
+/// "index" or "predict"), and its JSON as --format json has it, under `compare`, `report` or
+/// `prediction`. Texts and curves too long for a page are cut, and `notes` says so.
+[[nodiscard]] nlohmann::ordered_json page_data(const Comparison& comparison);
+[[nodiscard]] nlohmann::ordered_json page_data(const IndexReport& report);
+[[nodiscard]] nlohmann::ordered_json page_data(const Prediction& prediction);
+
+/// Writes the page of a Report, Comparison, IndexReport or Prediction. Throws what
+/// write_output_file() and require_page() throw.
+template <class Source>
+void write_page_file(const Source& source, const std::filesystem::path& path,
                      config::IfExists if_exists);
-
-/// Returns the data of a comparison's page: kind "compare", and `compare`, the JSON of compare
-/// --format json. Texts too long for a page are cut, and `notes` says so.
-[[nodiscard]] nlohmann::ordered_json compare_page_data(const Comparison& comparison);
-
-/// Writes the comparison's page. Throws what write_output_file() and require_page() throw.
-void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
-                             config::IfExists if_exists);
-
-/// Returns the data of an index's page: kind "index", and `report`, the JSON of report --index
-/// --format json. Texts too long for a page are cut, and `notes` says so.
-[[nodiscard]] nlohmann::ordered_json index_page_data(const IndexReport& report);
-
-/// Writes the index's page. Throws what write_output_file() and require_page() throw.
-void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
-                           config::IfExists if_exists);
-
-/// The limit on the rank counts of a page, over all its curves; if there are more, each curve keeps
-/// its first, its last and some between. With breakdown and waterfall a point takes some 2 kB.
-inline constexpr std::size_t most_page_forecasts = 1500;
-
-/// Returns the data of a prediction's page: kind "predict", and `prediction`, the JSON of predict
-/// --format json. Texts and curves too long for a page are cut, and `notes` says so.
-[[nodiscard]] nlohmann::ordered_json prediction_page_data(const Prediction& prediction);
-
-/// Writes the prediction's page. Throws what write_output_file() and require_page() throw.
-void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
-                                config::IfExists if_exists);
 
 // The parts of which the functions above are made.
 

@@ -133,8 +133,7 @@ Json step_series(const results::PointData& point, std::size_t most) {
           {"time", time},
           {"kind", kind},
           {"every", every},
-          {"quantiles", quantiles(point)},
-          {"injections", point.injections}};
+          {"quantiles", quantiles(point)}};
 }
 
 std::vector<DetailedPoint> detailed_points(const Report& report) {

@@ -81,7 +81,6 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - every
 /// - quantiles[101]: of the measured steps, at 0 to 100%, linear between order statistics; null if
 ///   there are none
-/// - injections[]: the faults as given to --inject
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point with a row for each rank, sorted by host and MPI's rank: hosts[],
@@ -101,7 +100,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// then the ranks with the longest computation and with the most waiting for them, then others,
 /// until there are limits.lanes.
 ///
-/// Keys: step, begin, length (seconds, of all lanes together), step_time (seconds, of the slowest
+/// Keys: step, length (seconds, of all lanes together), step_time (seconds, of the slowest
 /// rank), ops[], phases[], lanes[], spans{} and idle{} (columns; nanoseconds after the begin),
 /// merged (spans that are part of another one), merged_gaps (nanoseconds between those),
 /// spans_left_out (shorter ones), totals{} (columns by lane: LaneTotals, nanoseconds, of all

@@ -22,23 +22,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
 
-/// Returns "0-3,8,10-12", with a limited number of ranges.
-std::string ranges_text(const std::vector<int>& ranks) {
-  constexpr std::size_t most_ranges = 16;
-  std::string text;
-  std::size_t ranges = 0, i = 0;
-  while (i < ranks.size() && ranges < most_ranges) {
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text += fmt::format("{}{}", ranges == 0 ? "" : ",", ranks[i]);
-    if (last > i) text += fmt::format("-{}", ranks[last]);
-    i = last + 1;
-    ++ranges;
-  }
-  if (i < ranks.size()) text += fmt::format(" and {} more", ranks.size() - i);
-  return text;
-}
-
 /// Returns the keys whose values are specific to a rank.
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
@@ -77,27 +60,15 @@ Json kind_json(const Json& text, const Json& number, const std::vector<int>& ran
                const std::vector<std::string>& hosts) {
   Json named = Json::array();
   for (std::size_t i = 0; i < std::min(hosts.size(), most_hosts); ++i) named.push_back(hosts[i]);
-  return {{"ranks", ranges_text(ranks)},
-          {"count", ranks.size()},
-          {"hosts", named},
-          {"more_hosts", hosts.size() - named.size()},
-          {"text", text},
-          {"number", number}};
+  return {{"ranks", base::ranges_text(ranks)},         {"count", ranks.size()}, {"hosts", named},
+          {"more_hosts", hosts.size() - named.size()}, {"text", text},          {"number", number}};
 }
 
-/// Returns the rank-specific values in columns.
+/// Returns the rank-specific values that the page reads, in columns.
 Json places_of(const Json& ranks) {
-  Json places{{"rank", Json::array()},
-              {"host", Json::array()},
-              {"node", Json::array()},
-              {"bound_cpus", Json::array()},
-              {"gpu_pci", Json::array()}};
+  Json places{{"rank", Json::array()}, {"host", Json::array()}};
   for (std::size_t i = 0; i < std::min(ranks.size(), most_places); ++i) {
-    for (const char* const key : {"rank", "host", "node"}) places[key].push_back(ranks[i].at(key));
-    for (const char* const key : {"bound_cpus", "gpu_pci"}) {
-      const Json& text = ranks[i].at("text");
-      places[key].push_back(text.contains(key) ? text.at(key) : Json{});
-    }
+    for (auto& [key, column] : places.items()) column.push_back(ranks[i].at(key));
   }
   return places;
 }

@@ -87,6 +87,32 @@ test("log and linear change the axes' types", async () => {
   await leave();
 });
 
+test("one filter holds in all sections, and the address keeps it", async () => {
+  const { page, said, close: leave } = await open("run");
+  await drawAll(page);
+  const list = page.locator("#ranks .choices select").nth(1);
+  const smallest = await list.locator("option").first().textContent();
+  await list.selectOption({ index: 0 });
+  const chosen = () => page.evaluate(() => [...document.querySelectorAll("section")].flatMap((section) => {
+    const lists = section.querySelectorAll(".choices select");
+    return ["timeline", "ranks", "steps", "devices"].includes(section.id) && lists.length === 2 ? [lists[1].selectedOptions[0].textContent] : [];
+  }));
+  assert.deepEqual([...new Set(await chosen())], [smallest]);
+  assert.equal(new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("ranks"), smallest);
+  const followed = await page.evaluate(() => Object.values(window.isoscale.charts)
+    .filter(({ spec }) => spec.switches?.some(({ name, choices }) => name === "ranks" && choices.includes(new URLSearchParams(location.hash.split("?")[1]).get("ranks"))))
+    .map(({ state }) => state.ranks));
+  assert.deepEqual(followed.filter((ranks) => ranks !== smallest), []);
+  // A link to a section keeps the choice, and so does loading the page anew.
+  await page.locator("nav a[href='#steps']").click();
+  await page.waitForFunction(() => location.hash.startsWith("#steps?"));
+  await page.reload({ waitUntil: "load" });
+  await page.waitForFunction(() => window.isoscale !== undefined);
+  assert.deepEqual([...new Set(await chosen())], [smallest]);
+  assert.deepEqual(said, []);
+  await leave();
+});
+
 // Without the series, which are long, and are asked for often.
 const zoomOf = (page, id) => page.evaluate((of) => {
   const { dataZoom } = window.isoscale.charts[of].instance.getOption();
@@ -160,6 +186,7 @@ for (const name of pages) {
       assert.ok(!/<script|<foreignObject|\son\w+=/i.test(svg), `${id}: scripts`);
       const title = await figure(page, id).locator("h3").innerText();
       assert.ok(text.includes(title), `${id}: the title`);
+      assert.ok(text.includes(`${name}.h5`), `${id}: the file`);
       for (const series of await figure(page, id).locator(".legend button").allInnerTexts()) {
         assert.ok(text.includes(series), `${id}: ${series}`);
       }

@@ -73,7 +73,10 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
     await page.waitForFunction(() => window.copied !== undefined);
     const { columns, rows } = await page.evaluate(() => {
       const { table: of } = window.isoscale.charts.efficiency.spec;
-      return { columns: of.columns.map(({ title, csv }) => csv ?? title), rows: of.rows };
+      return {
+        columns: of.columns.map(({ title, csv }) => csv ?? title),
+        rows: of.items.map((item) => of.columns.map((column) => column.value(item) ?? null)),
+      };
     });
     const text = await page.evaluate(() => window.copied);
     // A textarea has line feeds alone.

@@ -30,7 +30,7 @@ export function curve({ series, state }, { report }, [, name]) {
   const known = report.measured.filter((point) => point[key] !== null);
   const measured = series.filter(({ type }) => type === "scatter");
   assert.equal(measured.length, known.length > 0 ? 1 : 0, "measured points");
-  if (known.length > 0) samePairs(measured[0].data, known.map((point) => [point.ranks, point[key]]), `measured ${key}`);
+  if (known.length > 0) samePairs(pairs(measured[0].data), known.map((point) => [point.ranks, point[key]]), `measured ${key}`);
 }
 
 export function uncertainty({ series, xAxis }, { report }) {

@@ -43,8 +43,18 @@ export function stepOf({ series, state }, { report }, [, index]) {
 export function placesOf({ series, state, yAxis }, { report }, [, index]) {
   const points = tracedCurves(report)[Number(index)].points.filter((point) => isTraced(point) && point.full.breakdown_by);
   const point = points.find((at) => String(at.ranks) === state.ranks);
-  const places = Object.entries(point.full.breakdown_by[state.by]);
-  assert.equal(yAxis[0].data.length, places.length, "places");
+  // A page keeps the layers that take most time, so many for each point.
+  const all = Object.entries(point.full.breakdown_by[state.by]);
+  const nameOf = (place) => (state.by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "));
+  const places = all.filter(([place]) => yAxis[0].data.includes(nameOf(place)));
+  assert.deepEqual(yAxis[0].data, places.map(([place]) => nameOf(place)), "places");
+  const secondsOf = ([, at]) => parts.reduce((sum, name) => sum + (at[name] ?? 0), at.hidden_communication ?? 0);
+  const least = Math.min(...places.map(secondsOf));
+  for (const at of all.filter((place) => !places.includes(place))) {
+    assert.equal(state.by, "layer", `${at[0]} is left out`);
+    assert.ok(secondsOf(at) <= least, `${at[0]} takes more time than a layer that is shown`);
+  }
+  assert.ok(places.length >= Math.min(all.length, 8), "layers that are shown");
   const bars = places.map(([, at]) => ({
     parts: at,
     hidden: at.hidden_communication,
@@ -250,7 +260,7 @@ export function timelineStep(option, from) {
   const boxes = option.series.filter(({ name }) => timeline.phases.map((phase) => phase.replaceAll("_", " ")).includes(name));
   assert.equal(boxes.reduce((sum, { data }) => sum + data.length, 0), timeline.spans.lane.length, "boxes");
   for (const { name, data } of boxes) {
-    for (const [, start, end, i] of data) {
+    for (const [, start, end, , i] of data) {
       assert.equal(start, timeline.spans.start[i], "start");
       assert.equal(end - start, timeline.spans.length[i], "length");
       assert.equal(name, timeline.phases[timeline.spans.phase[i]].replaceAll("_", " "));

@@ -261,7 +261,7 @@ TEST(Prune, PutsRanksThatAreAlikeTogether) {
   }
   const Json kinds = kinds_of_ranks(ranks);
   ASSERT_EQ(kinds.size(), 2U);
-  EXPECT_EQ(kinds[0]["ranks"], "0-6,8-23");
+  EXPECT_EQ(kinds[0]["ranks"], "0-6, 8-23");
   EXPECT_EQ(kinds[0]["count"], 23);
   EXPECT_EQ(kinds[0]["hosts"].size(), 8U);
   EXPECT_EQ(kinds[0]["more_hosts"], 4);

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 // The frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a
 // table, and saving. A chart is drawn when it comes near the window.
-import { download, el } from "./dom.js";
+import { button, download, el } from "./dom.js";
 import { init } from "./echarts.js";
+import { filter } from "./filter.js";
+import { sourceText } from "./machine.js";
 import { leavePaper, toPaper } from "./paper.js";
 import { table } from "./table.js";
 import { onThemeChange, setPrinting, theme } from "./theme.js";
@@ -13,10 +15,13 @@ import { onThemeChange, setPrinting, theme } from "./theme.js";
  * @property {string} id unique on the page, such as "efficiency"
  * @property {string} title
  * @property {string} [note] a sentence below the title
- * @property {(colours: object, state: object, isNarrow: boolean) => object} option an ECharts option;
- *   series to switch on and off have names. `state` has the value of each switch by its name.
- * @property {{name: string, label: string, choices: string[], value?: string}[]} [switches]
- * @property {{columns: import("./table.js").Column[], rows: any[][]}} table the chart's numbers
+ * @property {(colours: object, state: object, isNarrow: boolean) => object} option an ECharts option
+ *   with these additions: `format` of an axis writes its values; `tip(item)` returns the text of a
+ *   tooltip; `zoom: true` lets a reader zoom along the x axis. Series to switch on and off have
+ *   names. `state` has the value of each switch by its name.
+ * @property {{name: string, label: string, choices: string[], value?: string}[]} [switches] one
+ *   named "ranks" follows the filter of the page
+ * @property {import("./table.js").Numbers} table the chart's numbers
  * @property {number | ((state: object) => number)} [height] pixels
  * @property {boolean} [legend] false: none
  */
@@ -26,23 +31,16 @@ import { onThemeChange, setPrinting, theme } from "./theme.js";
  */
 export const charts = {};
 
-const nearby = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      nearby.unobserve(entry.target);
-      charts[entry.target.dataset.chart]?.draw();
-    }
-  },
-  { rootMargin: "600px" },
-);
+const nearby = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    nearby.unobserve(target);
+    charts[target.dataset.chart]?.draw();
+  }
+}, { rootMargin: "600px" });
 const resized = new ResizeObserver((entries) => {
-  for (const entry of entries) charts[entry.target.dataset.chart]?.resize();
+  for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
-
-function fileName(id) {
-  return `isoscale-${id}`;
-}
 
 // The limit in pixels covers a telephone, and two charts side by side on a small screen.
 const isNarrow = (width) => width < 520;
@@ -53,27 +51,39 @@ const isNarrow = (width) => width < 520;
  */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 
-/** Adds the options that all charts share. */
-function complete(option, colours, narrow) {
-  const axis = (own) => ({
+const zoomByWheel = { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" };
+
+/** Adds to an axis what all axes share; the names of x axes stand below their middle. */
+function axisOf({ format, ...own }, colours, isX) {
+  return {
+    type: "value",
     nameTextStyle: { color: colours.faint },
     axisLine: { lineStyle: { color: colours.line } },
+    ...(isX ? { nameLocation: "middle", nameGap: 26 } : {}),
+    ...(own.type === "category" ? { axisTick: { show: false } } : {}),
     ...own,
-    splitLine: { ...own.splitLine, lineStyle: { color: colours.line, opacity: 0.6, ...own.splitLine?.lineStyle } },
-    axisLabel: { color: colours.faint, hideOverlap: true, ...own.axisLabel },
-  });
-  const axes = (given) => (Array.isArray(given) ? given.map(axis) : given && axis(given));
-  const named = [option.xAxis].flat().some((own) => own?.name);
+    splitLine: { ...own.splitLine, lineStyle: { color: colours.line, opacity: 0.6 } },
+    axisLabel: {
+      color: colours.faint, hideOverlap: true, ...(format ? { formatter: (value) => format(value) } : {}), ...own.axisLabel,
+    },
+  };
+}
+
+/** Adds the options that all charts share. */
+function complete({ tip, zoom, ...option }, colours, narrow) {
+  const axes = (given, isX) => (Array.isArray(given) ? given.map((own) => axisOf(own, colours, isX)) : axisOf(given, colours, isX));
+  const named = [option.xAxis].flat().some((own) => own.name);
   return {
     animation: false,
     color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
+    ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
     ...option,
     // Series are drawn at once: a picture may be saved or removed before its last piece would be
     // drawn.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
-    xAxis: axes(option.xAxis),
-    yAxis: axes(option.yAxis),
+    xAxis: axes(option.xAxis, true),
+    yAxis: axes(option.yAxis, false),
     grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: named ? 34 : 14, containLabel: true, ...option.grid },
     tooltip: {
       backgroundColor: colours.background,
@@ -83,9 +93,9 @@ function complete(option, colours, narrow) {
       // Tooltips have names from run files, which must be shown as text and never as markup.
       renderMode: "richText",
       ...option.tooltip,
-      formatter: option.tooltip?.formatter && ((...of) => plain(option.tooltip.formatter(...of))),
+      formatter: tip && ((item) => plain(tip(item))),
     },
-    legend: { show: false, selected: option.legend?.selected },
+    legend: { show: false },
   };
 }
 
@@ -107,16 +117,27 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** Returns a grid moved down by `above` pixels; tops in percent leave room by themselves. */
-function lowered(grid, above) {
-  const lower = (at) => (typeof at.top === "number" ? { ...at, top: at.top + above } : at);
-  return Array.isArray(grid) ? grid.map(lower) : lower(grid);
-}
+/** For each key, where the part of the data that is shown moves to, of its middle and width in percent. */
+const moves = {
+  "+": (middle, width) => [middle, width / 2],
+  "=": (middle, width) => [middle, width / 2],
+  "-": (middle, width) => [middle, Math.min(100, width * 2)],
+  0: () => [50, 100],
+  ArrowLeft: (middle, width) => [middle - width / 5, width],
+  ArrowRight: (middle, width) => [middle + width / 5, width],
+};
+
+// Charts that are made anew, with the same id and another content, keep the state of their switches.
+const states = {};
 
 class Chart {
   constructor(spec) {
     this.spec = spec;
-    this.state = Object.fromEntries((spec.switches ?? []).map((s) => [s.name, s.value ?? s.choices[0]]));
+    this.state = {};
+    for (const { name, choices, value = choices[0] } of spec.switches ?? []) {
+      const wanted = [name === "ranks" ? filter.get("ranks") : null, states[spec.id]?.[name]];
+      this.state[name] = wanted.find((at) => choices.includes(at)) ?? value;
+    }
     this.hidden = new Set();
     this.instance = null;
     this.canvas = el("div", {
@@ -137,39 +158,36 @@ class Chart {
   }
 
   frame() {
-    const { spec } = this;
-    this.showAll = el("button", { type: "button", class: "quiet", hidden: true, on: { click: () => this.reset() } }, "show all");
-    const actions = el("div", { class: "actions" }, this.showAll,
-      el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
-      el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
+    const { id, title, note, switches = [] } = this.spec;
+    this.showAll = button("show all", () => this.zoomTo(50, 100), { hidden: true });
+    this.buttons = switches.flatMap((of) => of.choices.map((choice) => this.switchButton(of.name, choice)));
+    const groups = switches.filter(({ choices }) => choices.length > 0).map(({ name, label }) =>
+      el("div", { class: "switch", role: "group", "aria-label": label }, el("span", {}, label),
+        this.buttons.filter((at) => at.name === name).map((at) => at.element)));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
     // The table is filled only when it is opened, since it is long with many ranks.
-    numbers.addEventListener("toggle", () => this.fillTable(numbers), { once: true });
-    return el("figure", { class: "chart", id: spec.id },
-      el("figcaption", {}, el("h3", {}, spec.title), spec.note ? el("p", { class: "note" }, spec.note) : null),
-      el("div", { class: "controls" }, (spec.switches ?? []).map((s) => this.switchOf(s)), actions),
+    numbers.addEventListener("toggle", () => numbers.append(table({ caption: title, ...this.spec.table })), { once: true });
+    return el("figure", { class: "chart", id },
+      el("figcaption", {}, el("h3", {}, title), note ? el("p", { class: "note" }, note) : null),
+      el("div", { class: "controls" }, groups, el("div", { class: "actions" }, this.showAll,
+        button("SVG", () => this.save("svg", "image/svg+xml", this.picture("svg"))),
+        button("PNG", () => this.save("png", "image/png", bytesOf(this.picture("canvas")))))),
       this.legend, this.canvas, numbers);
   }
 
-  fillTable(into) {
-    const { columns, rows } = this.spec.table;
-    into.append(table(columns, rows, { caption: this.spec.title }));
+  switchButton(name, choice) {
+    const press = () => (name === "ranks" ? filter.set({ ranks: choice }) : this.choose(name, choice));
+    const element = button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) });
+    return { name, choice, element };
   }
 
-  switchOf({ name, label, choices }) {
-    const buttons = choices.map((choice) =>
-      el("button", {
-        type: "button",
-        "aria-pressed": String(choice === this.state[name]),
-        on: {
-          click: () => {
-            this.state[name] = choice;
-            for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === choice));
-            this.refresh();
-          },
-        },
-      }, choice));
-    return el("div", { class: "switch", role: "group", "aria-label": label }, el("span", {}, label), buttons);
+  /** Sets a switch that has this choice. */
+  choose(name, choice) {
+    const own = this.buttons.filter((at) => at.name === name);
+    if (choice === this.state[name] || !own.some((at) => at.choice === choice)) return;
+    this.state[name] = choice;
+    for (const at of own) at.element.setAttribute("aria-pressed", String(at.choice === choice));
+    this.refresh();
   }
 
   height() {
@@ -209,37 +227,34 @@ class Chart {
     this.canvas.setAttribute("aria-label", `${this.spec.title}. ${zooms ? "Arrow keys move, + and - zoom, 0 shows all; t" : "T"}he numbers are in the table below.`);
   }
 
+  /** Returns the names in the legend; none if there is nothing to choose. */
   names() {
-    const series = this.instance?.getOption().series ?? [];
-    return [...new Set(series.map((s) => s.name).filter((name) => name && !name.startsWith("\0")))];
+    const series = this.spec.legend === false ? [] : (this.instance?.getOption().series ?? []);
+    const names = [...new Set(series.map((s) => s.name).filter((name) => name && !name.startsWith("\0")))];
+    return names.length < 2 ? [] : names;
   }
 
   fillLegend() {
-    if (this.spec.legend === false) return;
-    const names = this.names();
     const series = this.instance.getOption().series;
-    this.legend.replaceChildren(...(names.length < 2 ? [] : names.map((name) => {
+    this.legend.replaceChildren(...this.names().map((name) => {
       const index = series.findIndex((s) => s.name === name);
       const colour = this.instance.getVisual({ seriesIndex: index }, "color");
-      return el("button", {
-        type: "button",
-        "aria-pressed": String(!this.hidden.has(name)),
-        title: name,
-        on: { click: (event) => this.toggle(name, event.currentTarget) },
-      }, el("i", { style: `background:${colour}` }), name);
-    })));
+      return button([el("i", { style: `background:${colour}` }), name], (event) => this.toggle(name, event.currentTarget),
+        { class: null, "aria-pressed": String(!this.hidden.has(name)), title: name });
+    }));
   }
 
-  toggle(name, button) {
+  toggle(name, pressed) {
     const hide = !this.hidden.has(name);
     if (hide) this.hidden.add(name);
     else this.hidden.delete(name);
-    button.setAttribute("aria-pressed", String(!hide));
+    pressed.setAttribute("aria-pressed", String(!hide));
     this.instance.dispatchAction({ type: hide ? "legendUnSelect" : "legendSelect", name });
   }
 
-  reset() {
-    this.instance?.dispatchAction({ type: "dataZoom", start: 0, end: 100 });
+  zoomTo(middle, width) {
+    const start = Math.min(Math.max(0, middle - width / 2), 100 - width);
+    this.instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
   }
 
   /** Returns the part of the data that is shown, in percent; null without zoom. */
@@ -250,49 +265,36 @@ class Chart {
 
   onKey(event) {
     const shown = this.window();
-    if (!shown) return;
-    const width = shown.end - shown.start;
-    const middle = (shown.start + shown.end) / 2;
-    const around = (at, of) => {
-      const start = Math.min(Math.max(0, at - of / 2), 100 - of);
-      return { start, end: start + of };
-    };
-    const moves = {
-      "+": () => around(middle, width / 2),
-      "=": () => around(middle, width / 2),
-      "-": () => around(middle, Math.min(100, width * 2)),
-      0: () => ({ start: 0, end: 100 }),
-      ArrowLeft: () => around(middle - width / 5, width),
-      ArrowRight: () => around(middle + width / 5, width),
-    };
     const move = moves[event.key];
-    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!shown || !move || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    this.instance.dispatchAction({ type: "dataZoom", ...move() });
+    this.zoomTo(...move((shown.start + shown.end) / 2, shown.end - shown.start));
   }
 
-  /** Draws a separate picture, 1000 pixels wide, with the title. */
+  /** Draws a separate picture, 1000 pixels wide, with the title and the source of the numbers. */
   picture(renderer) {
     const width = 1000;
-    const names = this.spec.legend === false || this.names().length < 2 ? [] : this.names();
+    const names = this.names();
     const above = 34 + 22 * linesOf(names, width - 40);
-    const height = Math.max(420, this.height()) + above;
+    const below = 24;
+    const height = Math.max(420, this.height()) + above + below;
     const colours = theme();
     const instance = init(renderer === "svg" ? null : el("div"), null, { renderer, ssr: renderer === "svg", width, height });
     const option = complete(this.spec.option(colours, this.state, false), colours, false);
-    option.title = { text: this.spec.title, left: 12, top: 8, textStyle: { color: colours.text, fontSize: 16 } };
+    option.title = [
+      { text: this.spec.title, left: 12, top: 8, textStyle: { color: colours.text, fontSize: 16 } },
+      { text: sourceText(), left: 12, bottom: 6, textStyle: { color: colours.faint, fontSize: 11, fontWeight: "normal", width: width - 24, overflow: "truncate" } },
+    ];
     option.legend = {
-      show: names.length > 0,
-      top: 34,
-      left: 12,
-      width: width - 40,
-      type: "plain",
-      data: names,
+      ...this.option(width).legend, show: names.length > 0, top: 34, left: 12, width: width - 40, type: "plain", data: names,
       textStyle: { color: colours.text },
-      selected: Object.fromEntries([...this.hidden].map((name) => [name, false])),
     };
     option.backgroundColor = colours.background;
-    option.grid = lowered(option.grid, above);
+    for (const key of ["top", "bottom"]) {
+      // Margins in percent leave room by themselves.
+      if (typeof option.grid[key] === "number") option.grid[key] += key === "top" ? above : below;
+    }
+    if (option.visualMap) option.visualMap.bottom += below;
     const zoom = this.window();
     if (zoom && option.dataZoom) option.dataZoom = option.dataZoom.map((z) => ({ ...z, ...zoom, show: false }));
     instance.setOption(option);
@@ -301,22 +303,36 @@ class Chart {
     return result;
   }
 
-  saveSvg() {
-    download(`${fileName(this.spec.id)}.svg`, "image/svg+xml", this.picture("svg"));
-  }
-
-  savePng() {
-    const base64 = this.picture("canvas").split(",")[1];
-    const binary = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    download(`${fileName(this.spec.id)}.png`, "image/png", binary);
+  save(ending, type, content) {
+    download(`isoscale-${this.spec.id}.${ending}`, type, content);
   }
 }
 
-/** Makes a figure with a chart. */
+/** Returns the bytes of a picture's data URL. */
+const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
+
+/** Makes a figure with a chart. @param {ChartSpec} spec */
 export function chart(spec) {
   const made = new Chart(spec);
   nearby.observe(made.canvas);
   return made.element;
+}
+
+/**
+ * Removes the charts of `place`, and then calls `fill`, which puts others there. The order matters:
+ * charts are registered by their ids, and the new ones have the same ones.
+ */
+export function keepStates(place, fill) {
+  const drawn = [];
+  for (const { id } of place.querySelectorAll("figure.chart")) {
+    if (!charts[id]) continue;
+    states[id] = charts[id].state;
+    if (charts[id].drawn) drawn.push(id);
+    charts[id].instance?.dispose();
+    delete charts[id];
+  }
+  fill();
+  for (const id of drawn) charts[id]?.draw();
 }
 
 /** Draws the charts that have not come near the window yet: for paper, and for scripts. */
@@ -331,14 +347,14 @@ export function drawAll() {
   }
 }
 
-onThemeChange(() => {
-  for (const made of Object.values(charts)) made.refresh();
-});
+const refreshAll = (refresh) => Object.values(charts).forEach(refresh);
+filter.onChange(() => refreshAll((made) => made.choose("ranks", filter.get("ranks"))));
+onThemeChange(() => refreshAll((made) => made.refresh()));
 window.addEventListener("beforeprint", () => {
   setPrinting(true);
   drawAll();
   leavePaper();
-  for (const made of Object.values(charts)) toPaper(made);
+  refreshAll(toPaper);
 });
 window.addEventListener("afterprint", () => {
   leavePaper();

@@ -31,11 +31,9 @@ import { ranksText } from "./format.js";
  * @property {string} short title for legends, without what all titles share
  * @property {number|null} baseline
  * @property {string|null} baselineName "1 rank"
- * @property {boolean} isBaselineUnsure too few of its steps count for an interval
  * @property {boolean} perNode
  * @property {Point[]} points those that were measured
  * @property {Point[]} skipped
- * @property {object} laws
  */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
@@ -45,27 +43,27 @@ export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[nam
 
 const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
 
-function detailsOf(run, index) {
-  return (data.details ?? []).find((at) => at.run === run && at.point === index) ?? null;
-}
-
-function ofLaunch(runIndex, point) {
+/** Returns the view of a point, with `full` of the launch `runIndex`. */
+function viewOf(point, full, runIndex) {
+  const ideal = idealOf(point);
   return {
-    ranks: point.ranks,
-    nodes: point.nodes,
+    ranks: full.ranks,
+    nodes: full.nodes,
     stepTime: point.step_time,
     throughput: point.throughput.value,
     unit: point.throughput.unit ?? "",
     speedup: point.speedup,
     speedupInterval: point.speedup_interval,
     efficiency: point.efficiency,
-    efficiencyInterval: point.efficiency_interval,
+    // A joined point has the interval of its speed-up alone.
+    efficiencyInterval: point.efficiency_interval ?? (point.speedup_interval && ideal ? point.speedup_interval.map((at) => at / ideal) : null),
     labels: point.labels,
-    status: point.status,
-    reason: point.reason ?? "",
-    launches: 1,
-    full: point,
-    details: detailsOf(runIndex, point.index),
+    status: full.status,
+    reason: full.reason ?? "",
+    launch: point.launch,
+    launches: point.launches?.length ?? 1,
+    full,
+    details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
   };
 }
 
@@ -76,23 +74,10 @@ const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdo
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
-  const own = report.runs[runIndex].points.find((at) => at.index === typical.index);
   // A page of very many launches lacks the points of some of them; then the joined point stands in.
-  const full = own ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
-  const ideal = idealOf(point);
-  return {
-    ...ofLaunch(runIndex, { ...full, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }),
-    launch: point.launch,
-    stepTime: point.step_time,
-    throughput: point.throughput.value,
-    unit: point.throughput.unit ?? "",
-    speedup: point.speedup,
-    speedupInterval: point.speedup_interval,
-    efficiency: point.efficiency,
-    efficiencyInterval: point.speedup_interval && ideal ? point.speedup_interval.map((at) => at / ideal) : null,
-    labels: point.labels,
-    launches: point.launches.length,
-  };
+  const own = report.runs[runIndex].points.find((at) => at.index === typical.index)
+    ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
+  return viewOf(point, { ...own, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }, runIndex);
 }
 
 /** Returns titles without the words that all of them share. */
@@ -120,11 +105,9 @@ function curve(source, points) {
     title: source.title,
     baseline: source.baseline,
     baselineName: source.baseline_name,
-    isBaselineUnsure: source.baseline_unsure,
     perNode: source.baseline_unit === "node",
     points: points.filter((point) => point.status === "ok"),
     skipped: points.filter((point) => point.status !== "ok"),
-    laws: source.laws,
   };
 }
 
@@ -135,7 +118,7 @@ export function curves(report = data.report) {
       ? report.curves.map((at) => curve(at, at.points.map((point) => ofLaunches(report, point))))
       : report.runs.flatMap((run, i) =>
           run.curves.map((at) =>
-            curve(at, at.points.map((index) => ofLaunch(i, run.points.find((point) => point.index === index))))));
+            curve(at, at.points.map((index) => run.points.find((point) => point.index === index)).map((point) => viewOf(point, point, i)))));
   const names = distinct(shortTitles(all.map((at) => at.title)));
   return all.map((at, i) => ({ ...at, short: names[i] }));
 }

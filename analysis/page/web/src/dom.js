@@ -21,6 +21,20 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+/** Makes a button without a frame; the listener gets the event. */
+export const button = (text, click, attributes = {}) =>
+  el("button", { type: "button", class: "quiet", on: { click }, ...attributes }, text);
+
+/** Makes a button that puts what `content` returns on the clipboard, and says for a while that it did. */
+export function copyButton(text, content) {
+  const made = button(text, async () => {
+    await copyText(content());
+    made.textContent = "copied";
+    setTimeout(() => { made.textContent = text; }, 1500);
+  });
+  return made;
+}
+
 /** Offers the reader a file to save. */
 export function download(name, type, content) {
   const url = URL.createObjectURL(new Blob([content], { type }));
@@ -34,7 +48,7 @@ export function download(name, type, content) {
 /**
  * Puts text on the clipboard, also if the page may not use the clipboard's interface, as from disk.
  */
-export async function copyText(text) {
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return;

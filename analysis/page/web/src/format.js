@@ -9,7 +9,8 @@ const prefixes = [
   [1e-3, "m"], [1e-6, "\u00b5"], [1e-9, "n"],
 ];
 
-const known = (value) => typeof value === "number" && Number.isFinite(value);
+/** True for a finite number; what is not known is null. */
+export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** Returns three significant digits, without an exponent. */
 function digits(value) {
@@ -64,3 +65,30 @@ export const rankCount = (ranks) => counted(ranks, "rank");
 
 /** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
+
+/** Returns "dp=4,tp=2"; `alone` for a single rank. */
+export function meshText(mesh, alone = "1") {
+  const axes = Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1);
+  return axes.length === 0 ? alone : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
+}
+
+/** Returns a tooltip's line: "mesh dp=4,tp=2"; "" for a single rank. */
+export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
+
+/** Returns "+1.2%"; the sign is there for losses and gains alike. */
+export const signedPercent = (value, places = 1) =>
+  (known(value) ? `${value > 0 ? "+" : ""}${percent(value, places)}` : missing);
+
+/** Returns "ok", or the status with its reason. */
+export const statusText = ({ status, reason }) => (status === "ok" ? "ok" : `${status}: ${reason ?? ""}`);
+
+/** Joins what is there. */
+export const joined = (parts, by = ", ") => parts.filter(Boolean).join(by);
+
+/** Returns the different values in their order, without missing ones. */
+export const distinctOf = (values) =>
+  [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
+
+/** Returns "a, b and 3 more". */
+export const listed = (values, most = 6) =>
+  values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");

@@ -1,14 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Describes in words on what machine and when a run was made.
-import { counted, memory as memoryText } from "./format.js";
-
+import { data } from "./data.js";
+import { counted, distinctOf, joined, listed, memory as memoryText } from "./format.js";
 
 /** Returns the kinds of nodes: groups of ranks with equal facts. */
 export const kindsOf = (run) => run.system?.kinds ?? [];
-
-/** Returns the different values in their order, without missing ones. */
-export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
 function sharesGpus(run) {
   return run.points.some((point) => point.labels.includes("shared-gpu"));
@@ -33,7 +30,7 @@ function models(run) {
 
 function nodeText(kind) {
   const { cores, memory_total: memory } = kind.number;
-  return [kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
+  return joined([kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""]);
 }
 
 /** Compares names so that node2 is before node10. */
@@ -82,4 +79,16 @@ export function periodText(first, last) {
   const [day, time] = from.split(" ");
   const [lastDay, lastTime] = to.split(" ");
   return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
+}
+
+/** Returns "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5", for saved pictures. */
+export function sourceText() {
+  const { report, compare, prediction } = data;
+  if (prediction) return joined([prediction.machine, `predicted from ${prediction.source}`], " \u00b7 ");
+  const launches = compare ? compare.sides.flatMap((side) => side.launches) : report.runs ?? report.index;
+  const machines = compare ? compare.sides.flatMap((side) => side.machines)
+    : launches.map((run) => run.machine ?? machineOf(run).title);
+  const dates = launches.map((at) => at.created).sort();
+  return joined([listed(distinctOf(machines), 3), dates.length > 0 ? periodText(dates[0], dates.at(-1)) : "",
+    listed(distinctOf(launches.map((at) => at.file)), 3), `Isoscale ${data.isoscale_version}`], " \u00b7 ");
 }

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+import { content } from "./blocks.js";
 import { charts, drawAll } from "./chart.js";
 import { benches, curves, data } from "./data.js";
-import { el } from "./dom.js";
-import { rankCount } from "./format.js";
-import { distinctOf } from "./machine.js";
+import { button, el } from "./dom.js";
+import { sectionInAddress } from "./filter.js";
+import { distinctOf, rankCount } from "./format.js";
 import { breakdownSection } from "./sections/breakdown.js";
 import { collectivesSection } from "./sections/collectives.js";
 import { compareSections } from "./sections/compare.js";
@@ -19,7 +20,7 @@ import { memorySection, overlapSection } from "./sections/memory.js";
 import { overviewSection } from "./sections/overview.js";
 import { pairsSection } from "./sections/pairs.js";
 import { popSection } from "./sections/pop.js";
-import { predictSections, titleOfPrediction } from "./sections/predict.js";
+import { predictSections } from "./sections/predict.js";
 import { preflightSection } from "./sections/preflight.js";
 import { provenanceSection } from "./sections/provenance.js";
 import { ranksSection } from "./sections/ranks.js";
@@ -30,64 +31,55 @@ import { detailed } from "./select.js";
 import { nextTheme } from "./theme.js";
 
 /**
- * The sections of a page, in order; a function that gives null has nothing to show. Each is {id,
- * title, content, heading, quiet}; `heading` replaces a title that is too short for the section,
- * and a `quiet` heading is hidden.
+ * A section of a page; a function that returns null instead has nothing to show.
+ * @typedef {object} Section
+ * @property {string} id
+ * @property {string} title in the list of sections
+ * @property {string} [heading] replaces a title that is too short for the section
+ * @property {boolean} [quiet] the heading is hidden
+ * @property {string} [look] class of the content
+ * @property {import("./blocks.js").Block[]} blocks
  */
+
+/** The functions that make the sections of a report, in order, by what they read. */
+const ofCurves = [overviewSection, findingsSection, curvesSection, launchesSection, breakdownSection, waterfallSection, popSection];
+const ofPoints = [timelineSection, ranksSection, stepsSection, devicesSection];
+const ofBenches = [collectivesSection, gemmSection, pairsSection, memorySection, overlapSection, inferenceSection, servingSection];
+
+/** Returns the functions that make the sections of the page, in order. */
 function sections() {
   if (data.kind === "compare") return compareSections(data.compare);
-  if (data.kind === "index") return indexSections(data.report).map((section) => () => section);
+  if (data.kind === "index") return indexSections(data.report);
   if (data.kind === "predict") return predictSections(data.prediction);
   const all = curves();
   const groups = detailed(all);
   const micro = benches();
-  return [
-    () => overviewSection(all),
-    () => findingsSection(all),
-    () => curvesSection(all),
-    () => launchesSection(all),
-    () => breakdownSection(all),
-    () => waterfallSection(all),
-    () => popSection(all),
-    () => timelineSection(groups),
-    () => ranksSection(groups),
-    () => stepsSection(groups),
-    () => devicesSection(groups),
-    () => collectivesSection(micro),
-    () => gemmSection(micro),
-    () => pairsSection(micro),
-    () => memorySection(micro),
-    () => overlapSection(micro),
-    () => inferenceSection(micro),
-    () => servingSection(micro),
-    () => preflightSection(),
-    () => provenanceSection(),
-  ];
+  const each = (makers, from) => makers.map((make) => () => make(from));
+  return [...each(ofCurves, all), ...each(ofPoints, groups), ...each(ofBenches, micro), preflightSection, provenanceSection];
 }
 
-/** Shows an error in place of a section that cannot be drawn, so that the others are drawn. */
+/** Makes a section; shows an error in place of one that cannot be drawn, so that the others are. */
 function attempt(make, i) {
   try {
-    return make();
+    const section = make();
+    return section && { ...section, element: content(section.blocks, section.look) };
   } catch (error) {
     console.error(error);
-    return { id: `broken-${i}`, title: "Not drawn", content: el("p", { class: "bad" }, `This section could not be drawn: ${error.message}`) };
+    const element = el("p", { class: "bad" }, `This section could not be drawn: ${error.message}`);
+    return { id: `broken-${i}`, title: "Not drawn", element };
   }
 }
 
 function themeButton() {
-  const button = el("button", {
-    type: "button",
-    class: "quiet",
-    title: "colours: as the system, light, dark",
-    on: { click: () => { button.textContent = `colours: ${nextTheme()}`; } },
-  }, "colours: auto");
-  return button;
+  const made = button("colours: auto", () => { made.textContent = `colours: ${nextTheme()}`; },
+    { title: "colours: as the system, light, dark" });
+  return made;
 }
 
 /** Returns "Isoscale: dp, tp on 64 ranks" */
 function titleOf({ runs }) {
-  const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
+  const measured = (run) => (run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points);
+  const workloads = distinctOf(runs.flatMap(measured).map((point) => point.workload));
   const ranks = Math.max(...runs.map((run) => run.ranks));
   return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${rankCount(ranks)}`;
 }
@@ -104,9 +96,11 @@ function titleOfComparison({ sides, curves: compared }) {
 }
 
 function titleOfPage() {
-  if (data.kind === "compare") return titleOfComparison(data.compare);
-  if (data.kind === "predict") return titleOfPrediction(data.prediction);
-  return data.kind === "index" ? "Isoscale index" : titleOf(data.report);
+  const { kind, compare, prediction, report } = data;
+  if (kind === "compare") return titleOfComparison(compare);
+  if (kind !== "predict") return kind === "index" ? "Isoscale index" : titleOf(report);
+  const ranks = Math.max(...prediction.curve.points.map((point) => point.ranks));
+  return `Isoscale: ${prediction.workload} predicted on ${rankCount(ranks)}`;
 }
 
 function links(shown) {
@@ -139,7 +133,7 @@ function notes() {
 
 /** Shows the element that the address names, and opens it if it is closed. */
 function follow() {
-  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+  const target = document.getElementById(sectionInAddress());
   if (!target) return;
   for (let around = target.querySelector(":scope > details.finding") ?? target; around; around = around.parentElement) {
     if (around.tagName === "DETAILS") around.open = true;
@@ -154,8 +148,8 @@ function build() {
   document.title = title;
   document.getElementById("page").replaceChildren(
     el("header", {}, el("h1", {}, el("a", { href: "#page", title }, "Isoscale")), nav, themeButton()),
-    ...shown.map(({ id, title: name, heading = name, quiet, content }) =>
-      el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), content)),
+    ...shown.map(({ id, title: name, heading = name, quiet, element }) =>
+      el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), element)),
     el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();

@@ -1,15 +1,22 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Stacked bars of the parts of a step, and beside them the communication that computation hid.
-import { missing, percent, seconds } from "./format.js";
+import { joined, known, percent, seconds } from "./format.js";
+import { time } from "./table.js";
 
 /** The parts of a step in drawing order. */
-export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
-export const hidden = "hidden communication";
-
+const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
+const hidden = "hidden communication";
 const share = "share";
 
-/** @typedef {{name: string, parts: object, hidden: number|null, whole: number, note: string}} Bar */
+/**
+ * @typedef {object} Bar
+ * @property {string} name
+ * @property {object} parts seconds by the name of a part
+ * @property {number|null} hidden seconds of hidden communication
+ * @property {number} whole seconds
+ * @property {string} [note] below the name
+ */
 
 /**
  * Returns black or white, whichever is easier to read on a colour (relative luminance as in WCAG
@@ -28,10 +35,10 @@ const leastLabelled = 0.065;
 // A share of the bar: a smaller part would be invisible and is only in the table.
 const least = 0.0005;
 
-function series(bars, colours, { unit, labels, isNarrow, across }) {
+function seriesOf(bars, colours, { isShare, labels, isNarrow, across }) {
   const room = leastLabelled * (isNarrow && across ? 2.4 : 1);
-  const scale = (bar) => (unit === share ? bar.whole : 1);
-  const value = (bar, seconds) => (typeof seconds === "number" && bar.whole > 0 ? seconds / scale(bar) : null);
+  const scale = (bar) => (isShare ? bar.whole : 1);
+  const value = (bar, of) => (known(of) && bar.whole > 0 ? of / scale(bar) : null);
   const used = partNames.filter((name) => bars.some((bar) => bar.parts?.[name] > least * bar.whole));
   const longest = Math.max(...bars.map((bar) => bar.whole / scale(bar)));
   const stacked = used.map((name) => ({
@@ -47,8 +54,7 @@ function series(bars, colours, { unit, labels, isNarrow, across }) {
       fontSize: 11,
       formatter: ({ dataIndex }) => {
         const bar = bars[dataIndex];
-        const of = bar.parts[name] / bar.whole;
-        return bar.parts[name] / scale(bar) >= room * longest ? percent(of, 0) : "";
+        return bar.parts[name] / scale(bar) >= room * longest ? percent(bar.parts[name] / bar.whole, 0) : "";
       },
     },
   }));
@@ -64,53 +70,58 @@ function series(bars, colours, { unit, labels, isNarrow, across }) {
   }];
 }
 
-function tooltip(bars) {
+function tipOf(bar) {
+  const line = (name, value) => `${name}: ${seconds(value)}${bar.whole > 0 && known(value) ? `, ${percent(value / bar.whole)}` : ""}`;
+  return [`${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${seconds(bar.whole)}`,
+    ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden)].join("\n");
+}
+
+const units = { name: "unit", label: "bars", choices: [share, "seconds"] };
+
+/** Columns of the parts, all in seconds, for items that are bars. */
+export const partColumns = [
+  ...partNames.map((name) => time(name, ({ parts }) => parts?.[name])), time(hidden, (bar) => bar.hidden)];
+
+/**
+ * Describes a chart of bars; its numbers are those of `items`, or else of the bars.
+ * @param {object} of a chart's description without `option`, and
+ *   bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
+ *   "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars'
+ *   axis; labels: (bars, state, isNarrow) => whether parts have numbers
+ */
+export function partsChart({ bars, columns, items, unit = share, isFixed = false, across = false, axis, switches = [],
+  labels = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
+  const shown = (state) => (typeof bars === "function" ? bars(state) : bars);
   return {
-    trigger: "axis",
-    axisPointer: { type: "shadow" },
-    formatter: (items) => {
-      const bar = bars[items[0].dataIndex];
-      const line = (name, value) => `${name}: ${seconds(value)}${bar.whole > 0 && typeof value === "number" ? `, ${percent(value / bar.whole)}` : ""}`;
-      return [`${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${seconds(bar.whole)}`,
-        ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden)].join("\n");
+    height: across ? (state) => 50 + 42 * shown(state).length : 270,
+    ...spec,
+    switches: isFixed ? switches : [{ ...units, value: unit }, ...switches],
+    table: { columns, items: items ?? bars },
+    option: (colours, state, isNarrow) => {
+      const all = shown(state);
+      const isShare = !isFixed && state.unit === share;
+      const mostHidden = Math.max(...all.map((bar) => (bar.hidden ?? 0) / (bar.whole || 1)));
+      const values = {
+        min: 0,
+        max: isShare && mostHidden <= 1 ? 1 : undefined,
+        format: (value) => (isShare ? percent(value, 0) : seconds(value)),
+      };
+      const names = {
+        type: "category",
+        data: all.map((bar) => joined([bar.name, bar.note], "\n")),
+        inverse: across,
+        name: axis,
+        nameGap: all.some((bar) => bar.note) ? 40 : 26,
+        axisLabel: { hideOverlap: !across, interval: across ? "auto" : 0, lineHeight: 14, ...(across && isNarrow ? { width: 96, overflow: "break" } : {}) },
+      };
+      return {
+        xAxis: across ? values : names,
+        yAxis: across ? names : values,
+        grid: { top: 12 },
+        tooltip: { trigger: "axis", axisPointer: { type: "shadow" } },
+        tip: (seen) => tipOf(all[seen[0].dataIndex]),
+        series: seriesOf(all, colours, { isShare, labels: labels(all, state, isNarrow), isNarrow, across }),
+      };
     },
   };
 }
-
-/**
- * @param {Bar[]} bars
- * @param {{unit: string, labels: boolean, across?: boolean, isNarrow?: boolean, axis?: string, most?: number}} how unit:
- *   "share" of each bar's whole, or seconds; across: bars lie; most: end of the axis of values
- */
-export function partsOption(bars, colours, { unit, labels, across = false, isNarrow = false, axis = "", most }) {
-  const isShare = unit === share;
-  const largest = Math.max(1, ...bars.map((bar) => (bar.hidden ?? 0) / (bar.whole || 1)));
-  const values = {
-    type: "value",
-    min: 0,
-    max: isShare && largest <= 1 ? 1 : most,
-    axisLabel: { formatter: (value) => (isShare ? percent(value, 0) : seconds(value)) },
-  };
-  const names = {
-    type: "category",
-    data: bars.map((bar) => (bar.note ? `${bar.name}\n${bar.note}` : bar.name)),
-    inverse: across,
-    axisTick: { show: false },
-    axisLabel: { hideOverlap: !across, interval: across ? "auto" : 0, lineHeight: 14, ...(across && isNarrow ? { width: 96, overflow: "break" } : {}) },
-    ...(axis ? { name: axis, nameLocation: "middle", nameGap: bars.some((bar) => bar.note) ? 40 : 26 } : {}),
-  };
-  return {
-    xAxis: across ? values : names,
-    yAxis: across ? names : values,
-    tooltip: tooltip(bars),
-    grid: { top: 12 },
-    series: series(bars, colours, { unit, labels, isNarrow, across }),
-  };
-}
-
-export const unitSwitch = { name: "unit", label: "bars", choices: [share, "seconds"] };
-
-/** Table columns of the parts, all in seconds. */
-export const partColumns = [...partNames, hidden].map((title) => ({ title, csv: `${title} / s`, number: true, text: (value) => (value === null ? missing : seconds(value)) }));
-
-export const partCells = (parts, hiddenSeconds) => [...partNames.map((name) => parts?.[name] ?? null), hiddenSeconds ?? null];

@@ -3,6 +3,7 @@
 // Views of a prediction (predict --format json) that its sections share.
 import { largest } from "./causes.js";
 import { distinct } from "./data.js";
+import { known } from "./format.js";
 
 /**
  * @typedef {object} PredictedCurve
@@ -22,24 +23,19 @@ export function predictedCurves(prediction) {
   }));
 }
 
+/** Returns the curves that have points which pass, with only these points. */
+export const curvesWith = (prediction, passes) => predictedCurves(prediction)
+  .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
+
 export const lastOf = (curve) => largest(curve.points);
 
-/** Returns "dp=4,tp=2"; "1" for a single rank. */
-export function meshText(mesh) {
-  const axes = Object.entries(mesh).filter(([, extent]) => extent > 1);
-  return axes.length === 0 ? "1" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
-}
-
 /** Returns the two bounds of an interval; null if it has none. */
-export function endsOf({ lower, upper }) {
-  const known = typeof lower === "number" && typeof upper === "number";
-  return known && lower < upper ? [lower, upper] : null;
-}
+export const endsOf = ({ lower, upper }) => (known(lower) && known(upper) && lower < upper ? [lower, upper] : null);
 
 /** Returns a predicted point in the form of a measured one, for the waterfall of reports. */
 export function fallen(point) {
   const { ideal, predicted, lost } = point.waterfall;
-  return { ranks: point.ranks, labels: [], whole: "predicted", full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };
+  return { ranks: point.ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };
 }
 
 /** Returns the relative standard deviation of all parts of an uncertainty together. */

@@ -3,47 +3,23 @@
 // Colours, light and dark. Series colours can be told apart with the common colour blindnesses
 // (Okabe and Ito's set, adjusted in lightness); lines also differ in their symbols.
 
-const light = {
-  name: "light",
-  background: "#ffffff",
-  text: "#1c2330",
-  faint: "#5b6577",
-  line: "#d5dae3",
-  ideal: "#8a93a5",
-  good: "#00805b",
-  bad: "#c0392b",
-  warn: "#a65f00",
-  series: ["#0072b2", "#d55e00", "#009e73", "#b5569a", "#8a6d00", "#3d9bd1", "#7a3b00", "#5d5d5d", "#4b4ba6", "#2f6b2f"],
-  ramp: ["#f4f7fb", "#8fb8dc", "#2a6fb0", "#0b2f57"],
-  diverging: ["#2a6fb0", "#f4f7fb", "#c8452f"],
-};
-
-const dark = {
-  name: "dark",
-  background: "#12161e",
-  text: "#e6eaf2",
-  faint: "#9aa5b8",
-  line: "#333c4b",
-  ideal: "#7d889b",
-  good: "#3fc79a",
-  bad: "#ff7a66",
-  warn: "#f0a848",
-  series: ["#56b4e9", "#ff9248", "#2fc795", "#e08fc4", "#d9bf45", "#9ad0f5", "#c98f5b", "#b5b5b5", "#9d9df0", "#7fc47f"],
-  ramp: ["#1a2230", "#245a8d", "#4fa3df", "#d8efff"],
-  diverging: ["#4fa3df", "#1a2230", "#ff7a55"],
-};
-
-/** Colours of the parts of a step, the same in every chart. */
-const parts = {
+/** Colours that only charts have; style.css has all others, which the page uses too. */
+const ofCharts = {
   light: {
-    compute: "#0072b2", copies: "#56b4e9", transfer: "#d55e00", wait: "#e6a23c", bubble: "#b5569a",
-    gap: "#b3bac7", other: "#6b7280",
+    ideal: "#8a93a5",
+    series: ["#0072b2", "#d55e00", "#009e73", "#b5569a", "#8a6d00", "#3d9bd1", "#7a3b00", "#5d5d5d", "#4b4ba6", "#2f6b2f"],
+    ramp: ["#f4f7fb", "#8fb8dc", "#2a6fb0", "#0b2f57"],
+    diverging: ["#2a6fb0", "#f4f7fb", "#c8452f"],
   },
   dark: {
-    compute: "#3d9bd1", copies: "#9ad0f5", transfer: "#ff9248", wait: "#f0c05a", bubble: "#e08fc4",
-    gap: "#5b6577", other: "#9aa5b8",
+    ideal: "#7d889b",
+    series: ["#56b4e9", "#ff9248", "#2fc795", "#e08fc4", "#d9bf45", "#9ad0f5", "#c98f5b", "#b5b5b5", "#9d9df0", "#7fc47f"],
+    ramp: ["#1a2230", "#245a8d", "#4fa3df", "#d8efff"],
+    diverging: ["#4fa3df", "#1a2230", "#ff7a55"],
   },
 };
+const ofPage = ["background", "text", "faint", "line", "good", "bad", "warn"];
+const ofParts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
 /** Symbols of series, all filled: hollow symbols mark points with labels. */
 export const symbols = [
@@ -60,11 +36,14 @@ const listeners = [];
 let chosen = "auto";
 let printing = false;
 
-/** Returns the colours in use now; `parts` are by name of a part. */
+const nameNow = () => (!printing && (chosen === "dark" || (chosen === "auto" && prefersDark.matches)) ? "dark" : "light");
+
+/** Returns the colours in use now; `parts` are by name of a part of a step. */
 export function theme() {
-  const isDark = !printing && (chosen === "dark" || (chosen === "auto" && prefersDark.matches));
-  const colours = isDark ? dark : light;
-  return { ...colours, parts: parts[colours.name] };
+  const style = getComputedStyle(document.documentElement);
+  const named = (names) => Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const { theme: name } = document.documentElement.dataset;
+  return { name, ...ofCharts[name], ...named(ofPage), parts: named(ofParts) };
 }
 
 export function onThemeChange(listener) {
@@ -72,7 +51,7 @@ export function onThemeChange(listener) {
 }
 
 function apply() {
-  document.documentElement.dataset.theme = theme().name;
+  document.documentElement.dataset.theme = nameNow();
   for (const listener of listeners) listener();
 }
 
@@ -91,4 +70,4 @@ export function setPrinting(on) {
 }
 
 prefersDark.addEventListener("change", apply);
-document.documentElement.dataset.theme = theme().name;
+document.documentElement.dataset.theme = nameNow();

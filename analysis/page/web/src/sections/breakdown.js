@@ -2,112 +2,98 @@
 // SPDX-License-Identifier: MIT
 // Shows what ranks did in a traced step, by rank count, and in which places of the step.
 import { largest } from "../causes.js";
-import { chart } from "../chart.js";
 import { launchesText, unsound } from "../data.js";
-import { el } from "../dom.js";
-import { percent, seconds } from "../format.js";
-import { partCells, partColumns, partsOption, unitSwitch } from "../parts.js";
+import { joined, known } from "../format.js";
+import { partColumns, partsChart } from "../parts.js";
 import { oneOf } from "../select.js";
+import { count, share, time, words } from "../table.js";
 
 const mostSmall = 6;
 const marked = [...unsound, "not-closed"];
 
-const isTraced = (point) => typeof point.full.traced_step === "number";
+const isTraced = (point) => known(point.full.traced_step);
 
-function barOf(point, name) {
-  return {
-    name,
-    parts: point.full.breakdown,
-    hidden: point.full.hidden_communication,
-    whole: point.full.traced_step,
-    note: point.labels.filter((label) => marked.includes(label)).join(", "),
-  };
-}
+const barOf = (curve, point, name = String(point.ranks)) => ({
+  name,
+  curve: curve.short,
+  ranks: point.ranks,
+  labels: point.labels,
+  full: point.full,
+  parts: point.full.breakdown,
+  hidden: point.full.hidden_communication,
+  whole: point.full.traced_step,
+  note: joined(point.labels.filter((label) => marked.includes(label))),
+});
+
+const barsOf = (curve) => curve.points.filter(isTraced).map((point) => barOf(curve, point));
 
 const columns = [
-  { title: "curve" },
-  { title: "ranks", number: true },
-  { title: "traced step", csv: "traced step / s", number: true, text: seconds },
-  ...partColumns,
-  { title: "communication ratio", number: true, text: (value) => percent(value) },
-  { title: "schedule's bubble", csv: "schedule's bubble / s", number: true, text: seconds },
-  { title: "traced steps", number: true },
-  { title: "labels" },
+  words("curve"), count("ranks"), time("traced step", ({ whole }) => whole), ...partColumns,
+  share("communication ratio", ({ full }) => full.communication_ratio),
+  time("schedule's bubble", ({ full }) => full.schedule_bubble),
+  count("traced steps", ({ full }) => full.traced_steps),
+  words("labels", ({ labels }) => labels.join(" ")),
 ];
 
-function row(curve, point) {
-  const { full } = point;
-  return [curve.short, point.ranks, full.traced_step, ...partCells(full.breakdown, full.hidden_communication),
-    full.communication_ratio, full.schedule_bubble ?? null, full.traced_steps ?? null, point.labels.join(" ")];
-}
-
-/** Shows all curves at their largest count. */
+/** Describes the chart of all curves at their largest count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
-  const bars = points.map((point, i) => barOf(point, `${curves[i].short} (${point.ranks})`));
-  return chart({
+  return partsChart({
     id: "step-all",
     title: "A step at the largest rank count",
-    note: ["in brackets: ranks; mean over the traced ones; dashed: communication that computation hides", launchesText(points) && "each of its typical launch"].filter(Boolean).join("; "),
-    switches: [unitSwitch],
-    table: { columns, rows: points.map((point, i) => row(curves[i], point)) },
-    height: 50 + 42 * bars.length,
-    option: (colours, { unit }, isNarrow) => partsOption(bars, colours, { unit, labels: true, across: true, isNarrow }),
+    note: joined(["in brackets: ranks; mean over the traced ones; dashed: communication that computation hides",
+      launchesText(points) && "each of its typical launch"], "; "),
+    bars: points.map((point, i) => barOf(curves[i], point, `${curves[i].short} (${point.ranks})`)),
+    columns,
+    across: true,
   });
 }
 
-/** Shows one curve over its counts. */
-function overRanks(curve, index, rows) {
+/** Describes the chart of one curve over its counts; its table has the numbers of all curves. */
+function overRanks(curve, index, items) {
   const points = curve.points.filter(isTraced);
-  const bars = points.map((point) => barOf(point, String(point.ranks)));
   const incomplete = points.find((point) => point.full.breakdown_missing);
-  return chart({
+  return partsChart({
     id: `step-${index}`,
     title: `A step of ${curve.short}`,
-    note: [launchesText(points), incomplete ? `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}` : ""].filter(Boolean).join("; ") || undefined,
-    switches: [unitSwitch],
-    table: { columns, rows },
-    height: 270,
-    option: (colours, { unit }, isNarrow) => partsOption(bars, colours, { unit, labels: bars.length <= (isNarrow ? 4 : 10), axis: "ranks", isNarrow }),
+    note: joined([launchesText(points), incomplete && `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}`], "; "),
+    bars: barsOf(curve),
+    columns,
+    items,
+    axis: "ranks",
   });
 }
 
-const placeColumns = [{ title: "ranks", number: true }, { title: "by" }, { title: "place" }, ...partColumns];
-
-const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {});
 const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name === "hidden_communication" ? 0 : value ?? 0), 0);
 
-function placeBars(point, by) {
-  return placesOf(point, by).map(([name, parts]) => ({
-    name: by === "layer" && /^\d+$/.test(name) ? `layer ${name}` : name.replaceAll("_", " "),
-    parts,
-    hidden: parts.hidden_communication,
-    whole: sum(parts),
-    note: "",
-  }));
-}
+/** Returns a bar for each place of a step, by phase, mesh axis or layer. */
+const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
+  name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
+  ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts),
+}));
 
-/** Shows where in the step the parts are, by phase, mesh axis and layer, for one curve. */
+const placeColumns = [count("ranks"), words("by"), words("place"), ...partColumns];
+
+/** Describes the chart of where in the step the parts are, for one curve; null without places. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;
   const by = ["phase", "axis", "layer"].filter((name) => points.some((point) => placesOf(point, name).length > 0));
   const counts = points.map((point) => String(point.ranks));
-  const chosen = (state) => points[counts.indexOf(state.ranks)] ?? points.at(-1);
-  return chart({
+  const bars = (state) => placesOf(points[counts.indexOf(state.ranks)] ?? points.at(-1), state.by);
+  return partsChart({
     id: `places-${index}`,
     title: `Where in the step of ${curve.short}`,
-    note: ["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)].filter(Boolean).join("; "),
+    note: joined(["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)], "; "),
     switches: [{ name: "by", label: "by", choices: by },
       { name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) }],
-    table: {
-      columns: placeColumns,
-      rows: points.flatMap((point) => by.flatMap((name) => placesOf(point, name).map(([place, parts]) =>
-        [point.ranks, name, place, ...partCells(parts, parts.hidden_communication)]))),
-    },
-    height: (state) => 50 + Math.max(2, placesOf(chosen(state), state.by).length) * (state.by === "layer" ? 26 : 40),
-    option: (colours, state, isNarrow) =>
-      partsOption(placeBars(chosen(state), state.by), colours, { unit: "seconds", labels: state.by !== "layer", across: true, isNarrow }),
+    bars,
+    columns: placeColumns,
+    items: points.flatMap((point) => by.flatMap((name) => placesOf(point, name))),
+    height: (state) => 50 + Math.max(2, bars(state).length) * (state.by === "layer" ? 26 : 40),
+    isFixed: true,
+    across: true,
+    labels: (_, state) => state.by !== "layer",
   });
 }
 
@@ -115,19 +101,19 @@ function places(curve, index) {
 export function breakdownSection(all) {
   const curves = all.filter((curve) => curve.points.some(isTraced));
   if (curves.length === 0) return null;
-  const rows = curves.flatMap((curve) => curve.points.filter(isTraced).map((point) => row(curve, point)));
+  const items = curves.flatMap(barsOf);
   const names = curves.map((curve) => curve.short);
-  const one = (i) => [overRanks(curves[i], i, rows), places(curves[i], i)];
-  const grid = (...charts) => el("div", { class: "charts" }, charts);
+  const steps = curves.map((curve, i) => overRanks(curve, i, items));
+  const single = (i) => [places(curves[i], i)];
+  const isMany = curves.length > mostSmall;
   return {
     id: "breakdown",
     title: "Step",
     heading: "Where a step goes",
-    content: el("div", { class: "stacked" },
-      curves.length > 1 ? allCurves(curves) : null,
-      curves.length > mostSmall
-        ? oneOf("curve", names, (i) => [grid(...one(i))])
-        : [grid(curves.length === 1 ? one(0) : curves.map((curve, i) => overRanks(curve, i, rows))),
-          curves.length === 1 ? null : oneOf("curve", names, (i) => [places(curves[i], i)])]),
+    look: "stacked",
+    blocks: [
+      { when: curves.length > 1, charts: [allCurves(curves)] },
+      { when: !isMany, charts: [...steps, ...(curves.length === 1 ? single(0) : [])] },
+      curves.length === 1 ? null : oneOf("curve", names, (i) => [{ charts: [...(isMany ? [steps[i]] : []), ...single(i)] }])],
   };
 }

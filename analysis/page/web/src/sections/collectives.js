@@ -3,13 +3,14 @@
 // Collectives: bandwidth and time over size, beside the curves that the calibration fitted.
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
-import { bytes, seconds, si } from "../format.js";
-import { changingChart, oneOf } from "../select.js";
-import { symbols } from "../theme.js";
+import { bytes, joined, known, seconds, si, statusText } from "../format.js";
+import { colourOf, lineOf, stepTip } from "../marks.js";
+import { oneOf } from "../select.js";
+import { count, ends, rate, size, time, words } from "../table.js";
 
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
-const known = (value) => typeof value === "number";
+const bandwidth = (value) => si(value, "B/s");
 
 /**
  * Returns the words that identify a line; words that all lines share are left out of their names.
@@ -38,18 +39,18 @@ function linesOf(micro, op) {
   for (const at of micro) {
     for (const row of at.point.rows) {
       if (row.op !== op || !isCollective(row)) continue;
-      const words = wordsOf(at, row, runs);
-      const key = JSON.stringify([words, at.point.index]);
-      if (!lines.has(key)) lines.set(key, { words, rows: [], labels: at.point.labels, run: at.run });
+      const identity = wordsOf(at, row, runs);
+      const key = JSON.stringify([identity, at.point.index]);
+      if (!lines.has(key)) lines.set(key, { words: identity, rows: [], labels: at.point.labels, run: at.run });
       lines.get(key).rows.push(row);
     }
   }
   const all = [...lines.values()];
-  const differs = (word) => new Set(all.map(({ words }) => words[word])).size > 1;
+  const differs = (word) => new Set(all.map((line) => line.words[word])).size > 1;
   const named = Object.keys(all[0].words).filter((word) => word === "members" || differs(word));
   const seen = new Map();
   for (const line of all) {
-    const name = named.map((word) => line.words[word]).filter(Boolean).join(", ");
+    const name = joined(named.map((word) => line.words[word]));
     seen.set(name, (seen.get(name) ?? 0) + 1);
     line.name = seen.get(name) > 1 ? `${name} (${seen.get(name)})` : name;
     line.rows.sort((a, b) => a.bytes - b.bytes);
@@ -70,30 +71,18 @@ function fitOf(line, op) {
     at.implementation === row.implementation && !row.in_place);
 }
 
-const isSound = (line) => !line.labels.some((label) => unsound.includes(label));
-
 // Lines that coincide stay visible: those drawn first are wider, and later ones are dashed.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
-const strokeOf = (i, count) => ({ type: dashes[i % dashes.length], width: 1.5 + Math.min(2, count - 1 - i) });
 
-function measured(line, i, { value, colours, count }) {
-  const colour = colours.series[i % colours.series.length];
-  const hollow = isSound(line) ? {} : { itemStyle: { color: colours.background, borderColor: colour, borderWidth: 2 } };
-  return {
-    type: "line",
-    name: line.name,
-    symbol: symbols[i % symbols.length],
-    // Lines drawn first have larger symbols, to stay visible
-    symbolSize: 6 + 3 * Math.min(2, count - 1 - i),
-    itemStyle: { color: colour },
-    lineStyle: { color: colour, ...strokeOf(i, count) },
-    data: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
-      value: [row.bytes, value(row)],
-      row,
-      labels: line.labels,
-      ...(row.wrong > 0 ? { itemStyle: { color: colours.bad }, symbol: "pin", symbolSize: 16 } : hollow),
-    })),
-  };
+/** Draws a line of measured rows; wrong results are marked. */
+function measured(line, i, { value, colours, count: lines }) {
+  const isHollow = line.labels.some((label) => unsound.includes(label));
+  const wider = Math.min(2, lines - 1 - i);
+  const items = line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
+    x: row.bytes, y: value(row), isHollow, row, labels: line.labels,
+    ...(row.wrong > 0 ? { itemStyle: { color: colours.bad }, symbol: "pin", symbolSize: 16 } : {}),
+  }));
+  return lineOf(line.name, i, colours, items, { symbolSize: 6 + 3 * wider, stroke: { type: dashes[i % dashes.length], width: 1.5 + wider } });
 }
 
 function fitted(line, op, i, value, colours) {
@@ -106,120 +95,90 @@ function fitted(line, op, i, value, colours) {
     silent: true,
     z: 1,
     itemStyle: { color: colours.ideal },
-    lineStyle: { color: colours.series[i % colours.series.length], type: "dotted", width: 1, opacity: 0.9 },
+    lineStyle: { color: colourOf(colours, i), type: "dotted", width: 1, opacity: 0.9 },
     data: fit.samples.filter((at) => at.bytes > 0 && at.fitted > 0).map((at) => [at.bytes, value(at.bytes, at.fitted)]),
   }];
 }
 
-const sizeAxis = { type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name: "message size", nameLocation: "middle", nameGap: 26, minorTick: { show: false }, axisLabel: { formatter: (value) => bytes(value) } };
+/** Makes an axis of sizes that begins and ends with the data. */
+export const sizeAxis = (name) =>
+  ({ type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name, minorTick: { show: false }, format: bytes });
 
-function tooltip(show) {
+function lineChart({ lines, op, value, fit, text, ...spec }) {
   return {
-    formatter: ({ seriesName, value, data: item }) => {
-      const time = item?.row?.time;
-      const interval = time && known(time.lower) ? ` (95%: ${seconds(time.lower)} to ${seconds(time.upper)})` : "";
-      return `${seriesName}\n${bytes(value[0])}: ${show(value[1])}` +
-        (time ? `\ntime ${seconds(time.median)}${interval}` : "") +
-        (item?.row?.wrong > 0 ? `\n${item.row.wrong} WRONG elements` : "") +
-        (item?.labels?.length ? `\n${item.labels.join(", ")}` : "");
-    },
-  };
-}
-
-const zoom = [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }];
-const scales = [{ name: "y", label: "values", choices: ["log", "linear"] }];
-
-function pictureOf({ id, title, note, lines, op, numbers, value, fit, text }) {
-  return changingChart({
-    id,
-    title,
-    note,
-    switches: scales,
-    table: numbers,
+    switches: [{ name: "y", label: "values", choices: ["log", "linear"] }],
+    ...spec,
     option: (colours, state) => ({
-      grid: { bottom: 26 },
-      xAxis: sizeAxis,
-      yAxis: { type: state.y === "log" ? "log" : "value", min: state.y === "log" ? undefined : 0, axisLabel: { formatter: text } },
-      dataZoom: zoom,
-      tooltip: tooltip(text),
+      xAxis: sizeAxis("message size"),
+      yAxis: { type: state.y === "log" ? "log" : "value", min: state.y === "log" ? undefined : 0, format: text },
+      zoom: true,
+      tip: ({ seriesName, value: [x, y], data: { row, labels } }) => joined([
+        seriesName, `${bytes(x)}: ${text(y)}`, row && stepTip(row.time).replace("step", "time"),
+        row?.wrong > 0 && `${row.wrong} WRONG elements`, labels && joined(labels)], "\n"),
       series: [
         ...lines.map((line, i) => measured(line, i, { value, colours, count: lines.length })),
         ...lines.flatMap((line, i) => fitted(line, op, i, fit(line), colours)),
       ],
     }),
-  });
-}
-
-function numbersOf(lines) {
-  return {
-    columns: [
-      { title: "line" }, { title: "size", number: true, text: bytes }, { title: "time", csv: "time / s", number: true, text: seconds },
-      { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
-      { title: "99% of calls", number: true, text: seconds },
-      { title: "algbw", csv: "algbw / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "busbw", csv: "busbw / B/s", number: true, text: (value) => si(value, "B/s") },
-      { title: "wrong", number: true }, { title: "class" }, { title: "labels" }, { title: "status" },
-    ],
-    rows: lines.flatMap((line) => line.rows.map((row) => [
-      line.name, row.bytes, row.time.median, row.time.lower, row.time.upper, row.time.p99, row.algbw, row.busbw, row.wrong,
-      row.class, line.labels.join(" "), row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`])),
   };
 }
 
+/** Describes the bars of an op without sizes, such as a barrier. */
+const barChart = (lines, op, spec) => ({
+  ...spec,
+  legend: false,
+  option: (colours) => ({
+    xAxis: { type: "category", data: lines.map(({ name }) => name), nameGap: 0 },
+    yAxis: { min: 0, format: seconds },
+    tip: ({ name, value }) => `${name}: ${seconds(value)}`,
+    series: [{ type: "bar", name: op, barMaxWidth: 48, itemStyle: { color: colours.series[0] }, data: lines.map((line) => line.rows[0].time.median) }],
+  }),
+});
+
+const columns = [
+  words("line", ({ line }) => line.name), size("size", ({ bytes: at }) => at),
+  ...ends(time, "time", ({ time: at }) => [at.median, at.lower, at.upper]), time("99% of calls", (row) => row.time.p99),
+  rate("algbw", null, "B/s"), rate("busbw", null, "B/s"), count("wrong"), words("class"),
+  words("labels", ({ line }) => line.labels.join(" ")), words("status", statusText),
+];
+
 /** Returns the best bandwidth and the least time of each line, in words. */
-function bestText(op, lines) {
+function bestTexts(lines) {
   return lines.map((line) => {
     const best = line.rows.reduce((top, row) => (row.busbw > (top?.busbw ?? 0) ? row : top), null);
-    const least = line.rows.reduce((top, row) => (known(row.time.median) && row.time.median < (top?.time.median ?? Infinity) ? row : top), null);
-    if (!best || !least) return null;
-    return `${line.name}: at most ${si(best.busbw, "B/s")} busbw at ${bytes(best.bytes)}, shortest call ${seconds(least.time.median)}`;
+    const least = Math.min(...line.rows.map((row) => row.time.median).filter(known));
+    if (!best || least === Infinity) return null;
+    return `${line.name}: at most ${bandwidth(best.busbw)} busbw at ${bytes(best.bytes)}, shortest call ${seconds(least)}`;
   }).filter(Boolean);
 }
 
-function content(micro, op) {
+function blocksOf(micro, op) {
   const lines = linesOf(micro, op);
-  const numbers = numbersOf(lines);
   const sized = lines.filter((line) => line.rows.some((row) => row.bytes > 0 && row.time.median > 0));
-  const wrong = lines.reduce((all, line) => all + line.rows.filter((row) => row.wrong > 0).length, 0);
-  const fits = sized.some((line) => fitOf(line, op));
-  const note = `${fits ? "dotted: the calibration's fit; " : ""}hollow: labelled, no scaling result`;
-  const best = bestText(op, lines);
-  const most = 8;
-  const words = el("ul", { class: "saying" }, best.slice(0, most).map((text) => el("li", {}, text)),
-    best.length > most ? el("li", {}, `${best.length - most} more in the table`) : null,
-    wrong > 0 ? el("li", { class: "mark" }, `${wrong} sizes gave wrong results`) : null);
-  const shared = { lines: sized, op, numbers };
+  const items = lines.flatMap((line) => line.rows.map((row) => ({ line, ...row })));
+  const wrong = items.filter((row) => row.wrong > 0).length;
+  const hasFit = sized.some((line) => fitOf(line, op));
+  const shared = {
+    lines: sized, op, table: { columns, items },
+    note: `${hasFit ? "dotted: the calibration's fit; " : ""}hollow: labelled, no scaling result`,
+  };
+  const callTime = { id: "collective-time", title: `${op}: time of a call` };
   return [
-    words,
-    el("div", { class: "charts" },
-      sized.some((line) => line.rows.some((row) => row.busbw > 0))
-        ? pictureOf({
-            ...shared, id: "collective-busbw", title: `${op}: bus bandwidth`, note, value: (row) => row.busbw,
-            fit: (line) => (size, time) => (factorOf(line) * size) / time, text: (value) => si(value, "B/s"),
-          })
-        : null,
+    { list: bestTexts(lines), rest: "more in the table" },
+    { when: wrong > 0, list: [el("span", { class: "mark" }, `${wrong} sizes gave wrong results`)] },
+    { charts: [
+      sized.some((line) => line.rows.some((row) => row.busbw > 0)) && lineChart({
+        ...shared, id: "collective-busbw", title: `${op}: bus bandwidth`, value: (row) => row.busbw,
+        fit: (line) => (bytesSent, taken) => (factorOf(line) * bytesSent) / taken, text: bandwidth,
+      }),
       sized.length > 0
-        ? pictureOf({
-            ...shared, id: "collective-time", title: `${op}: time of a call`, note, value: (row) => row.time.median,
-            fit: () => (_, time) => time, text: seconds,
-          })
-        : changingChart({
-            id: "collective-time", title: `${op}: time of a call`, table: numbers, legend: false,
-            option: (colours) => ({
-              xAxis: { type: "category", data: lines.map(({ name }) => name) },
-              yAxis: { type: "value", min: 0, axisLabel: { formatter: seconds } },
-              series: [{ type: "bar", name: op, barMaxWidth: 48, itemStyle: { color: colours.series[0] }, data: lines.map((line) => line.rows[0].time.median) }],
-            }),
-          })),
-  ];
+        ? lineChart({ ...shared, ...callTime, value: (row) => row.time.median, fit: () => (_, taken) => taken, text: seconds })
+        : barChart(lines, op, { ...callTime, table: shared.table })] }];
 }
 
 /** @param {{run: object, point: object}[]} micro points of micro-benchmarks */
 export function collectivesSection(micro) {
   const ops = [...new Set(micro.flatMap(({ point }) => point.rows.filter(isCollective).map((row) => row.op)))];
   if (ops.length === 0) return null;
-  return {
-    id: "collectives",
-    title: "Collectives",
-    content: oneOf("operation", ops, (index) => content(micro, ops[index])),
-  };
+  return { id: "collectives", title: "Collectives", blocks: [oneOf("operation", ops, (index) => blocksOf(micro, ops[index]))] };
 }

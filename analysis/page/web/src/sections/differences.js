@@ -1,62 +1,52 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Shows how far sides differ, point by point, and which causes make up the difference.
-import { partOfCause } from "../causes.js";
-import { fixed, missing, percent, rankCount, seconds } from "../format.js";
-import { intervals } from "./intervals.js";
+import { partOfCause, tracing } from "../causes.js";
+import { fixed, joined, known, missing, percent, rankCount, signedPercent } from "../format.js";
+import { hollow, markLine, whiskers } from "../marks.js";
+import { count, decimal, ends, time, words } from "../table.js";
 
-const known = (value) => typeof value === "number";
-
+/** For each verdict its colour (theme.js) and symbol; other verdicts look like "one launch". */
 const verdicts = {
-  regression: "bad", slower: "bad", faster: "good", passed: "good", "too noisy to tell": "warn", "one launch": "ideal",
-  "no difference shown": "ideal",
+  regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
+  "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
 };
-
-export const verdictColour = (colours, verdict) => colours[verdicts[verdict] ?? "ideal"];
-
-const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle", passed: "circle", "too noisy to tell": "rect", "one launch": "circle" };
+const lookOf = (verdict) => verdicts[verdict] ?? verdicts["one launch"];
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
 /**
- * Names the rows, from above. Each row is a difference: its ranks, its side if there are several,
- * and in the first row of a curve the curve's name.
+ * Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in
+ * the first row of a curve the curve's name.
  */
-function rowNames(compare, names, differences) {
+function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = window.innerWidth < 520 ? 12 : 30;
-  return differences.map((at, i) => {
+  const rows = differences.map((at, i) => {
     const begins = names.length > 1 && differences[i - 1]?.curve_index !== at.curve_index;
     const ranks = `${rankCount(at.ranks)}${several ? `, ${at.side}` : ""}${at.marks.length > 0 ? " *" : ""}`;
     return `${begins ? `${shortened(names[at.curve_index], most)}:  ` : ""}${ranks}`;
   });
-}
-
-const heightOf = (rows) => 100 + rows * (rows <= 24 ? 22 : 14);
-
-function rowAxis(rows) {
   return {
-    type: "category",
-    data: rows.map((_, row) => String(row)),
-    inverse: true,
-    axisTick: { show: false },
-    splitLine: { show: false },
+    type: "category", data: rows.map((_, row) => String(row)), inverse: true, splitLine: { show: false },
     axisLabel: { interval: 0, formatter: (_, row) => rows[row] },
   };
 }
+
+const heightOf = (rows) => 100 + rows * (rows <= 24 ? 22 : 14);
 
 const edge = 0.02; // margin on each side of an axis, as a share of the values' range
 
 const sizes = {
   throughput: {
-    of: (at) => ({ value: at.throughput.ratio - 1, lower: at.throughput.lower === null ? null : at.throughput.lower - 1, upper: at.throughput.upper === null ? null : at.throughput.upper - 1 }),
-    text: (value) => `${value > 0 ? "+" : ""}${percent(value)}`,
+    of: ({ throughput: { ratio, lower, upper } }) => [ratio, lower, upper].map((at) => (at === null ? null : at - 1)),
+    text: (value) => signedPercent(value),
     axis: (value) => percent(value, 0),
     name: "change of throughput",
     least: 0.1,
   },
   efficiency: {
-    of: (at) => ({ value: at.efficiency.points, lower: at.efficiency.lower, upper: at.efficiency.upper }),
+    of: ({ efficiency: { points, lower, upper } }) => [points, lower, upper],
     text: (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)} points`,
     axis: (value) => fixed(value, 0),
     name: "difference of efficiency in points",
@@ -65,77 +55,77 @@ const sizes = {
 };
 
 /** Draws vertical lines at no difference, and at the loss that the gate allows. */
-function marks(colours, gate, what) {
-  const lines = [{ xAxis: 0, label: { show: false }, lineStyle: { color: colours.faint, type: "solid" } }];
-  if (gate && what === "throughput") {
-    lines.push({ xAxis: -gate.loss, label: { formatter: `gate ${percent(gate.loss, 0)}`, position: "start", color: colours.bad }, lineStyle: { color: colours.bad, type: "dashed" } });
-  }
-  return { silent: true, precision: 12, symbol: "none", data: lines };
-}
+const marks = (colours, gate) => markLine([
+  { xAxis: 0, lineStyle: { color: colours.faint, type: "solid" } },
+  ...(gate ? [{
+    xAxis: -gate.loss, lineStyle: { color: colours.bad, type: "dashed" },
+    label: { show: true, formatter: `gate ${percent(gate.loss, 0)}`, position: "start", color: colours.bad },
+  }] : []),
+]);
+
+const ratio = (title, value) => decimal(title, value, 4);
+const identity = (names) => [words("curve", (at) => names[at.curve_index]), count("ranks"), words("side")];
+
+const differenceColumns = (names) => [
+  ...identity(names),
+  ...ends(ratio, "throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper]),
+  ...ends(decimal, "efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper]),
+  words("verdict"), ratio("p of a regression", (at) => at.p_regression), ratio("p of passing", (at) => at.p_passed),
+  words("unlike", (at) => at.marks.join(", ")),
+];
 
 function differenceChart(compare, names) {
-  const { differences, gate } = compare;
-  const rows = rowNames(compare, names, differences);
+  const { differences, gate: asked } = compare;
+  const first = compare.sides[0].name;
   const found = [...new Set(differences.map((at) => at.verdict))];
   const marked = differences.some((at) => at.marks.length > 0);
   return {
     id: "compare-differences",
-    title: `Against ${compare.sides[0].name}`,
-    note: `left of the line: slower than ${compare.sides[0].name}; whiskers: 95% over launches, with an arrow where they leave the chart, none below 3 launches a side` +
-      `${gate ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
+    title: `Against ${first}`,
+    note: `left of the line: slower than ${first}; whiskers: 95% over launches, with an arrow where they leave the chart, none below 3 launches a side` +
+      `${asked ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
     switches: [{ name: "what", label: "show", choices: differences.some((at) => known(at.efficiency.points)) ? ["throughput", "efficiency"] : ["throughput"] }],
-    height: heightOf(rows.length),
-    table: {
-      columns: [
-        { title: "curve" }, { title: "ranks", number: true }, { title: "side" },
-        { title: "throughput ratio", number: true, text: (value) => fixed(value, 4) }, { title: "lower", number: true, text: (value) => fixed(value, 4) }, { title: "upper", number: true, text: (value) => fixed(value, 4) },
-        { title: "efficiency, points", number: true, text: (value) => fixed(value) }, { title: "lower ", number: true, text: (value) => fixed(value) }, { title: "upper ", number: true, text: (value) => fixed(value) },
-        { title: "verdict" }, { title: "p of a regression", number: true, text: (value) => fixed(value, 4) }, { title: "p of passing", number: true, text: (value) => fixed(value, 4) }, { title: "unlike" },
-      ],
-      rows: differences.map((at) => [
-        names[at.curve_index], at.ranks, at.side, at.throughput.ratio, at.throughput.lower, at.throughput.upper,
-        at.efficiency.points, at.efficiency.lower, at.efficiency.upper, at.verdict, at.p_regression, at.p_passed, at.marks.join(", ")]),
-    },
+    height: heightOf(differences.length),
+    table: { columns: differenceColumns(names), items: differences },
     option: (colours, state) => {
       const size = sizes[state.what];
+      const gate = state.what === "throughput" ? asked : null;
+      const items = differences.map((at, row) => ({ at, row, ends: size.of(at) })).filter(({ ends: [value] }) => known(value));
       // The differences themselves must be visible, however wide their intervals are.
-      const widest = (items) => 5 * Math.max(size.least, ...items.map(({ value }) => Math.abs(value)));
-      const items = differences.map((at, row) => ({ at, row, ...size.of(at) })).filter(({ value }) => known(value));
+      const widest = 5 * Math.max(size.least, ...items.map(({ ends: [value] }) => Math.abs(value)));
       return {
         grid: { top: 26 },
-        xAxis: { type: "value", scale: true, name: size.name, nameLocation: "middle", nameGap: 26, axisLabel: { formatter: size.axis },
+        xAxis: {
+          scale: true, name: size.name, format: size.axis,
           // The line of no difference and the gate are always visible, and there is room for whole
           // symbols at the ends.
-          min: ({ min, max }) => Math.max(-widest(items), Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
-          max: ({ min, max }) => Math.min(widest(items), Math.max(max, 0)) + edge * (max - min) },
-        yAxis: rowAxis(rows),
-        tooltip: {
-          formatter: ({ data: item }) => {
-            const { at, value, lower, upper } = item.of;
-            return `${at.curve}\n${at.side} against ${at.against}, ${at.ranks} ranks: ${size.text(value)}` +
-              (known(lower) ? `\n95%: ${size.text(lower)} to ${size.text(upper)}` : "\nno interval") +
-              `\n${at.verdict}${at.marks.length ? `\nunlike: ${at.marks.join(", ")}` : ""}`;
-          },
+          min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
+          max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
         },
+        yAxis: rowAxis(compare, names, differences),
+        tip: ({ data: { of: { at, ends: [value, lower, upper] } } }) => joined([
+          at.curve, `${at.side} against ${at.against}, ${at.ranks} ranks: ${size.text(value)}`,
+          known(lower) ? `95%: ${size.text(lower)} to ${size.text(upper)}` : "no interval",
+          at.verdict, at.marks.length > 0 && `unlike: ${at.marks.join(", ")}`], "\n"),
         series: found.flatMap((verdict, i) => {
           const own = items.filter(({ at }) => at.verdict === verdict);
-          const colour = verdictColour(colours, verdict);
+          const [name, symbol] = lookOf(verdict);
+          const colour = colours[name];
           return [
             {
               type: "scatter",
               name: verdict,
-              symbol: symbolsOf[verdict] ?? "circle",
+              symbol,
               symbolSize: 11,
               itemStyle: { color: colour, opacity: 1 },
               data: own.map((item) => ({
-                value: [item.value, item.row],
+                value: [item.ends[0], item.row],
                 of: item,
-                // The symbol is hollow if the comparison makes no claim.
-                itemStyle: verdict === "one launch" ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+                itemStyle: verdict === "one launch" ? hollow(colours, colour) : undefined,
               })),
-              ...(i === 0 ? { markLine: marks(colours, gate, state.what) } : {}),
+              ...(i === 0 ? { markLine: marks(colours, gate) } : {}),
             },
-            intervals(verdict, colour, own.filter(({ lower }) => known(lower)).map(({ row, lower, upper }) => [lower, row, upper])),
+            whiskers(verdict, colour, own.filter(({ ends: [, lower] }) => known(lower)).map(({ row, ends: [, lower, upper] }) => [lower, row, upper]), true),
           ];
         }),
       };
@@ -145,34 +135,44 @@ function differenceChart(compare, names) {
 
 /** For each choice of the switch, the parts of a difference by cause, and how they are written. */
 const ways = {
-  "efficiency, points": { parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })), text: (value) => `${fixed(value, 1)} points`, axis: (value) => fixed(value, 0) },
+  "efficiency, points": {
+    parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
+    text: (value) => `${fixed(value, 1)} points`,
+    axis: (value) => fixed(value, 0),
+  },
   "step time": {
-    parts: (at) => (at.step.against > 0 ? at.step.why.map(({ cause, seconds: value }) => ({ cause, value: value / at.step.against })) : []),
-    text: (value) => `${value > 0 ? "+" : ""}${percent(value)} of the step`,
+    parts: (at) => (at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => ({ cause, value: seconds / at.step.against })) : []),
+    text: (value) => `${signedPercent(value)} of the step`,
     axis: (value) => percent(value, 0),
   },
 };
 
-/** The difference between traced and untraced steps, which is not a cause, so it comes last. */
-const untraced = "untraced";
-const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
-const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);
+// The difference between traced and untraced steps is not a cause, so it comes last.
+const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
+const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
 /** Causes in one part of a step have its colour, as in reports; here they differ in strength. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
-  if (cause === untraced) return colours.parts.other;
+  if (cause === tracing) return colours.parts.other;
   const part = partOfCause(cause);
   const alike = causes.filter((at) => partOfCause(at) === part);
   const strength = 1 - (0.6 * alike.indexOf(cause)) / Math.max(2, alike.length - 1);
   return `${colours.parts[part]}${Math.round(255 * strength).toString(16)}`;
 }
 
+const whyRows = (at) => [
+  ...at.why.map(({ cause, points }) => ({ ...at, of: "efficiency", cause: shownAs(cause), points })),
+  ...at.step.why.map(({ cause, seconds }) => ({ ...at, of: "step time", cause: shownAs(cause), seconds })),
+  ...(at.why_missing ? [{ ...at, of: "efficiency", cause: at.why_missing }] : []),
+];
+
 function whyChart(compare, names) {
-  const present = Object.keys(ways).filter((name) => compare.differences.some((at) => ways[name].parts(at).length > 0));
+  const shownBy = Object.fromEntries(Object.entries(ways)
+    .map(([name, { parts }]) => [name, compare.differences.filter((at) => parts(at).length > 0)]).filter(([, shown]) => shown.length > 0));
+  const present = Object.keys(shownBy);
   if (present.length === 0) return null;
   const first = compare.sides[0].name;
-  const shownBy = Object.fromEntries(present.map((name) => [name, compare.differences.filter((at) => ways[name].parts(at).length > 0)]));
   const causes = [...new Set(compare.differences.flatMap((at) => present.flatMap((name) => ways[name].parts(at).map(({ cause }) => cause))))]
     .sort((a, b) => place(a) - place(b));
   return {
@@ -182,24 +182,20 @@ function whyChart(compare, names) {
     switches: [{ name: "of", label: "of", choices: present }],
     height: (state) => heightOf(shownBy[state.of].length),
     table: {
-      columns: [
-        { title: "curve" }, { title: "ranks", number: true }, { title: "side" }, { title: "of" }, { title: "cause" },
-        { title: "points", number: true, text: (value) => fixed(value) }, { title: "seconds", number: true, text: seconds },
-      ],
-      rows: compare.differences.flatMap((at) => [
-        ...at.why.map(({ cause, points }) => [names[at.curve_index], at.ranks, at.side, "efficiency", shownAs(cause), points, null]),
-        ...at.step.why.map(({ cause, seconds: value }) => [names[at.curve_index], at.ranks, at.side, "step time", shownAs(cause), null, value]),
-        ...(at.why_missing ? [[names[at.curve_index], at.ranks, at.side, "efficiency", at.why_missing, null, null]] : []),
-      ]),
+      columns: [...identity(names), words("of"), words("cause"), decimal("points"), time("seconds")],
+      items: compare.differences.flatMap(whyRows),
     },
     option: (colours, state) => {
       const way = ways[state.of];
       const shown = shownBy[state.of];
       return {
         grid: { top: 12 },
-        xAxis: { type: "value", name: state.of === "step time" ? `of ${first}'s step` : "points of efficiency", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: way.axis } },
-        yAxis: rowAxis(rowNames(compare, names, shown)),
-        tooltip: { formatter: ({ seriesName, dataIndex, value }) => `${shown[dataIndex].curve}\n${shown[dataIndex].side} against ${first}, ${shown[dataIndex].ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}` },
+        xAxis: { name: state.of === "step time" ? `of ${first}'s step` : "points of efficiency", format: way.axis },
+        yAxis: rowAxis(compare, names, shown),
+        tip: ({ seriesName, dataIndex, value }) => {
+          const { curve, side, ranks } = shown[dataIndex];
+          return `${curve}\n${side} against ${first}, ${ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}`;
+        },
         series: causes
           .map((cause) => ({
             type: "bar",
@@ -215,7 +211,5 @@ function whyChart(compare, names) {
   };
 }
 
-/** @returns {import("../chart.js").ChartSpec[]} */
-export function differenceCharts(compare, names) {
-  return [differenceChart(compare, names), whyChart(compare, names)].filter((spec) => spec !== null);
-}
+/** @returns {(import("../chart.js").ChartSpec|null)[]} */
+export const differenceCharts = (compare, names) => [differenceChart(compare, names), whyChart(compare, names)];

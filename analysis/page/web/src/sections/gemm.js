@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 // Matrix multiplications: rate over work, below the measured ceiling and the datasheet's peak.
 import { unsound } from "../data.js";
-import { el } from "../dom.js";
-import { percent, rankCount, seconds, si } from "../format.js";
-import { changingChart, oneOf } from "../select.js";
-import { symbols } from "../theme.js";
+import { joined, known, percent, rankCount, seconds, si } from "../format.js";
+import { lineOf, markLine } from "../marks.js";
+import { oneOf } from "../select.js";
+import { count, rate, share, time, words } from "../table.js";
 
 const shapeOf = (row) => `${row.m} x ${row.n} x ${row.k}${row.batch > 1 ? `, batch ${row.batch}` : ""}`;
 const isSquare = (row) => row.m === row.n && row.n === row.k;
+const flops = (value) => si(value, "FLOP/s");
 
 function linesOf(micro, dtype) {
   const runs = new Set(micro.map(({ run }) => run)).size;
@@ -16,7 +17,7 @@ function linesOf(micro, dtype) {
     const rows = point.rows.filter((row) => row.op === "gemm" && row.dtype === dtype && row.flop > 0);
     const caches = [...new Set(rows.map((row) => row.cache))];
     return caches.map((cache) => ({
-      name: [rankCount(point.ranks), cache && `${cache} cache`, runs > 1 && run.id].filter(Boolean).join(", "),
+      name: joined([rankCount(point.ranks), cache && `${cache} cache`, runs > 1 && run.id]),
       rows: rows.filter((row) => row.cache === cache).sort((a, b) => a.flop - b.flop),
       labels: point.labels,
       cache,
@@ -25,8 +26,8 @@ function linesOf(micro, dtype) {
   });
 }
 
-/** Draws horizontal lines at the best measured rate and at the datasheet's peak. */
-function limits(lines, dtype) {
+/** Returns the best measured rate and the datasheet's peak: [name, FLOP/s]. */
+function limitsOf(lines, dtype) {
   const found = new Map();
   for (const line of lines) {
     const ceiling = line.run.calibration?.ceilings?.find((at) => at.dtype === dtype && at.cache === line.cache);
@@ -34,84 +35,58 @@ function limits(lines, dtype) {
     const row = line.rows.find((at) => at.of_peak > 0 && at.flops > 0);
     if (row) found.set("datasheet peak", row.flops / row.of_peak);
   }
-  return [...found].map(([name, flops]) => ({ name, flops }));
+  return [...found];
 }
 
-function numbersOf(lines) {
-  return {
-    columns: [
-      { title: "line" }, { title: "m", number: true }, { title: "n", number: true }, { title: "k", number: true },
-      { title: "batch", number: true }, { title: "time", csv: "time / s", number: true, text: seconds },
-      { title: "rate", csv: "rate / FLOP/s", number: true, text: (value) => si(value, "FLOP/s") },
-      { title: "of ceiling", number: true, text: (value) => percent(value) },
-      { title: "of peak", number: true, text: (value) => percent(value) }, { title: "labels" },
-    ],
-    rows: lines.flatMap((line) => line.rows.map((row) => [
-      line.name, row.m, row.n, row.k, row.batch, row.time.median, row.flops, row.of_ceiling, row.of_peak, line.labels.join(" ")])),
-  };
+const columns = [
+  words("line"), count("m"), count("n"), count("k"), count("batch"), time("time", (row) => row.time.median),
+  rate("rate", (row) => row.flops, "FLOP/s"), share("of ceiling", (row) => row.of_ceiling), share("of peak", (row) => row.of_peak),
+  words("labels", ({ labels }) => labels.join(" ")),
+];
+
+function tipOf({ seriesName, name, data: { row, labels } }) {
+  if (!row) return name;
+  const of = (value, what) => (known(value) ? `, ${percent(value)} of the ${what}` : "");
+  return joined([seriesName, `${shapeOf(row)}: ${flops(row.flops)}${of(row.of_ceiling, "ceiling")}${of(row.of_peak, "peak")}`,
+    `time ${seconds(row.time.median)}`, joined(labels)], "\n");
 }
 
 function rateChart(lines, dtype) {
-  const bounds = limits(lines, dtype);
-  const peak = bounds.find(({ name }) => name === "datasheet peak");
-  return changingChart({
+  const bounds = limitsOf(lines, dtype);
+  const hasPeak = bounds.some(([name]) => name === "datasheet peak");
+  const limits = (colours) => markLine(bounds.map(([name, yAxis]) => ({
+    yAxis, label: { show: true, formatter: name, position: name === "datasheet peak" ? "insideStartTop" : "insideStartBottom", color: colours.faint },
+  })), { lineStyle: { color: colours.ideal, type: "dashed" } });
+  return {
     id: "gemm-rate",
     title: `Matrix multiplication, ${dtype}: rate per rank`,
-    note: `dashed: ${bounds.length > 0 ? bounds.map(({ name, flops }) => `${name} ${si(flops, "FLOP/s")}`).join("; ") : "no ceiling is known"}` +
-      `${peak ? "" : "; the device's datasheet peak is not known"}. Hollow: labelled, no scaling result.`,
+    note: `dashed: ${bounds.length > 0 ? bounds.map(([name, value]) => `${name} ${flops(value)}`).join("; ") : "no ceiling is known"}` +
+      `${hasPeak ? "" : "; the device's datasheet peak is not known"}. Hollow: labelled, no scaling result.`,
     switches: [{ name: "y", label: "values", choices: ["linear", "log"] }],
-    table: numbersOf(lines),
+    table: { columns, items: lines.flatMap((line) => line.rows.map((row) => ({ line: line.name, labels: line.labels, ...row }))) },
     option: (colours, state) => ({
-      grid: { bottom: 26, right: 24 },
-      xAxis: { type: "log", min: ({ min }) => min / 1.5, max: ({ max }) => max * 1.5, name: "work of one call", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (value) => si(value, "FLOP"), showMinLabel: false, showMaxLabel: false } },
+      xAxis: {
+        type: "log", min: ({ min }) => min / 1.5, max: ({ max }) => max * 1.5, name: "work of one call",
+        format: (value) => si(value, "FLOP"), axisLabel: { showMinLabel: false, showMaxLabel: false },
+      },
       yAxis: {
-        type: state.y === "log" ? "log" : "value",
-        min: state.y === "log" ? undefined : 0,
-        max: state.y === "log" ? undefined : ({ max }) => Math.max(max, ...bounds.map(({ flops }) => flops)) * 1.05,
-        axisLabel: { formatter: (value) => si(value, "FLOP/s"), showMaxLabel: false },
+        ...(state.y === "log" ? { type: "log" } : { min: 0, max: ({ max }) => Math.max(max, ...bounds.map(([, value]) => value)) * 1.05 }),
+        format: flops,
+        axisLabel: { showMaxLabel: false },
       },
-      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-      tooltip: {
-        formatter: ({ seriesName, data: item, name }) => {
-          if (!item.row) return name;
-          const of = (value, what) => (typeof value === "number" ? `, ${percent(value)} of the ${what}` : "");
-          return `${seriesName}\n${shapeOf(item.row)}: ${si(item.row.flops, "FLOP/s")}${of(item.row.of_ceiling, "ceiling")}${of(item.row.of_peak, "peak")}` +
-            (item.labels.length ? `\n${item.labels.join(", ")}` : "");
-        },
-      },
-      series: lines.map((line, i) => {
-        const colour = colours.series[i % colours.series.length];
-        const sound = !line.labels.some((label) => unsound.includes(label));
-        return {
+      zoom: true,
+      tip: tipOf,
+      series: lines.map(({ name, rows, labels }, i) => {
+        const isHollow = labels.some((label) => unsound.includes(label));
+        const items = rows.filter((row) => row.flops > 0).map((row) => ({ x: row.flop, y: row.flops, isHollow, row, labels }));
+        return lineOf(name, i, colours, items, {
           // Square shapes are joined by a line; other shapes do not form a series.
-          type: line.rows.every(isSquare) ? "line" : "scatter",
-          name: line.name,
-          symbol: symbols[i % symbols.length],
-          symbolSize: 8,
-          itemStyle: { color: colour },
-          lineStyle: { color: colour },
-          data: line.rows.filter((row) => row.flops > 0).map((row) => ({
-            value: [row.flop, row.flops],
-            row,
-            labels: line.labels,
-            itemStyle: sound ? undefined : { color: colours.background, borderColor: colour, borderWidth: 2 },
-          })),
-          markLine: i === 0 && bounds.length > 0
-            ? {
-                silent: true,
-                precision: 12,
-                symbol: "none",
-                lineStyle: { color: colours.ideal, type: "dashed" },
-                data: bounds.map(({ name, flops }) => ({
-                  yAxis: flops,
-                  label: { formatter: name, position: name === "datasheet peak" ? "insideStartTop" : "insideStartBottom", color: colours.faint },
-                })),
-              }
-            : undefined,
-        };
+          type: rows.every(isSquare) ? "line" : "scatter",
+          ...(i === 0 && bounds.length > 0 ? { markLine: limits(colours) } : {}),
+        });
       }),
     }),
-  });
+  };
 }
 
 /** @param {{run: object, point: object}[]} micro */
@@ -122,6 +97,6 @@ export function gemmSection(micro) {
     id: "gemm",
     title: "GEMM",
     heading: "Matrix multiplication",
-    content: oneOf("precision", dtypes.map(String), (index) => [el("div", { class: "charts" }, rateChart(linesOf(micro, dtypes[index]), dtypes[index]))]),
+    blocks: [oneOf("precision", dtypes.map(String), (index) => [{ charts: [rateChart(linesOf(micro, dtypes[index]), dtypes[index])] }])],
   };
 }

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The parts that heat maps share: cells, blocks of hosts, the colour scale.
-
-const known = (value) => typeof value === "number";
+import { known } from "../format.js";
 
 /**
  * Cells of a heat map: [x, y, value] on two category axes; a visual map colours them by value. It
@@ -19,7 +18,6 @@ export function heatCells(name, items, { border = null, label = () => null } = {
     data: items,
     dimensions: ["x", "y", "value"],
     encode: { x: 0, y: 1, tooltip: 2 },
-    progressive: 0,
     z: 2,
     renderItem(params, api) {
       const [x, y] = api.coord([api.value(0), api.value(1)]);
@@ -28,11 +26,10 @@ export function heatCells(name, items, { border = null, label = () => null } = {
       // border.
       const left = Math.round(x - width / 2);
       const top = Math.round(y - height / 2);
-      const shape = { x: left, y: top, width: Math.round(x + width / 2) - left, height: Math.round(y + height / 2) - top };
       const words = label(items[params.dataIndexInside]);
       return {
         type: "rect",
-        shape,
+        shape: { x: left, y: top, width: Math.round(x + width / 2) - left, height: Math.round(y + height / 2) - top },
         style: { fill: api.visual("color"), stroke: border ?? "none", lineWidth: border ? 1 : 0 },
         emphasis: { style: { lineWidth: 1.5, stroke: "#888" } },
         ...(words ? { textContent: { style: { ...words, fontSize: 11 } }, textConfig: { position: "inside" } } : {}),
@@ -58,45 +55,55 @@ export function hostBlocks(hosts, hostOfRow) {
   return blocks;
 }
 
+const plainAxis = { type: "category", axisLine: { show: false } };
+
+/** Makes the axis of a heat map's rows or columns. */
+export const cellAxis = (data, own) => ({ ...plainAxis, data, ...own });
+
 /** Makes an axis with each host's name in the middle of its rows. */
 export function hostAxis(blocks, rows, own) {
   const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
   return {
-    type: "category",
+    ...plainAxis,
     data: rows,
-    axisTick: { show: false },
-    axisLine: { show: false },
     axisLabel: {
       interval: (index) => middles.has(index),
       formatter: (_, index) => middles.get(index) ?? "",
       width: 110,
       overflow: "truncate",
-      hideOverlap: true,
     },
     ...own,
   };
 }
 
-/** Draws lines between the blocks of a heat map; `along` is "y" for rows, "x" for columns. */
-export function hostLines(blocks, colours, along) {
+/**
+ * Draws lines before each of these rows, over the whole width; `along` is "x" for lines before
+ * columns.
+ */
+export function linesBefore(rows, name, style, along = "y", z = 5) {
   return {
     type: "custom",
-    name: "\0hosts",
+    name: `\0${name}`,
     silent: true,
-    z: 5,
-    data: blocks.slice(1).map((block) => [block.first, block.first]),
+    z,
+    data: rows.map((row) => [row, row]),
+    encode: { x: along === "x" ? 0 : [], y: along === "y" ? 0 : [], tooltip: [] },
     renderItem(params, api) {
       const { x, y, width, height } = params.coordSys;
       const at = api.value(0);
-      const middle = api.coord([at, at]);
+      const middle = api.coord(along === "y" ? [0, at] : [at, 0]);
       const size = api.size([1, 1]);
       const px = middle[0] - size[0] / 2;
       const py = middle[1] - size[1] / 2;
       const shape = along === "y" ? { x1: x, x2: x + width, y1: py, y2: py } : { x1: px, x2: px, y1: y, y2: y + height };
-      return { type: "line", shape, style: { stroke: colours.text, lineWidth: 1, opacity: 0.55 } };
+      return { type: "line", shape, style: { lineWidth: 1, ...style } };
     },
   };
 }
+
+/** Draws lines between the blocks of a heat map. */
+export const hostLines = (blocks, colours, along) =>
+  linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
 
 /**
  * Makes the colour scale below a heat map; it reaches equally far to both sides of zero. `words`

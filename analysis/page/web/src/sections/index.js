@@ -1,119 +1,77 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The index of several runs: what each ran, by machine, and how throughput moved over time.
-import { chart } from "../chart.js";
-import { el } from "../dom.js";
-import { percent, si } from "../format.js";
+import { joined, percent, si } from "../format.js";
+import { lineOf } from "../marks.js";
 import { dateText } from "../machine.js";
-import { table } from "../table.js";
-import { symbols } from "../theme.js";
-
-const nowrap = () => "nowrap";
-
-const columns = [
-  { title: "created", look: nowrap },
-  { title: "file" },
-  { title: "machine" },
-  { title: "experiment" },
-  { title: "ranks", number: true },
-  { title: "nodes", number: true },
-  { title: "throughput", number: true, text: (value) => si(value) },
-  { title: "unit" },
-  { title: "efficiency", number: true, text: (value) => percent(value) },
-  { title: "verified" },
-  { title: "points", look: nowrap },
-  { title: "labels" },
-];
+import { count, rate, share, words } from "../table.js";
 
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
 
-function pointsText({ ok, failed, skipped }) {
-  return [`${ok} ok`, failed > 0 ? `${failed} failed` : "", skipped > 0 ? `${skipped} skipped` : ""].filter(Boolean).join(", ");
-}
+const pointsText = ({ ok, failed, skipped }) => joined([`${ok} ok`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]);
 
-function rowsOf(run) {
-  return run.experiments.map((of) => [
-    dateText(run.created), run.file, run.machine, [of.workload, of.model, of.dtype, of.scaling].filter((part) => part && part !== "none").join(", "),
-    of.ranks, of.nodes, of.throughput.value, of.throughput.unit, of.efficiency, verdicts.get(of.verified) ?? null,
-    pointsText(of.points), of.labels.join(" "),
-  ]);
-}
-
-const trendColumns = [
-  { title: "machine" }, { title: "experiment" }, { title: "ranks", number: true }, { title: "runs", number: true },
-  { title: "from", look: nowrap }, { title: "to", look: nowrap },
-  ...["first", "last", "median", "lowest", "highest"].map((title) => ({ title, number: true, text: (value) => si(value) })),
-  { title: "unit" }, { title: "range of throughput", number: true, text: (value) => percent(value) },
+const columns = [
+  words("created", ({ run }) => dateText(run.created), "nowrap"), words("file", ({ run }) => run.file), words("machine", ({ run }) => run.machine),
+  words("experiment", ({ of }) => joined([of.workload, of.model, of.dtype, of.scaling].filter((part) => part !== "none"))),
+  count("ranks", ({ of }) => of.ranks), count("nodes", ({ of }) => of.nodes),
+  rate("throughput", ({ of }) => of.throughput.value), words("unit", ({ of }) => of.throughput.unit),
+  share("efficiency", ({ of }) => of.efficiency), words("verified", ({ of }) => verdicts.get(of.verified)),
+  words("points", ({ of }) => pointsText(of.points), "nowrap"), words("labels", ({ of }) => of.labels.join(" ")),
 ];
 
-function trendRows(machine) {
-  return machine.throughput_over_time.map((at) => [machine.name, at.title, at.ranks, at.runs.length, dateText(at.from), dateText(at.to),
-    at.first, at.last, at.median, at.min, at.max, at.unit, at.spread]);
-}
+const trendColumns = [
+  words("machine"), words("experiment", (at) => at.title), count("ranks"), count("runs", (at) => at.runs.length),
+  words("from", (at) => dateText(at.from), "nowrap"), words("to", (at) => dateText(at.to), "nowrap"),
+  rate("first"), rate("last"), rate("median"), rate("lowest", (at) => at.min), rate("highest", (at) => at.max),
+  words("unit"), share("range of throughput", (at) => at.spread),
+];
 
-/** Makes the tables of the index, with its runs by date; [] without an index. */
+const trendsOf = (machine) => machine.throughput_over_time.map((trend) => ({ machine: machine.name, ...trend }));
+
+/** Returns the tables of the index, with its runs by date; empty ones without an index. */
 export function indexTables(report) {
-  const rows = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created)).flatMap(rowsOf);
-  const trends = (report.machines ?? []).flatMap(trendRows);
-  const unreadable = (report.unreadable ?? []).map((at) => [at.file, at.reason]);
-  return [
-    rows.length > 0 ? table(columns, rows, { caption: "Index: each experiment of each run, at its largest rank count" }) : null,
-    trends.length > 0 ? table(trendColumns, trends, { caption: "Throughput over time" }) : null,
-    unreadable.length > 0 ? table([{ title: "file" }, { title: "why it could not be read", look: () => "long" }], unreadable, { caption: "Not read" }) : null,
+  const runs = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created));
+  const tables = [
+    { columns, items: runs.flatMap((run) => run.experiments.map((of) => ({ run, of }))), caption: "Index: each experiment of each run, at its largest rank count" },
+    { columns: trendColumns, items: (report.machines ?? []).flatMap(trendsOf), caption: "Throughput over time" },
+    { columns: [words("file"), words("why it could not be read", (at) => at.reason, "long")], items: report.unreadable ?? [], caption: "Not read" },
   ];
+  return tables.map((table) => ({ table, when: table.items.length > 0 }));
 }
 
-/** Returns [time, throughput over the median] of each run of a trend, by date. */
-function pointsOf(trend, runs) {
-  return trend.runs.map((id) => {
-    const run = runs.get(id);
-    const of = run.experiments.find((at) => at.fingerprint === trend.fingerprint);
-    return { value: [Date.parse(run.created), of.throughput.value / trend.median], throughput: of.throughput, version: run.isoscale_version };
-  });
-}
-
+/** Describes the chart of a machine's trends by date; null if no experiment was run twice. */
 function overTime(machine, i, runs) {
-  const trends = machine.throughput_over_time.filter((trend) => trend.runs.length > 1);
+  const trends = trendsOf(machine).filter((trend) => trend.runs.length > 1);
   if (trends.length === 0) return null;
-  return chart({
+  const itemsOf = (trend) => trend.runs.map((id) => {
+    const run = runs.get(id);
+    const { throughput } = run.experiments.find((at) => at.fingerprint === trend.fingerprint);
+    return { x: Date.parse(run.created), y: throughput.value / trend.median, throughput, version: run.isoscale_version };
+  });
+  return {
     id: `over-time-${i}`,
     title: machine.name,
     note: "throughput over the experiment's median, by when the run began; labelled points are left out. Whether a change is established: isoscale compare",
-    table: { columns: trendColumns, rows: trendRows({ ...machine, throughput_over_time: trends }) },
+    table: { columns: trendColumns, items: trends },
     option: (colours) => ({
       xAxis: { type: "time" },
-      yAxis: { type: "value", scale: true, axisLabel: { formatter: (value) => percent(value, 0) } },
-      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-      tooltip: {
-        trigger: "item",
-        formatter: ({ seriesName, data }) => `${seriesName}\n${dateText(new Date(data.value[0]).toISOString())}: ${si(data.throughput.value)} ${data.throughput.unit}\nIsoscale ${data.version}`,
-      },
-      series: trends.map((trend, k) => ({
-        type: "line",
-        name: `${trend.title} on ${trend.ranks}`,
-        data: pointsOf(trend, runs),
-        symbol: symbols[k % symbols.length],
-        symbolSize: 6,
-        lineStyle: { color: colours.series[k % colours.series.length], width: 1 },
-        itemStyle: { color: colours.series[k % colours.series.length] },
-      })),
+      yAxis: { scale: true, format: (value) => percent(value, 0) },
+      zoom: true,
+      tip: ({ seriesName, data }) => `${seriesName}\n${dateText(new Date(data.value[0]).toISOString())}: ` +
+        `${si(data.throughput.value)} ${data.throughput.unit}\nIsoscale ${data.version}`,
+      series: trends.map((trend, k) => lineOf(`${trend.title} on ${trend.ranks}`, k, colours, itemsOf(trend), { symbolSize: 6, stroke: { width: 1 } })),
     }),
-  });
+  };
 }
 
-/** Makes the sections of a page that has only an index. */
+/** Returns functions that make the sections of a page that has only an index. */
 export function indexSections(report) {
   const runs = new Map(report.index.map((run) => [run.id, run]));
   const drawn = report.machines.map((machine, i) => overTime(machine, i, runs)).filter(Boolean);
   const days = report.index.map((run) => run.created.slice(0, 10)).sort();
-  const summary = `${report.index.length} runs on ${report.machines.length} kinds of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
+  const heading = `${report.index.length} runs on ${report.machines.length} kinds of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
   return [
-    {
-      id: "index",
-      title: "Runs",
-      heading: summary,
-      content: el("div", {}, report.warnings.map((warning) => el("p", { class: "mark" }, warning)), indexTables(report)),
-    },
-    drawn.length > 0 ? { id: "over-time", title: "Over time", heading: "Throughput over time", content: el("div", { class: "charts" }, drawn) } : null,
-  ].filter(Boolean);
+    () => ({ id: "index", title: "Runs", heading, blocks: [...report.warnings.map((mark) => ({ mark })), ...indexTables(report)] }),
+    () => (drawn.length > 0 ? { id: "over-time", title: "Over time", heading: "Throughput over time", blocks: [{ charts: drawn }] } : null),
+  ];
 }

@@ -2,127 +2,112 @@
 // SPDX-License-Identifier: MIT
 // Inference: latency against throughput over batch sizes and meshes, and replicas that serve
 // requests at a rate.
-import { el } from "../dom.js";
-import { fixed, memory, percent, seconds, si } from "../format.js";
-import { changingChart, oneOf } from "../select.js";
-import { table } from "../table.js";
+import { joined, known, meshText, seconds, si, statusText } from "../format.js";
+import { lineOf, stepTip } from "../marks.js";
+import { oneOf } from "../select.js";
+import { count, decimal, memorySize, rate, share, time, words } from "../table.js";
 
-const isInference = (row) => row.op === "infer";
-const known = (value) => typeof value === "number";
 /**
  * True if a row has enough samples for an interval. Other rows are on no frontier, and no line
  * joins them.
  */
 const hasInterval = (row) => known(row.tpot.lower);
 const onFrontier = (row) => row.on_frontier && hasInterval(row);
-
-/** Returns "tp=2, dp=2", without axes of one rank. */
-function meshText(mesh) {
-  const axes = Object.entries(mesh).filter(([, extent]) => extent > 1);
-  return axes.length === 0 ? "one rank" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(", ");
-}
+const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
 /**
  * Returns what rows must have in common to be compared, as a text; each text has its own frontier.
  */
-const question = ({ run, point, row }) =>
-  [run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`, point.options.vocabulary === "off" ? "without vocabulary" : null].filter((part) => part !== null).join(", ");
+const question = ({ run, point, row }) => joined([run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`,
+  point.options.vocabulary === "off" && "without vocabulary"]);
 
-function numbersOf(all) {
-  return {
-    columns: [
-      { title: "mesh" }, { title: "ranks", number: true }, { title: "batch", number: true },
-      { title: "TTFT", csv: "TTFT / s", number: true, text: seconds }, { title: "TPOT", csv: "TPOT / s", number: true, text: seconds }, { title: "95%" }, { title: "n", number: true },
-      { title: "tokens/s", number: true, text: (value) => si(value) }, { title: "tokens/s/rank", number: true, text: (value) => si(value) },
-      { title: "cache", csv: "cache / B", number: true, text: memory }, { title: "frontier" }, { title: "status" },
-    ],
-    rows: all.map(({ point, row }) => [
-      meshText(point.mesh), point.ranks, row.batch, row.ttft.median, row.tpot.median, known(row.tpot.lower) ? `${seconds(row.tpot.lower)} to ${seconds(row.tpot.upper)}` : null, row.tpot.plays, row.tokens_per_second, row.tokens_per_second_per_rank,
-      row.cache_bytes, onFrontier(row) ? "*" : "", row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
-  };
-}
+const columns = [
+  words("mesh", meshOf), count("ranks", ({ point }) => point.ranks), count("batch", ({ row }) => row.batch),
+  time("TTFT", ({ row }) => row.ttft.median), time("TPOT", ({ row }) => row.tpot.median),
+  words("95%", ({ row: { tpot } }) => (known(tpot.lower) ? `${seconds(tpot.lower)} to ${seconds(tpot.upper)}` : null)),
+  count("n", ({ row }) => row.tpot.plays),
+  rate("tokens/s", ({ row }) => row.tokens_per_second), rate("tokens/s/rank", ({ row }) => row.tokens_per_second_per_rank),
+  memorySize("cache", ({ row }) => row.cache_bytes), words("frontier", ({ row }) => (onFrontier(row) ? "*" : "")),
+  words("status", ({ row }) => statusText(row)),
+];
 
-/** Draws a line for each mesh over its batch sizes; rows on the frontier are filled. */
+/** Describes a line for each mesh over its batch sizes; rows on the frontier are filled. */
 function frontierChart(all) {
-  const meshes = [...new Set(all.map(({ point }) => meshText(point.mesh)))];
-  const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank));
+  const meshes = [...new Set(all.map(meshOf))];
+  const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank))
+    .sort((a, b) => a.row.batch - b.row.batch);
   if (measured.length < 2) return null;
-  return changingChart({
+  return {
     id: "inference-frontier",
     title: "Throughput against time per output token",
     note: "a line for each mesh over its batch sizes; filled: on the frontier; not joined: too few samples for an interval",
     switches: [{ name: "y", label: "values", choices: ["linear", "log"] }],
-    table: numbersOf(all),
-    option: (colours, state) => ({
-      grid: { bottom: 26 },
-      xAxis: { type: state.y === "log" ? "log" : "value", name: "time per output token", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: seconds } },
-      yAxis: { type: state.y === "log" ? "log" : "value", axisLabel: { formatter: (value) => si(value) } },
-      tooltip: { formatter: ({ seriesName, value, data: item }) => `${seriesName}, batch ${item.batch}\n${seconds(value[0])} a token, ${si(value[1])} tokens/s a rank` },
-      series: meshes.flatMap((mesh, i) => {
-        const rows = measured.filter(({ point }) => meshText(point.mesh) === mesh).map(({ row }) => row).sort((a, b) => a.batch - b.batch);
-        const drawn = (passes) => rows.filter(passes).map((row) => ({
-          value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: onFrontier(row) ? "circle" : "emptyCircle",
-        }));
-        const common = { name: mesh, symbolSize: 9, itemStyle: { color: colours.series[i % colours.series.length] } };
-        return [
-          { ...common, type: "line", lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" }, data: drawn(hasInterval) },
-          { ...common, type: "scatter", data: drawn((row) => !hasInterval(row)) },
-        ].filter(({ data }) => data.length > 0);
-      }),
-    }),
-  });
+    table: { columns, items: all },
+    option: (colours, state) => {
+      const type = state.y === "log" ? "log" : "value";
+      return {
+        xAxis: { type, name: "time per output token", format: seconds },
+        yAxis: { type, format: (value) => si(value) },
+        tip: ({ seriesName, value, data: { row } }) =>
+          `${seriesName}, batch ${row.batch}\n${stepTip(row.tpot).replace("step ", "")} a token, ${si(value[1])} tokens/s a rank`,
+        series: meshes.flatMap((mesh, i) => {
+          const line = (own, passes) => {
+            const rows = measured.filter((at) => meshOf(at) === mesh && passes(at.row)).map(({ row }) => ({
+              x: row.tpot.median, y: row.tokens_per_second_per_rank, row, symbol: onFrontier(row) ? "circle" : "emptyCircle",
+            }));
+            return rows.length === 0 ? [] : [lineOf(mesh, i, colours, rows, { symbol: "circle", symbolSize: 9, ...own })];
+          };
+          const stroke = { type: i >= colours.series.length ? "dashed" : "solid" };
+          return [...line({ stroke }, hasInterval), ...line({ type: "scatter" }, (row) => !hasInterval(row))];
+        }),
+      };
+    },
+  };
 }
 
-function content(all) {
-  const labels = [...new Set(all.flatMap(({ point }) => point.labels))];
-  const numbers = numbersOf(all);
-  return [
-    labels.length > 0 ? el("p", { class: "mark" }, labels.join(", ")) : null,
-    el("p", { class: "saying" }, "TTFT: time to the first tokens of all samples of a batch. TPOT: time per output token, in the middle of the output. " +
-      "On the frontier (*) is what no other batch size or mesh beats in both time per token and tokens per second and rank."),
-    el("div", { class: "charts" }, frontierChart(all)),
-    table(numbers.columns, numbers.rows, { caption: "inference by mesh and batch size", most: 40 }),
-  ];
-}
+const labelsOf = (all) => [...new Set(all.flatMap(({ point }) => point.labels))].join(", ");
+
+const blocksOf = (all) => [
+  { mark: labelsOf(all) },
+  { saying: "TTFT: time to the first tokens of all samples of a batch. TPOT: time per output token, in the middle of the output. " +
+      "On the frontier (*) is what no other batch size or mesh beats in both time per token and tokens per second and rank." },
+  { charts: [frontierChart(all)] },
+  { table: { columns, items: all, caption: "inference by mesh and batch size", most: 40 } },
+];
+
+const rowsOf = (micro, passes) => micro.flatMap(({ run, point }) => point.rows.filter(passes).map((row) => ({ run, point, row })));
 
 /** @param {{run: object, point: object}[]} micro */
 export function inferenceSection(micro) {
-  const all = micro.flatMap(({ run, point }) => point.rows.filter(isInference).map((row) => ({ run, point, row })));
+  const all = rowsOf(micro, (row) => row.op === "infer");
   if (all.length === 0) return null;
   const questions = [...new Set(all.map(question))];
-  return { id: "inference", title: "Inference", content: oneOf("question", questions, (index) => content(all.filter((one) => question(one) === questions[index]))) };
+  const show = (index) => blocksOf(all.filter((one) => question(one) === questions[index]));
+  return { id: "inference", title: "Inference", blocks: [oneOf("question", questions, show)] };
 }
 
-const isRate = (row) => row.op === "serve" && row.part === "rate";
-const time = (title) => ({ title, csv: `${title} / s`, number: true, text: seconds });
-const rate = (title) => ({ title, number: true, text: (value) => si(value) });
-
-const columns = [
-  { title: "launch" }, { title: "point", number: true }, { title: "replicas", number: true }, { title: "dispatch" }, { title: "arrivals" },
-  rate("offered/s"), rate("achieved/s"), { title: "requests", number: true }, time("latency"), time("p99"), time("max"), time("TTFT"), time("queueing"),
-  { title: "utilisation", number: true, text: (value) => percent(value, 0) }, { title: "imbalance", number: true, text: (value) => fixed(value) },
-  { title: "backlog", number: true }, { title: "saturated" }, { title: "highest" },
+const servingColumns = [
+  words("launch", ({ run }) => run.id.slice(0, 8)), count("point", ({ point }) => point.index), count("replicas", ({ row }) => row.replicas),
+  words("dispatch", ({ row }) => row.dispatch), words("arrivals", ({ row }) => row.arrivals),
+  rate("offered/s", ({ row }) => row.offered), rate("achieved/s", ({ row }) => row.achieved), count("requests", ({ row }) => row.requests),
+  time("latency", ({ row }) => row.latency.median), time("p99", ({ row }) => row.latency.p99), time("max", ({ row }) => row.latency.max),
+  time("TTFT", ({ row }) => row.ttft.median), time("queueing", ({ row }) => row.queueing.median),
+  share("utilisation", ({ row }) => row.utilisation, 0), decimal("imbalance", ({ row }) => row.imbalance),
+  count("backlog", ({ row }) => row.backlog), words("saturated", ({ row }) => (row.saturated ? "yes" : "no")),
+  words("highest", ({ row }) => (row.highest ? "*" : "")),
 ];
-
-function cells({ run, point, row }) {
-  return [
-    run.id.slice(0, 8), point.index, row.replicas, row.dispatch, row.arrivals, row.offered, row.achieved, row.requests, row.latency.median, row.latency.p99,
-    row.latency.max, row.ttft.median, row.queueing.median, row.utilisation, row.imbalance, row.backlog, row.saturated ? "yes" : "no", row.highest ? "*" : "",
-  ];
-}
 
 /** @param {{run: object, point: object}[]} micro */
 export function servingSection(micro) {
-  const all = micro.flatMap(({ run, point }) => point.rows.filter(isRate).map((row) => ({ run, point, row })));
+  const all = rowsOf(micro, (row) => row.op === "serve" && row.part === "rate");
   if (all.length === 0) return null;
-  const labels = [...new Set(all.flatMap(({ point }) => point.labels))];
   return {
     id: "serving",
     title: "Serving",
-    content: el("div", {},
-      labels.length > 0 ? el("p", { class: "mark" }, labels.join(", ")) : null,
-      el("p", { class: "saying" }, "Latency: arrival to last token. TTFT: arrival to first token. Queueing: arrival to the start of the request's batch. " +
-        "Saturated: requests pile up, or are later than was asked for. The highest rate (*) of a search was sustained."),
-      table(columns, all.map(cells), { caption: "replicas under a stream of requests", most: 40 })),
+    blocks: [
+      { mark: labelsOf(all) },
+      { saying: "Latency: arrival to last token. TTFT: arrival to first token. Queueing: arrival to the start of the request's batch. " +
+          "Saturated: requests pile up, or are later than was asked for. The highest rate (*) of a search was sustained." },
+      { table: { columns: servingColumns, items: all, caption: "replicas under a stream of requests", most: 40 } }],
   };
 }

@@ -2,29 +2,36 @@
 // SPDX-License-Identifier: MIT
 // Memory bandwidth, and how much communication hides behind computation.
 import { ownOf } from "../data.js";
-import { el } from "../dom.js";
-import { bytes, fixed, percent, rankCount, seconds, si } from "../format.js";
-import { changingChart, oneOf } from "../select.js";
-import { table } from "../table.js";
+import { bytes, fixed, joined, known, percent, rankCount, si, statusText } from "../format.js";
+import { colourOf, lineOf } from "../marks.js";
+import { oneOf } from "../select.js";
+import { count, rate, share, size, time, words } from "../table.js";
+import { sizeAxis } from "./collectives.js";
 
-const isMemory = (row) => row.op === "memory";
-const isOverlap = (row) => row.op === "overlap";
-const known = (value) => typeof value === "number";
-const pointNames = (points) => points.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);
+const bandwidth = (value) => si(value, "B/s");
+const pointName = ({ point }) => `${rankCount(point.ranks)}, point ${point.index}`;
 
-/** Shows a rank's bandwidth alone and with all ranks together, at the largest size of each kind. */
-function memoryChart(rows, numbers) {
-  const severalNodes = new Set(rows.map((row) => row.numa)).size > 1;
-  const kindOf = (row) => [row.kind, known(row.numa) && severalNodes ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
+/** Returns a function that names the kind of a row, with its NUMA node if there are several. */
+function kindNames(rows) {
+  const isSplit = new Set(rows.map((row) => row.numa)).size > 1;
+  return (row, ...more) => joined([row.kind, ...more, known(row.numa) && isSplit && `NUMA node ${row.numa}`]);
+}
+
+/**
+ * Describes the bars of a rank's bandwidth alone and with all ranks together, at the largest size
+ * of each kind.
+ */
+function barChart(rows, numbers) {
+  const kindOf = kindNames(rows);
+  const keyOf = (row) => JSON.stringify([kindOf(row), row.together]);
   const largest = new Map();
   for (const row of rows) {
-    const key = JSON.stringify([kindOf(row), row.together]);
-    if (known(row.bandwidth) && !(largest.get(key)?.bytes >= row.bytes)) largest.set(key, row);
+    if (known(row.bandwidth) && !(largest.get(keyOf(row))?.bytes >= row.bytes)) largest.set(keyOf(row), row);
   }
-  const kinds = [...new Set([...largest.values()].map(kindOf))].reverse();
+  const kinds = [...new Set([...largest.values()].map((row) => kindOf(row)))].reverse();
   const together = [...new Set([...largest.values()].map((row) => row.together))];
   const nameOf = (value) => ownOf({ one: "one rank alone", all: "all ranks at once" }, value) ?? value ?? "bandwidth";
-  return changingChart({
+  return {
     id: "memory-bandwidth",
     title: "Memory bandwidth of a rank",
     note: "at the largest size of each kind",
@@ -32,119 +39,89 @@ function memoryChart(rows, numbers) {
     table: numbers,
     option: (colours) => ({
       grid: { right: 64 },
-      xAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => si(value, "B/s") } },
-      yAxis: { type: "category", data: kinds, axisTick: { show: false }, axisLabel: { width: 150, overflow: "truncate" } },
-      tooltip: { formatter: ({ seriesName, name, data: item }) => `${name}, ${seriesName}\n${si(item.value, "B/s")} at ${bytes(item.size)}${known(item.of) ? `, ${percent(item.of)} of the datasheet's peak` : ""}` },
+      xAxis: { min: 0, format: bandwidth },
+      yAxis: { type: "category", data: kinds, axisLabel: { width: 150, overflow: "truncate" } },
+      tip: ({ seriesName, name, data: at }) =>
+        `${name}, ${seriesName}\n${bandwidth(at.value)} at ${bytes(at.size)}${known(at.of) ? `, ${percent(at.of)} of the datasheet's peak` : ""}`,
       series: together.map((way, i) => ({
         type: "bar",
         name: nameOf(way),
         barMaxWidth: 16,
-        itemStyle: { color: colours.series[i % colours.series.length] },
-        label: { show: true, position: "right", color: colours.faint, fontSize: 11, formatter: ({ value }) => (known(value) ? si(value, "B/s") : "") },
+        itemStyle: { color: colourOf(colours, i) },
+        label: { show: true, position: "right", color: colours.faint, fontSize: 11, formatter: ({ value }) => (known(value) ? bandwidth(value) : "") },
         data: kinds.map((kind) => {
           const row = largest.get(JSON.stringify([kind, way]));
           return { value: row?.bandwidth ?? null, size: row?.bytes, of: row?.of_peak };
         }),
       })),
     }),
-  });
+  };
 }
 
 function sizesChart(rows, numbers) {
-  const severalNodes = new Set(rows.map((row) => row.numa)).size > 1;
-  const nameOf = (row) => [row.kind, row.together === "all" ? "all at once" : null, known(row.numa) && severalNodes ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
+  const kindOf = kindNames(rows);
+  const nameOf = (row) => kindOf(row, row.together === "all" && "all at once");
+  const measured = rows.filter((row) => row.bytes > 0 && row.bandwidth > 0).sort((a, b) => a.bytes - b.bytes);
   const names = [...new Set(rows.map(nameOf))];
-  const lines = names.map((name) => ({ name, rows: rows.filter((row) => nameOf(row) === name && row.bytes > 0 && row.bandwidth > 0).sort((a, b) => a.bytes - b.bytes) }));
-  if (!lines.some((line) => line.rows.length > 1)) return null;
-  return changingChart({
+  const itemsOf = (name) => measured.filter((row) => nameOf(row) === name).map((row) => ({ x: row.bytes, y: row.bandwidth }));
+  if (!names.some((name) => itemsOf(name).length > 1)) return null;
+  return {
     id: "memory-sizes",
     title: "Memory bandwidth against size",
     switches: [{ name: "y", label: "values", choices: ["log", "linear"] }],
     table: numbers,
     option: (colours, state) => ({
-      grid: { bottom: 26 },
-      xAxis: { type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name: "size", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: bytes } },
-      yAxis: { type: state.y === "log" ? "log" : "value", axisLabel: { formatter: (value) => si(value, "B/s") } },
-      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-      tooltip: { formatter: ({ seriesName, value }) => `${seriesName}\n${bytes(value[0])}: ${si(value[1], "B/s")}` },
-      series: lines.map((line, i) => ({
-        type: "line",
-        name: line.name,
-        symbolSize: 6,
-        itemStyle: { color: colours.series[i % colours.series.length] },
-        lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" },
-        data: line.rows.map((row) => [row.bytes, row.bandwidth]),
-      })),
+      xAxis: sizeAxis("size"),
+      yAxis: { type: state.y === "log" ? "log" : "value", format: bandwidth },
+      zoom: true,
+      tip: ({ seriesName, value }) => `${seriesName}\n${bytes(value[0])}: ${bandwidth(value[1])}`,
+      series: names.map((name, i) => lineOf(name, i, colours, itemsOf(name),
+        { symbolSize: 6, stroke: { type: i >= colours.series.length ? "dashed" : "solid" } })),
     }),
-  });
-}
-
-function memoryContent({ point }) {
-  const rows = point.rows.filter(isMemory);
-  const numbers = {
-    columns: [
-      { title: "kind" }, { title: "size", number: true, text: bytes }, { title: "together" }, { title: "NUMA node", number: true },
-      { title: "bandwidth", csv: "bandwidth / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "time", csv: "time / s", number: true, text: seconds },
-      { title: "of peak", number: true, text: (value) => percent(value) }, { title: "status" },
-    ],
-    rows: rows.map((row) => [
-      row.kind, row.bytes, row.together, row.numa, row.bandwidth, row.time.median, row.of_peak,
-      row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
   };
+}
+
+const memoryColumns = [
+  words("kind"), size("size", (row) => row.bytes), words("together"), count("NUMA node", (row) => row.numa),
+  rate("bandwidth", null, "B/s"), time("time", (row) => row.time.median), share("of peak", (row) => row.of_peak), words("status", statusText),
+];
+
+const slower = (title, value) => ({ ...count(title, value), text: (at) => `${fixed(at)} x` });
+
+const overlapColumns = [
+  words("collective"), size("size", (row) => row.bytes), count("m"), count("n"), count("k"), words("precision", (row) => row.dtype),
+  time("GEMM alone", (row) => row.gemm_alone), time("collective alone", (row) => row.collective_alone), time("together"),
+  share("hidden", null, 0), share("from", (row) => row.hidden_lower, 0), share("to", (row) => row.hidden_upper, 0),
+  slower("GEMM slower", (row) => row.gemm_slowdown), slower("collective slower", (row) => row.collective_slowdown),
+  words("status", (row) => (row.status === "ok" ? row.why_unknown ?? "ok" : statusText(row))),
+];
+
+function memoryBlocks(rows) {
+  const numbers = { columns: memoryColumns, items: rows };
+  return [{ charts: [barChart(rows, numbers), sizesChart(rows, numbers)] }];
+}
+
+function overlapBlocks(rows) {
+  const best = Math.max(...rows.filter((row) => row.hidden_known).map((row) => row.hidden));
   return [
-    point.labels.length > 0 ? el("p", { class: "mark" }, point.labels.join(", ")) : null,
-    el("div", { class: "charts" }, memoryChart(rows, numbers), sizesChart(rows, numbers)),
-  ];
+    { saying: "hidden: (alone + alone - together) / the shorter of the two; below 0, both at once took longer than one after the other. " +
+        `from, to: its 95% interval.${best > -Infinity ? ` At best ${percent(best, 0)} is hidden.` : ""}` },
+    { table: { columns: overlapColumns, items: rows, caption: "overlap of multiplications and collectives", most: 40 } }];
+}
+
+/** Makes a section of the points that have rows of an op, one of which is shown. */
+function sectionOf(micro, op, title, blocksOf) {
+  const all = micro.filter(({ point }) => point.rows.some((row) => row.op === op));
+  if (all.length === 0) return null;
+  const show = (index) => {
+    const { labels, rows } = all[index].point;
+    return [{ mark: labels.join(", ") }, ...blocksOf(rows.filter((row) => row.op === op))];
+  };
+  return { id: op, title, blocks: [oneOf("point", all.map(pointName), show)] };
 }
 
 /** @param {{run: object, point: object}[]} micro */
-export function memorySection(micro) {
-  const all = micro.filter(({ point }) => point.rows.some(isMemory));
-  if (all.length === 0) return null;
-  return { id: "memory", title: "Memory", content: oneOf("point", pointNames(all), (index) => memoryContent(all[index])) };
-}
-
-function overlapContent({ point }) {
-  const rows = point.rows.filter(isOverlap);
-  const best = rows.filter((row) => row.hidden_known)
-                   .reduce((top, row) => (top && top.hidden >= row.hidden ? top : row), null);
-  return [
-    point.labels.length > 0 ? el('p', {class: 'mark'}, point.labels.join(', ')) : null,
-    el('p', {class: 'saying'},
-       'hidden: (alone + alone - together) / the shorter of the two; below 0, both at once took longer than one after the other. from, to: its 95% interval.' +
-           (best ? ` At best ${percent(best.hidden, 0)} is hidden.` : '')),
-    table(
-        [
-          {title: 'collective'},
-          {title: 'size', number: true, text: bytes},
-          {title: 'm', number: true},
-          {title: 'n', number: true},
-          {title: 'k', number: true},
-          {title: 'precision'},
-          {title: 'GEMM alone', csv: 'GEMM alone / s', number: true, text: seconds},
-          {title: 'collective alone', csv: 'collective alone / s', number: true, text: seconds},
-          {title: 'together', csv: 'together / s', number: true, text: seconds},
-          {title: 'hidden', number: true, text: (value) => percent(value, 0)},
-          {title: 'from', number: true, text: (value) => percent(value, 0)},
-          {title: 'to', number: true, text: (value) => percent(value, 0)},
-          {title: 'GEMM slower', number: true, text: (value) => `${fixed(value)} x`},
-          {title: 'collective slower', number: true, text: (value) => `${fixed(value)} x`},
-          {title: 'status'},
-        ],
-        rows.map(
-            (row) =>
-                [row.collective, row.bytes, row.m, row.n, row.k, row.dtype, row.gemm_alone,
-                 row.collective_alone, row.together, row.hidden, row.hidden_lower, row.hidden_upper,
-                 row.gemm_slowdown, row.collective_slowdown,
-                 row.status === 'ok' ? row.why_unknown ?? 'ok' :
-                                       `${row.status}: ${row.reason ?? ''}`]),
-        {caption: 'overlap of multiplications and collectives', most: 40}),
-  ];
-}
+export const memorySection = (micro) => sectionOf(micro, "memory", "Memory", memoryBlocks);
 
 /** @param {{run: object, point: object}[]} micro */
-export function overlapSection(micro) {
-  const all = micro.filter(({ point }) => point.rows.some(isOverlap));
-  if (all.length === 0) return null;
-  return { id: "overlap", title: "Overlap", content: oneOf("point", pointNames(all), (index) => overlapContent(all[index])) };
-}
+export const overlapSection = (micro) => sectionOf(micro, "overlap", "Overlap", overlapBlocks);

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The tree of efficiencies of the POP Centre of Excellence, by rank count.
+import { panel } from "../blocks.js";
 import { largest } from "../causes.js";
 import { launchesText } from "../data.js";
 import { el } from "../dom.js";
-import { percent } from "../format.js";
+import { known, percent } from "../format.js";
 import { oneOf } from "../select.js";
-import { table } from "../table.js";
+import { count, share, words } from "../table.js";
 
 const mostSmall = 6;
 
@@ -26,79 +27,63 @@ const tree = [
 // By POP's own guidelines, values from 80% on are acceptable.
 const fair = 0.8;
 
-/** Returns the colour of a cell and its strength in percent. */
-function heat(value) {
-  if (typeof value !== "number") return {};
+/** Makes a cell whose colour says how good a value is. */
+function cell(value) {
   const isFair = value >= fair;
   const strength = isFair ? (Math.min(value, 1) - fair) / (1 - fair) : Math.min(1, (fair - value) / 0.4);
-  return { class: `heat ${isFair ? "fair" : "poor"}`, style: `--heat:${(8 + 44 * strength).toFixed(0)}%` };
+  const heat = known(value) ? { class: `number heat ${isFair ? "fair" : "poor"}`, style: `--heat:${(8 + 44 * strength).toFixed(0)}%` } : { class: "number" };
+  return el("td", heat, percent(value));
 }
 
-function cell(value) {
-  const { class: kind = "", style } = heat(value);
-  return el("td", { class: `number ${kind}`.trim(), style }, percent(value));
-}
+const dagger = ({ labels }) =>
+  (labels.length > 0 ? el("span", { class: "dagger", title: labels.join(", ") }, "\u2020") : null);
 
-function dagger(point) {
-  return point.labels.length > 0 ? el("span", { class: "dagger", title: point.labels.join(", ") }, "\u2020") : null;
-}
+/** Makes a panel with a table of efficiencies, which scrolls in a narrow window. */
+const treePanel = (title, label, heads, rows, ...notes) => panel(title, null, "",
+  el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `POP efficiencies ${label}` },
+    el("table", { class: "tree" }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows))),
+  notes.filter(Boolean).map((text) => el("p", { class: "note" }, text)));
+
+const hasTree = (point) => Boolean(point.full.pop);
 
 function treeOf(curve) {
-  const points = curve.points.filter((point) => point.full.pop);
-  return el("div", { class: "panel" },
-    el("h3", {}, curve.short),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `POP efficiencies of ${curve.short}` },
-      el("table", { class: "tree" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "ranks"),
-          points.map((point) => el("th", { scope: "col", class: "number" }, String(point.ranks), dagger(point))))),
-        el("tbody", {}, tree.map(([key, name, level, what]) => el("tr", { class: level === 0 ? "top" : null },
-          el("th", { scope: "row", class: `level-${level}`, title: what }, name), points.map((point) => cell(point.full.pop[key]))))))),
-    launchesText(points) ? el("p", { class: "note" }, launchesText(points)) : null,
-    labelsOf(points));
-}
-
-function labelsOf(points) {
-  const labelled = points.filter((point) => point.labels.length > 0);
-  if (labelled.length === 0) return null;
-  return el("p", { class: "note" }, `\u2020 ${labelled.map((point) => `${point.ranks}: ${point.labels.join(", ")}`).join("; ")}`);
+  const points = curve.points.filter(hasTree);
+  const labelled = points.filter((point) => point.labels.length > 0).map((point) => `${point.ranks}: ${point.labels.join(", ")}`);
+  return treePanel(curve.short, `of ${curve.short}`,
+    [el("th", { scope: "col" }, "ranks"), points.map((point) => el("th", { scope: "col", class: "number" }, String(point.ranks), dagger(point)))],
+    tree.map(([key, name, level, what]) => el("tr", { class: level === 0 ? "top" : null },
+      el("th", { scope: "row", class: `level-${level}`, title: what }, name), points.map((point) => cell(point.full.pop[key])))),
+    launchesText(points), labelled.length > 0 ? `\u2020 ${labelled.join("; ")}` : "");
 }
 
 /** Shows all curves at their largest rank count, one line each. */
-function allCurves(curves) {
-  return el("div", { class: "panel" },
-    el("h3", {}, "At the largest rank count"),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "POP efficiencies at the largest rank count" },
-      el("table", { class: "tree" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "curve"), el("th", { scope: "col", class: "number" }, "ranks"),
-          tree.map(([, name, , what]) => el("th", { scope: "col", class: "number wrapped", title: what }, name)))),
-        el("tbody", {}, curves.map((curve) => {
-          const point = largest(curve.points.filter((at) => at.full.pop));
-          return el("tr", {}, el("th", { scope: "row" }, curve.short),
-            el("td", { class: "number" }, String(point.ranks), dagger(point)), tree.map(([key]) => cell(point.full.pop[key])));
-        })))));
-}
+const allCurves = (curves) => treePanel("At the largest rank count", "at the largest rank count",
+  [el("th", { scope: "col" }, "curve"), el("th", { scope: "col", class: "number" }, "ranks"),
+    tree.map(([, name, , what]) => el("th", { scope: "col", class: "number wrapped", title: what }, name))],
+  curves.map((curve) => {
+    const point = largest(curve.points.filter(hasTree));
+    return el("tr", {}, el("th", { scope: "row" }, curve.short),
+      el("td", { class: "number" }, String(point.ranks), dagger(point)), tree.map(([key]) => cell(point.full.pop[key])));
+  }));
 
-function numbers(curves) {
-  const columns = [{ title: "curve" }, { title: "ranks", number: true },
-    ...tree.map(([, title]) => ({ title, number: true, text: (value) => percent(value) })), { title: "labels" }];
-  const rows = curves.flatMap((curve) => curve.points.filter((point) => point.full.pop).map((point) =>
-    [curve.short, point.ranks, ...tree.map(([key]) => point.full.pop[key]), point.labels.join(" ")]));
-  return el("details", { class: "numbers" }, el("summary", {}, "table"), table(columns, rows, { caption: "POP efficiencies" }));
-}
+const columns = [words("curve"), count("ranks"), ...tree.map(([key, title]) => share(title, ({ full }) => full.pop[key])),
+  words("labels", ({ labels }) => labels.join(" "))];
 
 /** @param {import("../data.js").Curve[]} all */
 export function popSection(all) {
-  const curves = all.filter((curve) => curve.points.some((point) => point.full.pop));
+  const curves = all.filter((curve) => curve.points.some(hasTree));
   if (curves.length === 0) return null;
-  const grid = (shown) => el("div", { class: "charts" }, shown.map(treeOf));
+  const items = curves.flatMap((curve) => curve.points.filter(hasTree).map((point) => ({ curve: curve.short, ...point })));
   return {
     id: "pop",
     title: "POP",
     heading: "POP efficiencies",
-    content: el("div", { class: "stacked" },
-      el("p", { class: "note" }, "each is the product of those one level below it; green from 80% on, which POP calls acceptable; \u2020 labelled"),
+    look: "stacked",
+    blocks: [
+      { note: "each is the product of those one level below it; green from 80% on, which POP calls acceptable; \u2020 labelled" },
       curves.length > 1 ? allCurves(curves) : null,
-      curves.length > mostSmall ? oneOf("curve", curves.map((curve) => curve.short), (i) => [grid([curves[i]])]) : grid(curves),
-      numbers(curves)),
+      curves.length > mostSmall ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [treeOf(curves[i])] }])
+        : { charts: curves.map(treeOf) },
+      { fold: "table", look: "numbers", blocks: [{ table: { columns, items, caption: "POP efficiencies" } }] }],
   };
 }

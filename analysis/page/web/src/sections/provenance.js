@@ -2,28 +2,21 @@
 // SPDX-License-Identifier: MIT
 // Shows the machine, command and software of each launch: enough to repeat it.
 import { data, ownOf } from "../data.js";
-import { copyText, el } from "../dom.js";
-import { counted, missing, si } from "../format.js";
+import { copyButton, el } from "../dom.js";
+import { counted, joined, missing, si } from "../format.js";
 import { dateText, kindsOf, naturally } from "../machine.js";
 import { oneOf } from "../select.js";
-import { table } from "../table.js";
+import { words } from "../table.js";
 
-function pair(name, value) {
-  return el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, value ?? missing));
-}
+const command = (line) => (line ? [el("code", {}, line), " ", copyButton("copy", () => line)] : missing);
 
-function command(line) {
-  if (!line) return missing;
-  const copy = el("button", { type: "button", class: "quiet", on: { click: async () => { await copyText(line); copy.textContent = "copied"; } } }, "copy");
-  return [el("code", {}, line), " ", copy];
-}
-
-const long = () => "long";
 const factUnits = [[/memory/, "B"], [/clock/, "Hz"], [/power/, "W"], [/bandwidth/, "B/s"]];
 
-function factText(name, value) {
+/** Returns a fact of a kind of node as text; null if it is not known. */
+function factOf(kind, name) {
+  const number = ownOf(kind.number, name);
   const unit = factUnits.find(([pattern]) => pattern.test(name))?.[1];
-  return unit ? si(value, unit) : String(value);
+  return ownOf(kind.text, name) ?? (typeof number !== "number" ? null : unit ? si(number, unit) : String(number));
 }
 
 function hostsOf(kind) {
@@ -31,35 +24,37 @@ function hostsOf(kind) {
   return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
-/** Makes a column for each kind of node, and a row for each fact. */
+/** Returns a table with a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);
-  if (kinds.length === 0) return null;
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
-  const value = (kind, name) => ownOf(kind.text, name) ?? (Object.hasOwn(kind.number, name) && kind.number[name] !== null ? factText(name, kind.number[name]) : null);
-  const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ look: long, title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
-  const rows = [["hosts", ...kinds.map(hostsOf)], ...names.map((name) => [name.replaceAll("_", " "), ...kinds.map((kind) => value(kind, name))])];
-  return table(columns, rows, { caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks` });
+  const value = (kind) => (name) => (name === null ? hostsOf(kind) : factOf(kind, name));
+  return {
+    columns: [words("fact", (name) => name?.replaceAll("_", " ") ?? "hosts"),
+      ...kinds.map((kind) => words(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), "long"))],
+    items: [null, ...names],
+    caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks`,
+  };
 }
 
-function environmentTable(run) {
-  const rows = Object.entries(run.system?.environment ?? {});
-  return rows.length === 0 ? null : table([{ title: "variable" }, { title: "value", look: long }], rows, { caption: "Environment that was kept" });
-}
+const environmentColumns = [words("variable", ([name]) => name), words("value", ([, value]) => value, "long")];
 
 function launch(run) {
   const system = run.system ?? {};
+  const environment = Object.entries(system.environment ?? {});
   return [
-    el("dl", { class: "lines" },
-      pair("file", run.file), pair("id", run.id), pair("created", dateText(run.created)),
-      pair("status", run.status === "partial" ? "partial: it did not come to its end" : run.status),
-      pair("command", command(system.command_line)),
-      pair("Isoscale", [run.isoscale_version, system.git_hash ? `git ${system.git_hash}` : null].filter(Boolean).join(", ")),
-      pair("build", [system.compiler, system.build_type].filter(Boolean).join(", ") || missing),
-      pair("device", [run.device, system.device_detail].filter(Boolean).join(", ")),
-      pair("MPI", system.mpi_library),
-      pair("size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`)),
-    el("div", { class: "charts" }, kindsTable(run), environmentTable(run)),
+    { facts: [
+      ["file", run.file], ["id", run.id], ["created", dateText(run.created)],
+      ["status", run.status === "partial" ? "partial: it did not come to its end" : run.status],
+      ["command", command(system.command_line)],
+      ["Isoscale", joined([run.isoscale_version, system.git_hash && `git ${system.git_hash}`])],
+      ["build", joined([system.compiler, system.build_type]) || missing],
+      ["device", joined([run.device, system.device_detail])],
+      ["MPI", system.mpi_library],
+      ["size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`]] },
+    { tables: [
+      kindsOf(run).length > 0 && kindsTable(run),
+      environment.length > 0 && { columns: environmentColumns, items: environment, caption: "Environment that was kept" }] },
   ];
 }
 
@@ -69,6 +64,6 @@ export function provenanceSection() {
   return {
     id: "provenance",
     title: "Provenance",
-    content: oneOf("launch", runs.map((run) => `${run.file}, ${dateText(run.created)}`), (i) => launch(runs[i])),
+    blocks: [oneOf("launch", runs.map((run) => `${run.file}, ${dateText(run.created)}`), (i) => launch(runs[i]))],
   };
 }

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Step by step: the series of a point's step times, and their distribution.
-import { el } from "../dom.js";
 import { fixed, percent, rankCount, seconds } from "../format.js";
-import { changingChart, pointContent } from "../select.js";
+import { colourOf, markLine } from "../marks.js";
+import { pointContent } from "../select.js";
+import { count, decimal, time, words } from "../table.js";
 
 /** The looks of steps, by `kind` in details.steps. */
 const kinds = [
@@ -12,136 +13,102 @@ const kinds = [
   { name: "dropped: first of a block", symbol: "diamond", size: 8, hollow: true, colour: (colours) => colours.series[3] },
   { name: "warm-up", symbol: "circle", size: 6, hollow: true, colour: (colours) => colours.ideal },
 ];
+const measured = 0, warmUp = 3;
 
 /** Draws the median as a line, and its interval as a band. */
-function medianMarks(time, colours) {
-  const { median, lower, upper } = time;
-  const known = typeof median === "number";
+function medianMarks({ median, lower, upper }, colours) {
+  if (typeof median !== "number") return {};
+  const band = { silent: true, itemStyle: { color: colours.series[0], opacity: 0.15 }, data: [[{ yAxis: lower }, { yAxis: upper }]] };
   return {
-    markLine: known
-      ? {
-          silent: true,
-          precision: 12,
-          symbol: "none",
-          lineStyle: { color: colours.text, type: "dashed", width: 1 },
-          label: { show: false },
-          data: [{ yAxis: median }],
-        }
-      : undefined,
-    markArea: known && lower && upper
-      ? { silent: true, itemStyle: { color: colours.series[0], opacity: 0.15 }, data: [[{ yAxis: lower }, { yAxis: upper }]] }
-      : undefined,
+    markLine: markLine([{ yAxis: median }], { lineStyle: { color: colours.text, type: "dashed", width: 1 } }),
+    ...(lower && upper ? { markArea: band } : {}),
   };
 }
 
-function medianText({ median, lower, upper }) {
-  return `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`;
-}
+const medianText = ({ median, lower, upper }) =>
+  `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 
 /** True if warm-up steps are so long that the other steps would be hard to tell apart. */
-function isSlowStart(steps) {
-  const longest = (of) => Math.max(0, ...steps.time.filter((_, i) => of(steps.kind[i])));
-  return longest((kind) => kind === 3) > 1.3 * longest((kind) => kind !== 3);
+function isSlowStart(items) {
+  const longest = (of) => Math.max(0, ...of.map((at) => at.time));
+  return longest(items.filter((at) => at.kind === warmUp)) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
 }
 
-function seriesChart(steps, point, time) {
-  const counts = kinds.map((_, kind) => steps.kind.filter((at) => at === kind).length);
-  const first = steps.kind.findIndex((kind) => kind !== 3);
-  return changingChart({
+const stepColumns = [count("step"), time("time"), words("kind", ({ kind }) => kinds[kind].name)];
+
+function seriesChart(steps, median) {
+  const items = steps.first.map((step, i) => ({ step, time: steps.time[i], kind: steps.kind[i] }));
+  const hasStart = items.findIndex(({ kind }) => kind !== warmUp) > 0;
+  const all = kinds.map((_, kind) => items.filter((at) => at.kind === kind));
+  return {
     id: "steps-series",
     title: "Step times",
     note: `the slowest rank's${steps.every > 1 ? `, the longest of ${steps.every} steps each` : ""}; ` +
-      `only measured steps count; dashed: their median, ${medianText(time)}`,
-    switches: [{ name: "show", label: "show", choices: first > 0 ? ["all", "without warm-up"] : ["all"], value: isSlowStart(steps) ? "without warm-up" : "all" }],
-    table: {
-      columns: [{ title: "step", number: true }, { title: "time", csv: "time / s", number: true, text: seconds }, { title: "kind" }],
-      rows: steps.first.map((step, i) => [step, steps.time[i], kinds[steps.kind[i]].name]),
-    },
-    option: (colours, state) => {
-      const without = state.show === "without warm-up";
-      const of = (kind) => steps.first.flatMap((step, i) => (steps.kind[i] === kind ? [[step, steps.time[i]]] : []));
-      return {
-        grid: { bottom: 26 },
-        xAxis: { type: "value", min: "dataMin", max: "dataMax", name: "step", nameLocation: "middle", nameGap: 26, splitLine: { show: false } },
-        yAxis: { type: "value", scale: true, name: "step time", axisLabel: { formatter: (value) => seconds(value) } },
-        dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-        tooltip: { formatter: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}` },
-        series: kinds.flatMap(({ name, symbol, size, colour, hollow }, kind) =>
-          counts[kind] === 0 || (without && kind === 3) ? [] : [{
-            type: "scatter",
-            name,
-            symbol,
-            symbolSize: counts[kind] > 400 ? size - 2 : size,
-            itemStyle: { color: colour(colours) },
-            data: of(kind).map((value) => ({
-              value,
-              itemStyle: hollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined,
-            })),
-            ...(kind === 0 ? medianMarks(time, colours) : {}),
-          }]),
-      };
-    },
-  });
+      `only measured steps count; dashed: their median, ${medianText(median)}`,
+    switches: [{ name: "show", label: "show", choices: hasStart ? ["all", "without warm-up"] : ["all"], value: isSlowStart(items) ? "without warm-up" : "all" }],
+    table: { columns: stepColumns, items },
+    option: (colours, state) => ({
+      xAxis: { min: "dataMin", max: "dataMax", name: "step", splitLine: { show: false } },
+      yAxis: { scale: true, name: "step time", format: seconds },
+      zoom: true,
+      tip: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}`,
+      series: kinds.flatMap(({ name, symbol, size, colour, hollow }, kind) => {
+        const own = all[kind];
+        if (own.length === 0 || (state.show === "without warm-up" && kind === warmUp)) return [];
+        const itemStyle = hollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined;
+        return [{
+          type: "scatter", name, symbol, symbolSize: own.length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
+          data: own.map((at) => ({ value: [at.step, at.time], itemStyle })),
+          ...(kind === measured ? medianMarks(median, colours) : {}),
+        }];
+      }),
+    }),
+  };
 }
 
-const shares = Array.from({ length: 101 }, (_, i) => i / 100);
+// Fewer steps than this make no readable distribution.
+const fewest = 6;
+const hasDistribution = ({ details: { steps } }) =>
+  Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
 
-/** Shows the distributions of the whole curve: the tail grows with the ranks. */
+const quantileColumns = [
+  count("ranks"),
+  ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
+    time(share === 0 ? "min" : share === 100 ? "max" : `${share}%`, ({ details }) => details.steps.quantiles[share])),
+  decimal("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50]),
+];
+
+/** Describes the distributions of the whole curve: the tail grows with the ranks. */
 function distributionChart(point, group) {
-  // Fewer steps than this make no readable distribution.
-  const fewest = 6;
-  const points = group.points.filter((at) => at.details.steps?.quantiles && at.details.steps.kind.filter((kind) => kind === 0).length >= fewest);
+  const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
-  const middle = (at) => at.details.steps.quantiles[50];
-  const nameOf = (at) => rankCount(at.ranks);
-  return changingChart({
+  return {
     id: "steps-distribution",
     title: "Distribution of step times",
     note: "share of measured steps that are no longer; over the curve's counts, each against its own median",
     switches: [{ name: "of", label: "of", choices: points.length > 1 ? ["the curve", "this point"] : ["this point"] }],
-    table: {
-      columns: [
-        { title: "ranks", number: true },
-        ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) => {
-          const title = share === 0 ? "min" : share === 100 ? "max" : `${share}%`;
-          return { title, csv: `${title} / s`, number: true, text: seconds };
-        }),
-        { title: "99% / median", number: true, text: (value) => fixed(value) },
-      ],
-      rows: points.map((at) => {
-        const q = at.details.steps.quantiles;
-        return [at.ranks, ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) => q[share]), q[99] / q[50]];
-      }),
-    },
+    table: { columns: quantileColumns, items: points },
     option: (colours, state) => {
       const own = state.of === "this point";
-      const shown = own ? points.filter((at) => at === point) : points;
       return {
-        grid: { bottom: 26 },
-        xAxis: {
-          type: "value", scale: true, nameLocation: "middle", nameGap: 26,
-          name: own ? "step time" : "step time / median",
-          axisLabel: { formatter: (value) => (own ? seconds(value) : fixed(value)) },
-        },
-        yAxis: { type: "value", min: 0, max: 1, name: "steps", axisLabel: { formatter: (value) => percent(value, 0) } },
-        dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-        tooltip: {
-          formatter: ({ seriesName, value }) =>
-            `${seriesName}: ${percent(value[1], 0)} of steps take at most ${own ? seconds(value[0]) : `${fixed(value[0], 3)} of the median`}`,
-        },
-        series: shown.map((at) => ({
+        xAxis: { scale: true, name: own ? "step time" : "step time / median", format: (value) => (own ? seconds(value) : fixed(value)) },
+        yAxis: { min: 0, max: 1, name: "steps", format: (value) => percent(value, 0) },
+        zoom: true,
+        tip: ({ seriesName, value }) =>
+          `${seriesName}: ${percent(value[1], 0)} of steps take at most ${own ? seconds(value[0]) : `${fixed(value[0], 3)} of the median`}`,
+        series: points.flatMap((at, i) => (own && at !== point ? [] : [{
           type: "line",
-          name: nameOf(at),
+          name: rankCount(at.ranks),
           symbol: "none",
           triggerLineEvent: true,
-          itemStyle: { color: colours.series[points.indexOf(at) % colours.series.length] },
-          lineStyle: { width: at === point ? 3 : 1.5, color: colours.series[points.indexOf(at) % colours.series.length] },
+          itemStyle: { color: colourOf(colours, i) },
+          lineStyle: { width: at === point ? 3 : 1.5, color: colourOf(colours, i) },
           z: at === point ? 4 : 2,
-          data: at.details.steps.quantiles.map((time, i) => [own ? time : time / middle(at), shares[i]]),
-        })),
+          data: at.details.steps.quantiles.map((value, share, all) => [own ? value : value / all[50], share / 100]),
+        }])),
       };
     },
-  });
+  };
 }
 
 /** Returns the interval of the launch whose steps are shown. */
@@ -153,10 +120,10 @@ export function stepsSection(groups) {
   return {
     id: "steps",
     title: "Steps",
-    content: pointContent(groups, (point, group) => {
+    blocks: [pointContent(groups, (point, group) => {
       const { steps } = point.details;
-      if (!steps || steps.first.length === 0) return [el("p", { class: "note" }, "This point has no step times.")];
-      return [el("div", { class: "charts" }, seriesChart(steps, point, ownTime(point)), distributionChart(point, group))];
-    }),
+      if (!steps || steps.first.length === 0) return [{ note: "This point has no step times." }];
+      return [{ charts: [seriesChart(steps, ownTime(point)), distributionChart(point, group)] }];
+    })],
   };
 }

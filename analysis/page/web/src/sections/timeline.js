@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // One traced step as it ran: lanes of ranks, boxes of operations.
-import { el } from "../dom.js";
-import { missing, percent, rankCount, seconds } from "../format.js";
-import { changingChart, pointContent } from "../select.js";
-import { idleNames, idleSeries, idleWithin, isCommunication, laneLines, spanSeries } from "./spans.js";
+import { joined, missing, percent, rankCount, seconds } from "../format.js";
+import { pointContent } from "../select.js";
+import { count, words } from "../table.js";
+import { linesBefore } from "./heat.js";
+import { idleNames, idleSeries, idleWithin, isCommunication, spanSeries } from "./spans.js";
 
 const nano = (value) => seconds(value * 1e-9);
 
@@ -35,17 +36,25 @@ function laneTitle(lane) {
   return `${lane.label === rank ? rank : `${lane.label}, ${rank}`} on ${lane.host}${at ? ` (${at})` : ""}`;
 }
 
-function spanText(timeline, i) {
-  const { spans } = timeline;
-  const part = (word, value) => (value >= 0 ? `, ${word} ${value}` : "");
-  return `${timeline.ops[spans.op[i]]}, ${timeline.phases[spans.phase[i]].replaceAll("_", " ")}` +
-    `${part("microbatch", spans.microbatch[i])}${part("layer", spans.layer[i])}\n` +
-    `${laneTitle(timeline.lanes[spans.lane[i]])}\n` +
-    `from ${nano(spans.start[i])}, for ${nano(spans.length[i])}`;
-}
+const place = (value) => (value >= 0 ? value : null);
 
-/** Returns the step's length in nanoseconds, the unit of spans. */
-const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
+/** The operations of a timeline, as items of its table and for tooltips. */
+const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
+  lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams?.[spans.stream[i]] ?? spans.stream[i],
+  operation: ops[spans.op[i]], phase: phases[spans.phase[i]], microbatch: place(spans.microbatch[i]), layer: place(spans.layer[i]),
+  "start / ns": spans.start[i], "length / ns": spans.length[i],
+}));
+
+const columns = [
+  words("lane"), count("rank"), words("stream"), words("operation"), words("phase"), count("microbatch"), count("layer"),
+  count("start / ns"), count("length / ns"),
+];
+
+function spanText(at) {
+  const part = (name) => at[name] !== null && `${name} ${at[name]}`;
+  return `${joined([at.operation, at.phase.replaceAll("_", " "), part("microbatch"), part("layer")])}\n` +
+    `${laneTitle(at.of)}\nfrom ${nano(at["start / ns"])}, for ${nano(at["length / ns"])}`;
+}
 
 /**
  * Returns the step's time, which is that of its slowest rank, and the width of the picture, from
@@ -59,92 +68,74 @@ function stepText(timeline) {
 
 function noteOf(timeline) {
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
-  const parts = [stepText(timeline), `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`];
-  if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
-  if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
-  if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
-  return `${parts.join(". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
+  return `${joined([
+    stepText(timeline),
+    `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`,
+    timeline.merged > 0 && `${timeline.merged} operations drawn together with their neighbours`,
+    timeline.spans_left_out > 0 && `${timeline.spans_left_out} short operations are left out`,
+    timeline.left_out > 0 && `${timeline.left_out} more traced ranks are not shown`], ". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
 
-function numbers(timeline) {
-  const { spans } = timeline;
-  const place = (value) => (value >= 0 ? value : null);
+/** Makes the axis of lanes. If there are many rows, only the lanes are labelled. */
+function laneAxis({ rows, first }, isCrowded) {
+  const isNarrow = window.innerWidth < 520;
   return {
-    columns: [
-      { title: "lane" }, { title: "rank", number: true }, { title: "stream" }, { title: "operation" }, { title: "phase" },
-      { title: "microbatch", number: true }, { title: "layer", number: true },
-      { title: "start / ns", number: true }, { title: "length / ns", number: true },
-    ],
-    rows: spans.lane.map((l, i) => {
-      const lane = timeline.lanes[l];
-      return [
-        lane.label, lane.world_rank, lane.streams?.[spans.stream[i]] ?? spans.stream[i], timeline.ops[spans.op[i]],
-        timeline.phases[spans.phase[i]], place(spans.microbatch[i]), place(spans.layer[i]), spans.start[i], spans.length[i]];
-    }),
+    type: "category",
+    data: rows.map((_, i) => String(i)),
+    inverse: true,
+    axisLabel: {
+      interval: (i) => !isCrowded || first.includes(i),
+      width: isNarrow ? 70 : 190,
+      overflow: "truncate",
+      formatter: (_, i) => {
+        const { title, own } = rows[i];
+        const isFirst = first.includes(i);
+        if (!own) return title;
+        if (isNarrow || isCrowded) return isFirst ? title : "";
+        return isFirst ? `${title}  ${own}` : own;
+      },
+    },
   };
+}
+
+function zoomOf(colours) {
+  const shared = { xAxisIndex: 0, filterMode: "weakFilter", minSpan: 0.02 };
+  return [
+    { type: "inside", zoomOnMouseWheel: "ctrl", ...shared },
+    {
+      type: "slider", ...shared, bottom: 2, height: 16, showDataShadow: false, showDetail: false, brushSelect: false,
+      borderColor: colours.line, fillerColor: colours.ramp[1] + "33", handleStyle: { color: colours.background, borderColor: colours.faint },
+    },
+  ];
 }
 
 function stepChart(timeline, point) {
   const layout = rowsOf(timeline);
   const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
-  const narrow = () => window.innerWidth < 520;
-  const crowded = rowHeight < 15;
   const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
-  return changingChart({
+  const items = spansOf(timeline);
+  return {
     id: "timeline-step",
     title: `One step on ${rankCount(point.ranks)}`,
     note: noteOf(timeline),
     switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
     height: Math.round(layout.rows.length * rowHeight) + 110,
-    table: numbers(timeline),
+    table: { columns, items },
     option: (colours, state) => ({
       grid: { bottom: 58, top: 8, right: 20 },
-      xAxis: {
-        type: "value", min: 0, max: lengthOf(timeline), name: "time in the step", nameLocation: "middle", nameGap: 24,
-        axisLabel: { formatter: nano },
-        splitLine: { show: false },
-      },
-      yAxis: {
-        type: "category",
-        data: layout.rows.map((_, i) => String(i)),
-        inverse: true,
-        axisTick: { show: false },
-        axisLabel: {
-          // If there are many rows, only the lanes are labelled.
-          interval: (i) => !crowded || layout.first.includes(i),
-          width: narrow() ? 70 : 190,
-          overflow: "truncate",
-          formatter: (_, i) => {
-            const row = layout.rows[i];
-            const isFirst = layout.first.includes(i);
-            if (!row.own) return row.title;
-            if (narrow() || crowded) return isFirst ? row.title : "";
-            return isFirst ? `${row.title}  ${row.own}` : row.own;
-          },
-        },
-      },
-      dataZoom: [
-        { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "weakFilter", minSpan: 0.02 },
-        {
-          type: "slider", xAxisIndex: 0, filterMode: "weakFilter", minSpan: 0.02, bottom: 2, height: 16,
-          showDataShadow: false, showDetail: false, brushSelect: false,
-          borderColor: colours.line, fillerColor: colours.ramp[1] + "33", handleStyle: { color: colours.background, borderColor: colours.faint },
-        },
-      ],
-      tooltip: {
-        formatter: ({ seriesName, value }) =>
-          idleNames.includes(seriesName)
-            ? `${seriesName}\n${laneTitle(timeline.lanes[value[4]])}\nfrom ${nano(value[1])}, for ${nano(value[2] - value[1])}`
-            : spanText(timeline, value[3]),
-      },
+      xAxis: { min: 0, max: Math.round(timeline.length * 1e9), name: "time in the step", nameGap: 24, format: nano, splitLine: { show: false } },
+      yAxis: laneAxis(layout, rowHeight < 15),
+      dataZoom: zoomOf(colours),
+      tip: ({ seriesName, value: [, start, end, , at] }) => (idleNames.includes(seriesName)
+        ? `${seriesName}\n${laneTitle(timeline.lanes[at])}\nfrom ${nano(start)}, for ${nano(end - start)}` : spanText(items[at])),
       series: [
         ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
         ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state)).filter(({ data }) => data.length > 0),
         ...(timeline.merged > 0 && timeline.idle ? [idleWithin(timeline, layout, colours)] : []),
-        laneLines(layout, colours),
+        linesBefore(layout.first.slice(1), "lanes", { stroke: colours.line }, "y", 2),
       ],
     }),
-  });
+  };
 }
 
 /** Says which share of the lanes' time is idle, counting all operations, drawn or not. */
@@ -172,10 +163,10 @@ export function timelineSection(groups) {
     id: "timeline",
     title: "Traced step",
     heading: "A traced step",
-    content: pointContent(groups, (point) => {
+    blocks: [pointContent(groups, (point) => {
       const { timeline } = point.details;
-      if (!timeline) return [el("p", { class: "note" }, "No step of this point was traced, or its spans were left out.")];
-      return [el("p", { class: "saying" }, idleText(timeline)), stepChart(timeline, point)];
-    }),
+      return timeline ? [{ saying: idleText(timeline) }, { chart: stepChart(timeline, point) }]
+        : [{ note: "No step of this point was traced, or its spans were left out." }];
+    })],
   };
 }
