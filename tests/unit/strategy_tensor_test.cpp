@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "program/check.hpp"
@@ -115,8 +116,9 @@ TEST(SequenceParallel, TakesOneProgramForAGroup) {
 /// The time of one step in which a GEMM takes a nanosecond for each FLOP and what tp moves one for
 /// each byte that a rank sends or, folded, all that one after the other.
 double step_time(const program::ProgramSet& set,
-                 simulate::Streams streams = simulate::Streams::as_written) {
-  const program::OutlineSet outline = program::outline(set, program::Section::step);
+                 program::Folding folding = program::Folding::as_streamed) {
+  program::OutlineSet outline = program::outline(set, program::Section::step);
+  if (folding == program::Folding::folded) outline = simulate::folded(std::move(outline));
   simulate::Costs costs = simulate::unit_costs(outline);
   for (std::size_t t = 0; t < costs.tables.size(); ++t) {
     for (std::size_t i = 0; i < costs.tables[t].size(); ++i) {
@@ -125,7 +127,7 @@ double step_time(const program::ProgramSet& set,
       costs.tables[t][i] = units::Nanoseconds{static_cast<std::int64_t>(op.bytes)};
     }
   }
-  const auto plays = simulate::simulate(outline, costs, {.plays = 1, .streams = streams});
+  const auto plays = simulate::simulate(outline, costs, {.plays = 1});
   std::int64_t end = 0;
   for (const auto& rank : plays[0].ranks) end = std::max(end, rank.end.value());
   return static_cast<double>(end);
@@ -145,7 +147,7 @@ TEST(Chunks, ExposeOneChunkOfEachSumThatNothingElseHides) {
     const auto set =
         build_rows(row_request(1, 1, {{"chunks", std::to_string(static_cast<int>(n))}}), mesh);
     EXPECT_DOUBLE_EQ(step_time(set), flop_of(set) + 3 * activation / n) << n;
-    EXPECT_DOUBLE_EQ(step_time(set, simulate::Streams::folded), flop_of(set) + 4 * activation);
+    EXPECT_DOUBLE_EQ(step_time(set, program::Folding::folded), flop_of(set) + 4 * activation);
   }
   const auto whole = build_rows(row_request(1, 1), mesh);
   EXPECT_DOUBLE_EQ(step_time(whole), flop_of(whole) + 4 * activation);
