@@ -267,7 +267,10 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
   point["side"] = of.sides[s].name;
   point["launch_count"] = point["launches"].size();
   point["mesh_text"] = mesh::to_string(side.curve.points[i].data->mesh);
-  for (const Json& launch : point["launches"]) point["files"].push_back(launch["file"]);
+  // A new key moves the others, so the list is complete before it becomes one.
+  Json files = Json::array();
+  for (const Json& launch : point["launches"]) files.push_back(launch["file"]);
+  point["files"] = std::move(files);
   for (Json& rate : point["normalised"]) {
     if (rate["value"].is_null()) {
       rate["against"] =
