@@ -25,7 +25,7 @@ constexpr std::size_t unlimited = std::string::npos;  ///< sentences are not wra
 
 /// Calls visit(side number, its curve, index of the point) for each point of each side, by ranks.
 template <class Visit>
-void for_each_point(const ComparedCurve& curve, const Visit& visit) {
+void for_each_point_by_ranks(const ComparedCurve& curve, const Visit& visit) {
   std::set<std::tuple<int, std::size_t, std::size_t>> places;  // ranks, side, index
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;
@@ -83,7 +83,7 @@ TitledTable normalised_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   const std::string unit = throughput_unit(curve.sides.front()->curve);
   TitledTable table{"over what the machines have"};
-  for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+  for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     if (!side.of_peak[i].value && !side.per_link[i].value && !side.per_watt[i].value) return;
     table.add({{"ranks", std::to_string(side.curve.points[i].data->ranks)},
                words_cell("side", of.sides[s].name),
@@ -162,7 +162,7 @@ TitledTable points_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   TitledTable table{"points of each side"};
   const std::string unit = throughput_unit(curve.sides.front()->curve);
-  for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+  for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     const PointReport& point = side.curve.points[i];
     table.add({{"ranks", std::to_string(point.data->ranks)},
                words_cell("side", of.sides[s].name),

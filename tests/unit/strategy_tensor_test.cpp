@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "program/check.hpp"
+#include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "tests/unit/row_samples.hpp"
