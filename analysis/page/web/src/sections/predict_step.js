@@ -78,7 +78,7 @@ function tellingOptions(best) {
   return keys.filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);
 }
 
-const place = { ...count("place"), title: "" };
+const place = { ...count("place"), title: "", csv: "place" };
 const bestColumns = [place, words("mesh", ({ mesh }) => meshText(mesh)), time("step time", (at) => at.step_time)];
 
 const candidates = (best, unit) => ({
