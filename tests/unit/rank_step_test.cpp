@@ -27,7 +27,8 @@ struct Result {
 };
 
 Result split_of(const Script& script, const timeline::StepTrace& trace,
-                const std::vector<int>& waits = {}, Streams streams = Streams::as_written) {
+                const std::vector<int>& waits = {},
+                program::Folding streams = program::Folding::as_streamed) {
   Result result;
   std::vector<Nanoseconds> times;
   for (const int wait : waits) times.emplace_back(wait);
@@ -89,7 +90,7 @@ TEST(RankStepStreams, OrderOpsByTheirOwnStreamAlone) {
   const auto streamed = split_of(script, spans).step;
   EXPECT_EQ(streamed.compute, Nanoseconds{100});
   EXPECT_EQ(streamed.unaccounted, Nanoseconds{0});
-  const auto folded = split_of(script, spans, {}, Streams::folded).step;
+  const auto folded = split_of(script, spans, {}, program::Folding::folded).step;
   EXPECT_EQ(folded.compute, Nanoseconds{40});
   EXPECT_EQ(folded.unaccounted, Nanoseconds{60});
 }
