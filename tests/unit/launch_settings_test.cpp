@@ -32,13 +32,13 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
     const Joined joined = joined_with(config);
     return joined.curves.size() == 2 ? joined.curves[0].apart.at(0) : "joined";
   };
-  EXPECT_EQ(why("fill = \"replicas\"\n"), "launch 2: fill: idle here, replicas there");
-  EXPECT_EQ(why(plain + "graph = true\n"), "launch 2: graph: off here, on there");
-  EXPECT_EQ(why("blas_threads = 4\n"), "launch 2: blas_threads: 1 here, 4 there");
+  EXPECT_EQ(why("fill = \"replicas\"\n"), "launch 2: setting fill: idle here, replicas there");
+  EXPECT_EQ(why(plain + "graph = true\n"), "launch 2: setting graph: off here, on there");
+  EXPECT_EQ(why("blas_threads = 4\n"), "launch 2: setting blas_threads: 1 here, 4 there");
   EXPECT_EQ(why(plain + "host_streams = \"threads\"\n"),
-            "launch 2: host_streams: auto here, threads there");
+            "launch 2: setting host_streams: auto here, threads there");
   EXPECT_EQ(why("gemm_algorithms = \"a.h5\"\n"),
-            "launch 2: gemm_algorithms: chosen here, a.h5 there");
+            "launch 2: setting gemm_algorithms: chosen here, a.h5 there");
   const Joined filled = joined_with("fill = \"replicas\"\n");
   EXPECT_THAT(filled.curves[1].curve.title, HasSubstr("packed, fill=replicas"));
   EXPECT_NE(filled.curves[0].fingerprint, filled.curves[1].fingerprint);
