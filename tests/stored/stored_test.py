@@ -10,6 +10,7 @@ Nothing writes them again: see README.md.
 import csv
 import json
 import lzma
+import math
 import pathlib
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).parent
+ROUNDING = 1e-12  # of sums that are added up in another order than when they were stored
 ISOSCALE = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 
 
@@ -33,6 +35,9 @@ def differences(stored, now, path=""):
     elif isinstance(stored, list) and isinstance(now, list) and len(stored) == len(now):
         for index, pair in enumerate(zip(stored, now)):
             yield from differences(*pair, f"{path}/{index}")
+    elif isinstance(stored, float) and isinstance(now, float):
+        if not math.isclose(stored, now, rel_tol=ROUNDING):
+            yield f"{path}: {stored} became {now}"
     elif stored != now:
         yield f"{path}: {json.dumps(stored)[:80]} became {json.dumps(now)[:80]}"
 
