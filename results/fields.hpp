@@ -70,7 +70,7 @@ struct Table {
   int since;
 };
 
-/// One dataset with an element for each entry of the lists of all rows.
+/// One dataset for a member of list entries: the entries of all rows' lists, one after another.
 template <class List, class Member>
 struct Each {
   const char* name;

@@ -63,7 +63,8 @@ class RowsToFill {
  public:
   explicit RowsToFill(std::string_view label) : label_(label) {}
 
-  /// Requires that a dataset has an element for each row.
+  /// Returns the rows for a dataset of `count` elements. Throws base::Error unless there is one
+  /// element for each row.
   std::vector<Row>& of(std::size_t count) {
     if (!known_) rows_.resize(count);
     known_ = true;

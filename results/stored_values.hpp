@@ -45,7 +45,8 @@ auto stored(const Value& value) {
 template <class Value>
 using Stored = decltype(stored(std::declval<const Value&>()));
 
-/// Sets a value from its stored form. Throws base::Error for one that no value has.
+/// Sets a value from its stored form. Throws base::Error if no value has this stored form, for
+/// example if it has unknown axes.
 template <class Value>
 void restore(Stored<Value> from, Value& value) {
   if constexpr (std::is_enum_v<Value>) {

@@ -41,7 +41,8 @@ class JsonObject {
  public:
   explicit JsonObject(json& object) : object_(object) {}
 
-  // The same replacement of damaged UTF-8 as in the HDF5 data keeps both equal.
+  // Invalid UTF-8 is replaced as it is in the HDF5 data, so that the summary and the data hold the
+  // same text.
   void set(const std::string& name, std::string_view text) const {
     object_[hdf5::valid_utf8(name)] = hdf5::valid_utf8(text);
   }

@@ -61,7 +61,7 @@ struct ComparedCurve {
   std::vector<std::optional<SideCurve>> sides;
 };
 
-/// The verdict on a point. Without a gate it is one of the last three or one_launch.
+/// The verdict on a point. Without a gate it is one_launch, slower, faster or no_difference.
 enum class Verdict : std::uint8_t {
   regression,
   passed,

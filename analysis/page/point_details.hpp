@@ -83,14 +83,22 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 ///   there are none
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
-/// Returns the times of a point with a row for each rank, sorted by host and MPI's rank: hosts[],
-/// rank[], world_rank[] (MPI's), host[] (into hosts), step[] (median seconds of its measured
-/// steps), wait[] ... other[] (seconds; null where not traced or not known), caused_wait[]; traced
-/// (number of traced ranks); median{} (of all ranks, by column); cells: first[], every, steps
-/// (those measured), time[row][column], the rank's time of a measured step over the median of all
-/// ranks' of that step
-/// - 1, the furthest from 0 of `every` steps, or null for one rank or none measured. Above
-/// limits.rows ranks, rows are those of the first, the slowest, and some evenly between.
+/// Returns the times of a point as JSON, with a row for each rank, sorted by host and MPI's rank.
+/// Above limits.rows ranks, there are rows for the first rank, for those with the longest steps, with
+/// the longest computation and with the most waiting for them, and for others, evenly spread. The
+/// keys are:
+/// - hosts[]: names
+/// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
+/// - step[]: median seconds of the rank's measured steps
+/// - wait[] ... other[], caused_wait[]: seconds; null where not traced or not known
+/// - traced: number of traced ranks
+/// - median{}: median over all ranks, by column
+/// - cells: null for a single rank or without measured steps; else
+///   - first[]: number of the first step of each column
+///   - every: measured steps that share a column
+///   - steps: number of measured steps
+///   - time[row][column]: deviation of the rank's step time from the median of all ranks in that
+///     step, relative to the median; of the steps in a column, the largest deviation in magnitude
 [[nodiscard]] nlohmann::ordered_json rank_map(std::span<const results::RankFacts> facts,
                                               const PointReport& point, const DetailLimits& limits);
 
@@ -100,14 +108,18 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// then the ranks with the longest computation and with the most waiting for them, then others,
 /// until there are limits.lanes.
 ///
-/// Keys: step, length (seconds, of all lanes together), step_time (seconds, of the slowest
-/// rank), ops[], phases[], lanes[], spans{} and idle{} (columns; nanoseconds after the begin),
-/// merged (spans that are part of another one), merged_gaps (nanoseconds between those),
-/// spans_left_out (shorter ones), totals{} (columns by lane: LaneTotals, nanoseconds, of all
-/// spans), breakdown{} (seconds, means over these lanes' ranks and all traced steps; null where
-/// there is none; wait_known, bubble_known as in BreakdownResult), left_out (traced ranks without a
-/// lane). An op's kind is a name of program::OpKind; merged ops of several kinds are "compute",
-/// "copies", "communication", or "mixed" where they are of more than one of these.
+/// The keys are:
+/// - step; length: seconds of all lanes together; step_time: seconds of the slowest rank
+/// - ops[], phases[], lanes[]
+/// - spans{}, idle{}: columns; nanoseconds after the begin
+/// - merged: number of spans that are part of another one; merged_gaps: nanoseconds between those
+/// - spans_left_out: number of shorter spans that are not drawn
+/// - totals{}: LaneTotals by lane, nanoseconds of all spans
+/// - breakdown{}: seconds, means over these lanes' ranks and all traced steps; null if there is none;
+///   wait_known and bubble_known are as in BreakdownResult
+/// - left_out: number of traced ranks without a lane
+/// An op's kind is a name of program::OpKind; merged ops of several kinds are "compute", "copies",
+/// "communication", or "mixed" if they are of more than one of these.
 [[nodiscard]] nlohmann::ordered_json lanes(std::span<const results::RankFacts> facts,
                                            const PointReport& point, const DetailLimits& limits);
 

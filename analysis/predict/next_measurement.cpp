@@ -51,8 +51,9 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
   return curve;
 }
 
-/// Returns the machine as if collectives had also been measured on twice the ranks: three sizes of
-/// groups determine the law.
+/// Returns the machine as if each collective had also been measured on groups of twice the size.
+/// With three or more measured group sizes, the law by which its time grows with the group counts
+/// as known (see GrowthLaw).
 simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   constexpr std::size_t telling = 3;
   simulate::Machine result = machine;

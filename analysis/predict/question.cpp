@@ -140,8 +140,9 @@ bool changes_work(const Settings& settings) {
 }
 
 /// Applies --set to a question whose workload is known. Each part of the machine becomes a what-if;
-/// the other settings become options of the workload, and are then `fixed`. Those of batch,
-/// microbatch and microbatches that the settings contradict are removed from the base. Throws
+/// the other settings become options of the workload, and are then `fixed`. Options of the base
+/// that would contradict the settings are removed: `microbatches` if `batch` is set, and `batch` if
+/// `microbatch` or `microbatches` is set; options that are themselves set stay. Throws
 /// base::UsageError for an unknown key, a key that is given twice, and an invalid value.
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);

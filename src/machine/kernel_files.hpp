@@ -38,8 +38,8 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 [[nodiscard]] std::optional<units::Bytes> meminfo_field(std::string_view text,
                                                         std::string_view key);
 
-/// Returns the CPU time per time that the process may use, in CPUs: the tightest limit of its
-/// control groups; nullopt if there is none.
+/// Returns the number of CPUs, possibly fractional, that the CPU quotas of the process allow: the
+/// lowest quota divided by its period among its control groups; nullopt if there is none.
 [[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
 
 /// Returns the memory that the process may still take before a limit of its control groups stops

@@ -210,7 +210,8 @@ class Play {
     }
   }
 
-  /// Plays one link of a group whose members have different programs or are at different links.
+  /// Plays the next link of the chain (a piece of work, then a collective; see ChainLink) for a
+  /// group whose members have different programs or are at different positions in their chains.
   void play_link(const std::vector<Arrival>& group) {
     double latest = 0;
     for (const Arrival& member : group) {

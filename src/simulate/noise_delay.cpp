@@ -116,7 +116,8 @@ class Stretches {
   using Counts = std::array<std::uint32_t, mesh::axis_count>;
   static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
 
-  /// Notes that the main stream now follows `counts[axis]` meetings along each axis on `stream`.
+  /// Notes that the main stream is now ordered after the first `counts[axis]` meetings of `stream`
+  /// along each axis.
   void meet(const Counts& counts, program::StreamId stream) {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;
@@ -296,8 +297,8 @@ class Delay {
     return own.high() + 7 * noise_.node;
   }
 
-  /// Returns the mean and variance of a distribution between two bounds by integrating its
-  /// distribution function.
+  /// Returns the mean and variance of a distribution that lies between `low` and `high`, by
+  /// integrating its distribution function.
   template <class Below>
   static Largest moments_of(const Below& below, double low, double high) {
     constexpr int parts = 800;
@@ -336,8 +337,8 @@ class Delay {
       most = std::max(most, kind.slope);
       slow_at = std::max(slow_at, kind.at);
     }
-    // If there are too many kinds to play each, only every few kinds are played; the others take
-    // the result of the last played kind before them.
+    // With more than most_kinds kinds, only one in `every` consecutive kinds was played; the others
+    // take the result of the last played kind before them.
     for (std::size_t k = 0; k < kinds.all.size(); ++k) {
       const Kind& seen = kinds.all[k - k % every];
       kinds.all[k].from = seen.from;

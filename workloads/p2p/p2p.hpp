@@ -72,7 +72,8 @@ struct Setting {
   units::Seconds timeout{};
 
   [[nodiscard]] std::size_t pair_batches() const;
-  /// Returns the rounds of one batch. The batch after the last pairs has none.
+  /// Returns the rounds of pairs in a batch; empty for the batch that follows the last batch of
+  /// pairs.
   [[nodiscard]] std::span<const Round> rounds_of(int batch) const;
 };
 

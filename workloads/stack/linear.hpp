@@ -216,7 +216,8 @@ class Attention : public OpWriter {
 
   // Views of buffers, one matrix for each product of a batch.
   [[nodiscard]] Matrix block_of(BufferId packed) const;
-  /// Returns column block `index` of each key-value head, which are [q.., k, v].
+  /// Returns column block `index` of each key-value head. The blocks of a key-value head are its
+  /// query heads, then its key, then its value.
   [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const;
   [[nodiscard]] Matrix query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
   [[nodiscard]] Matrix own(BufferId qkv, Part part) const;

@@ -63,10 +63,10 @@ struct Parameter {
   Shard shard;
   std::uint64_t fan_in = 0;  ///< of the global tensor
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
-  /// The name of the tensor as a part of which this one is observed, and where it begins in that
-  /// tensor (`observed_base`); "" = it is observed by itself. The same tensor of all experts of a
-  /// layer is observed as one tensor: a single expert may get no token, and its weights would then
-  /// not change.
+  /// The name of the observed tensor that contains this one; "" if this one is observed by itself.
+  /// `observed_base` is the offset of this one in that tensor. For example, the same tensor of all
+  /// experts of a layer is observed as one: a single expert may get no token, and its weights would
+  /// then not change.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }

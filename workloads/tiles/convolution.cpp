@@ -31,8 +31,8 @@ constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp}
 constexpr double verification_epsilon = 100;
 
 /// Returns an update op without its slices. Under verification its rate changes the largest weights
-/// by a few percent, far more than rounding does. Gradients scale with the residual gain, 0.5 /
-/// layers.
+/// by a few percent, far more than rounding does. The rate grows with the number of layers, since
+/// gradients are proportional to the residual gain, 0.5 / layers.
 program::Update update_of(const Geometry& g, const Request& request) {
   program::Update update;
   update.optimizer = values_of(request).optimizer;

@@ -113,7 +113,9 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
     const int extent = set.mesh[axis];
     std::set<int> hops;
     for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
-    // If two links join the same ranks, only the order of messages tells them apart.
+    // Two offsets that are equal modulo the extent lead to the same rank. Only the order of their
+    // messages tells them apart, so the axis is joined only if all ranks of a group send and
+    // receive in the same order.
     if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
     joined = mesh::AxisSet::from_bits(
         static_cast<std::uint8_t>(joined.bits() | mesh::AxisSet{axis}.bits()));

@@ -108,8 +108,8 @@ PlayTime CudaSession::play_checked(const Play& what) {
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
   if (gate != nullptr) gate->close(stream);
-  // The barrier is behind the gate, since GPUs leave it together while hosts issue it one after the
-  // other.
+  // The barrier is enqueued behind the gate: all GPUs leave the barrier at the same time, whereas
+  // the hosts enqueue it one after another.
   if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;

@@ -17,8 +17,8 @@
 #include "runner/measure/measure_steps.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Plays one case of a micro-benchmark until its time is known well enough, and compares its
-/// results bit for bit.
+/// Plays one case of a micro-benchmark until its time is known precisely enough, and compares its
+/// results with the expected ones, bit for bit.
 namespace isoscale::runner {
 
 /// The limits of a case: the time that it should take (`budget`), the longest wait for another rank

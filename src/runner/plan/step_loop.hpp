@@ -49,7 +49,7 @@ class StopRule {
   [[nodiscard]] bool is_due(std::size_t samples) const {
     return samples >= next_look_ && made_ + 1 < planned_;
   }
-  /// Makes a look. Returns true if the samples suffice.
+  /// Carries out the next interim analysis (a look). Returns true if the samples suffice.
   bool suffices(std::span<const double> samples);
 
   [[nodiscard]] int planned() const { return planned_; }

@@ -32,7 +32,8 @@ export function ink(hex) {
 
 // A share of the longest bar: there is no room for the number of a smaller part.
 const leastLabelled = 0.065;
-// A share of the bar: a smaller part would be invisible and is only in the table.
+// The smallest share of a bar that is drawn. Smaller parts would be invisible; only the table has
+// them.
 const least = 0.0005;
 
 function seriesOf(bars, colours, { isShare, labels, isNarrow, across }) {
