@@ -84,9 +84,9 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point as JSON, with a row for each rank, sorted by host and MPI's rank.
-/// Above limits.rows ranks, there are rows for the first rank, for those with the longest steps, with
-/// the longest computation and with the most waiting for them, and for others, evenly spread. The
-/// keys are:
+/// Above limits.rows ranks, there are rows for the first rank, for those with the longest steps,
+/// with the longest computation and with the most waiting for them, and for others, evenly spread.
+/// The keys are:
 /// - hosts[]: names
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
@@ -115,7 +115,7 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// - merged: number of spans that are part of another one; merged_gaps: nanoseconds between those
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals by lane, nanoseconds of all spans
-/// - breakdown{}: seconds, means over these lanes' ranks and all traced steps; null if there is none;
+/// - breakdown{}: seconds, means over these lanes' ranks and all traced steps; null if not known;
 ///   wait_known and bubble_known are as in BreakdownResult
 /// - left_out: number of traced ranks without a lane
 /// An op's kind is a name of program::OpKind; merged ops of several kinds are "compute", "copies",

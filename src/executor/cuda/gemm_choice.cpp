@@ -85,6 +85,7 @@ void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
       .source = program::FillSource::normal,
       .key = key};
   call.at(&program::Fill::dst) = {operand.data, operand.type};
+  call.type = operand.type;
   check(start(call, stream));
 }
 
