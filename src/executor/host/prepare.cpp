@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
 #include <set>

@@ -6,7 +6,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "tests/cuda/kernel_shim/shipped.hpp"
 
