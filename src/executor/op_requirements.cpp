@@ -87,7 +87,7 @@ DType common_type(program::OpKind kind, const std::vector<TypedOperand>& operand
   for (const TypedOperand& operand : operands) {
     if (operand.elements != Elements::common) continue;
     if (common && *common != operand.type) {
-      throw base::Error(fmt::format("operands of a {} differ in type: {} and {}",
+      throw base::Error(fmt::format("{} op: operands differ in type: {} and {}",
                                     program::name(kind), program::name(*common),
                                     program::name(operand.type)));
     }
@@ -105,8 +105,8 @@ DType common_type(program::OpKind kind, const std::vector<TypedOperand>& operand
       expected = DType::i64;
     }
     if (operand.type == expected) continue;
-    throw base::Error(fmt::format("the {} of a {} is {}; it should be {}", operand.name,
-                                  program::name(kind), program::name(operand.type),
+    throw base::Error(fmt::format("{} op: {} is {}; it should be {}", program::name(kind),
+                                  operand.name, program::name(operand.type),
                                   program::name(expected)));
   }
   return common.value_or(DType::f32);

@@ -62,6 +62,15 @@ void require_possible(const Arguments<program::Rows>& call);
 template <class Op>
 void require_possible(const Arguments<Op>& /*call*/) {}
 
+/// Throws base::Error if the op has no buffer for an operand that it needs.
+template <class Op>
+void require_complete(const Op& op) {
+  const char* const missing = program::missing_operand(op);
+  if (missing == nullptr) return;
+  throw base::Error(
+      fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), missing));
+}
+
 /// Returns an op with the places of its operands; a Fill with the global index where this rank's
 /// shard begins as its base. Calls accept(operand, slice), which throws base::Error if the device
 /// cannot use the operand. Throws base::Error also if the op is malformed.
@@ -69,6 +78,7 @@ template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {
   if (const auto mistake = program::mistake(op)) throw base::Error(*mistake);
+  require_complete(op);
   Arguments<Op> call;
   call.op = op;
   std::vector<TypedOperand> typed;

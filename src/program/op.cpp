@@ -47,17 +47,17 @@ std::string label(OpKind kind, const Place& place) {
   return text;
 }
 
-OpKind kind_of(const Payload& payload) {
-  if (const auto* const collective = std::get_if<Collective>(&payload)) {
+OpKind kind_of(OpPointer op) {
+  if (const auto* const collective = std::get_if<const Collective*>(&op)) {
     return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) +
-                               static_cast<int>(collective->kind));
+                               static_cast<int>((*collective)->kind));
   }
-  if (std::holds_alternative<Gemm>(payload)) return OpKind::gemm;
+  if (std::holds_alternative<const Gemm*>(op)) return OpKind::gemm;
   // From Exchange on, kinds have the order of the alternatives.
   static_assert(std::is_same_v<std::variant_alternative_t<2, Payload>, Exchange>);
   static_assert(std::variant_size_v<Payload> - 2 ==
                 op_kind_count - static_cast<std::size_t>(OpKind::exchange));
-  return static_cast<OpKind>(static_cast<std::size_t>(OpKind::exchange) + payload.index() - 2);
+  return static_cast<OpKind>(static_cast<std::size_t>(OpKind::exchange) + op.index() - 2);
 }
 
 std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank) {

@@ -345,7 +345,25 @@ inline constexpr std::size_t op_kind_count = op_kind_names.size();
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];
 }
-[[nodiscard]] OpKind kind_of(const Payload& payload);
+template <class... Ops>
+std::variant<const Ops*...> pointer_to_one_of(const std::variant<Ops...>& payload);
+/// Points to an op of any kind. Functions that only read an op take it so, because a Payload would
+/// be a copy of it, and an op may have long lists.
+using OpPointer = decltype(pointer_to_one_of(Payload{}));
+[[nodiscard]] inline OpPointer pointer_to(const Payload& payload) {
+  return std::visit([](const auto& op) { return OpPointer{&op}; }, payload);
+}
+template <class Op>
+[[nodiscard]] OpPointer pointer_to(const Op& op) {
+  return OpPointer{&op};
+}
+
+[[nodiscard]] OpKind kind_of(OpPointer op);
+/// Returns the kind of a Payload, or of an op by itself.
+template <class Op>
+[[nodiscard]] OpKind kind_of(const Op& op) {
+  return kind_of(pointer_to(op));
+}
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
 }

@@ -42,7 +42,7 @@ std::uint64_t extent(const Matrix& matrix, const Extents& extents) {
   return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
 }
 
-/// Calls visit(matrix, extents, mode) for each matrix of an op whose extents are known.
+/// Calls visit(matrix, extents) for each matrix of an op whose extents are known.
 template <class Op, class Visit>
 void for_each_matrix(const Op& op, const Visit& visit) {
   for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
@@ -127,6 +127,10 @@ Mistake mistake_of(const Rows& op) {
     return fmt::format("{} rows of {} each need {} indices, not {}", op.rows, op.each, indices,
                        op.from.size());
   }
+  if (op.rows > rows_in(op.dst, op.columns)) {
+    return fmt::format("{} rows of {} elements do not fit into a slice of {}", op.rows, op.columns,
+                       op.dst.slice.count);
+  }
   const std::uint64_t sources = rows_in(op.src, op.columns);
   for (const std::uint32_t row : op.from) {
     if (row != Rows::no_row && row >= sources) {
@@ -199,20 +203,20 @@ std::vector<Output> outputs_of(const Payload& payload) {
   return outputs;
 }
 
-std::optional<std::string> mistake(const Payload& payload) {
+std::optional<std::string> mistake(OpPointer pointer) {
   Mistake found;
   std::visit(
-      [&](const auto& op) {
-        for_each_matrix(op, [&](const Matrix& matrix, const Extents& extents) {
+      [&](const auto* op) {
+        for_each_matrix(*op, [&](const Matrix& matrix, const Extents& extents) {
           if (found || extent(matrix, extents) <= matrix.slice.count) return;
           found = fmt::format(
               "{} x {} x {} matrix with strides {}, {} needs {} elements, its slice has {}",
               extents.batch, extents.rows, extents.columns, matrix.batch_stride, matrix.row_stride,
               extent(matrix, extents), matrix.slice.count);
         });
-        if (!found) found = mistake_of(op);
+        if (!found) found = mistake_of(*op);
       },
-      payload);
+      pointer);
   return found;
 }
 

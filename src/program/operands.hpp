@@ -63,6 +63,7 @@ struct Operand {
   Elements elements;
   Extents (*extents)(const Op&) = nullptr;  ///< of a matrix; null: those of a slice
   bool (*condition)(const Op&) = nullptr;   ///< null: the op uses the operand if it has a buffer
+  bool is_optional = false;                 ///< the op may have no buffer for the operand
 
   [[nodiscard]] constexpr Slice slice(const Op& op) const {
     if constexpr (std::is_same_v<Member, Matrix>) {
@@ -76,15 +77,25 @@ struct Operand {
   [[nodiscard]] constexpr bool is_used(const Op& op) const {
     return slice(op).buffer != no_buffer && (condition == nullptr || condition(op));
   }
+  /// True if the op cannot do without the operand, but has no buffer for it.
+  [[nodiscard]] constexpr bool is_missing(const Op& op) const {
+    return !is_optional && slice(op).buffer == no_buffer && (condition == nullptr || condition(op));
+  }
   /// Returns the same row with other extents.
   [[nodiscard]] constexpr Operand sized(Extents (*other)(const Op&)) const {
-    return {name, member, mode, elements, other, condition};
+    return {name, member, mode, elements, other, condition, is_optional};
   }
   /// Returns the same row with a condition.
   [[nodiscard]] constexpr Operand when(bool (*other)(const Op&)) const {
-    return {name, member, mode, elements, extents, other};
+    return {name, member, mode, elements, extents, other, is_optional};
   }
 };
+/// Returns the same row for an operand that the op may be without.
+template <class Op, class Member>
+constexpr Operand<Op, Member> optional(Operand<Op, Member> row) {
+  row.is_optional = true;
+  return row;
+}
 
 template <class Op, class Member>
 constexpr Operand<Op, Member> operand(const char* name, Member Op::*member, Mode mode,
@@ -110,8 +121,9 @@ constexpr Operand<Op, Member> writes(const char* name, Member Op::*member,
   return operand(name, member, Mode::write, elements);
 }
 
-// The table of each op kind, reads before writes. An operand that is both read and written has two
-// rows, unless it is only written in full; a write conflicts with all that a read conflicts with.
+// The table of each op kind, reads before writes; errors name operands as it does. An operand that
+// is read and written has a row of writes, which conflicts with all that a read conflicts with. The
+// source of Select and of Checksum has two rows, so that its bytes count twice if it is written.
 
 constexpr auto operand_table(const Gemm* /*op*/) {
   constexpr auto product = [](const Gemm& op) -> Extents { return {op.m, op.n, op.batch}; };
@@ -126,63 +138,70 @@ constexpr auto operand_table(const Gemm* /*op*/) {
                     reads("C", &Gemm::c, Elements::any).sized(product).when([](const Gemm& op) {
                       return op.beta != 0;
                     }),
-                    reads("the scale of A", &Gemm::descale_a, Elements::f32),
-                    reads("the scale of B", &Gemm::descale_b, Elements::f32),
+                    optional(reads("the scale of A", &Gemm::descale_a, Elements::f32)),
+                    optional(reads("the scale of B", &Gemm::descale_b, Elements::f32)),
                     writes("D", &Gemm::d, Elements::any).sized(product)};
 }
+/// The kind of a collective and the rank decide which of its operands it needs: see resolve().
 constexpr auto operand_table(const Collective* /*op*/) {
-  return std::tuple{reads("what is sent", &Collective::send),
-                    writes("what is received", &Collective::receive)};
+  return std::tuple{optional(reads("what is sent", &Collective::send)),
+                    optional(writes("what is received", &Collective::receive))};
 }
 /// An exchange has one operand for each of its transfers instead: see for_each_slice.
 constexpr auto operand_table(const Exchange* /*op*/) { return std::tuple{}; }
 constexpr auto operand_table(const Copy* /*op*/) {
-  return std::tuple{reads("source", &Copy::src), writes("destination", &Copy::dst)};
+  return std::tuple{reads("the source", &Copy::src), writes("the destination", &Copy::dst)};
 }
 constexpr auto operand_table(const Add* /*op*/) {
-  return std::tuple{reads("first addend", &Add::a), reads("second addend", &Add::b),
-                    writes("sum", &Add::dst)};
+  return std::tuple{reads("the first addend", &Add::a), reads("the second addend", &Add::b),
+                    writes("the sum", &Add::dst)};
 }
+/// It needs one of both destinations: see mistake().
 constexpr auto operand_table(const Cast* /*op*/) {
-  return std::tuple{reads("source", &Cast::src, Elements::any),
-                    writes("destination", &Cast::dst, Elements::any),
-                    writes("transposed destination", &Cast::transposed, Elements::any)
-                        .sized([](const Cast& op) -> Extents {
-                          return {op.columns, op.rows};
-                        }),
-                    writes("scale", &Cast::descale, Elements::f32)};
+  return std::tuple{reads("the source", &Cast::src, Elements::any),
+                    optional(writes("the destination", &Cast::dst, Elements::any)),
+                    optional(writes("the transposed destination", &Cast::transposed, Elements::any)
+                                 .sized([](const Cast& op) -> Extents {
+                                   return {op.columns, op.rows};
+                                 })),
+                    optional(writes("the scale", &Cast::descale, Elements::f32))};
 }
 constexpr auto operand_table(const Fill* /*op*/) {
-  return std::tuple{writes("destination", &Fill::dst)};
+  return std::tuple{writes("the destination", &Fill::dst)};
 }
+/// The optimizer decides if there are moments and powers: see the executors' require_possible().
 constexpr auto operand_table(const Update* /*op*/) {
   constexpr auto any = Elements::any;
-  return std::tuple{
-      reads("gradient", &Update::gradient, any),     writes("weight", &Update::weight, any),
-      writes("master weight", &Update::master, any), writes("moment 1", &Update::moment1, any),
-      writes("moment 2", &Update::moment2, any),     writes("powers", &Update::powers, any)};
+  return std::tuple{reads("the gradient", &Update::gradient, any),
+                    writes("the weight", &Update::weight, any),
+                    optional(writes("the master weight", &Update::master, any)),
+                    optional(writes("moment 1", &Update::moment1, any)),
+                    optional(writes("moment 2", &Update::moment2, any)),
+                    optional(writes("the powers", &Update::powers, any))};
 }
 constexpr auto operand_table(const Advise* /*op*/) {
-  return std::tuple{reads("memory", &Advise::slice)};
+  return std::tuple{reads("the memory", &Advise::slice)};
 }
 constexpr auto operand_table(const Norm* /*op*/) {
-  return std::tuple{reads("x", &Norm::x), reads("addend", &Norm::addend), writes("sum", &Norm::sum),
-                    writes("y", &Norm::y), writes("inverse", &Norm::inverse, Elements::wide)};
+  return std::tuple{reads("x", &Norm::x), optional(reads("the addend", &Norm::addend)),
+                    optional(writes("the sum", &Norm::sum)), writes("y", &Norm::y),
+                    writes("the inverse", &Norm::inverse, Elements::wide)};
 }
 constexpr auto operand_table(const NormGradient* /*op*/) {
   return std::tuple{reads("dy", &NormGradient::dy), reads("s", &NormGradient::s),
-                    reads("addend", &NormGradient::addend),
-                    reads("inverse", &NormGradient::inverse, Elements::wide),
+                    optional(reads("the addend", &NormGradient::addend)),
+                    reads("the inverse", &NormGradient::inverse, Elements::wide),
                     writes("dx", &NormGradient::dx)};
 }
+/// The kind decides if there is a second operand: see mistake().
 constexpr auto operand_table(const Activation* /*op*/) {
-  return std::tuple{reads("x", &Activation::x), reads("up", &Activation::up),
+  return std::tuple{reads("x", &Activation::x), optional(reads("up", &Activation::up)),
                     writes("y", &Activation::y)};
 }
 constexpr auto operand_table(const ActivationGradient* /*op*/) {
   using Op = ActivationGradient;
-  return std::tuple{reads("dy", &Op::dy), reads("x", &Op::x), reads("up", &Op::up),
-                    writes("dx", &Op::dx), writes("dup", &Op::dup)};
+  return std::tuple{reads("dy", &Op::dy), reads("x", &Op::x), optional(reads("up", &Op::up)),
+                    writes("dx", &Op::dx), optional(writes("dup", &Op::dup))};
 }
 constexpr auto operand_table(const Softmax* /*op*/) {
   return std::tuple{reads("x", &Softmax::x), writes("y", &Softmax::y)};
@@ -192,25 +211,27 @@ constexpr auto operand_table(const SoftmaxGradient* /*op*/) {
                     writes("dx", &SoftmaxGradient::dx)};
 }
 constexpr auto operand_table(const Select* /*op*/) {
-  return std::tuple{reads("source", &Select::src), writes("values", &Select::values),
-                    writes("places", &Select::places, Elements::i32),
-                    writes("source", &Select::src)};
+  return std::tuple{reads("the source", &Select::src), writes("the values", &Select::values),
+                    writes("the places", &Select::places, Elements::i32),
+                    writes("the source", &Select::src)};
 }
 constexpr auto operand_table(const Spread* /*op*/) {
-  return std::tuple{reads("values", &Spread::values),
-                    reads("places", &Spread::places, Elements::i32),
-                    writes("destination", &Spread::dst)};
+  return std::tuple{reads("the values", &Spread::values),
+                    reads("the places", &Spread::places, Elements::i32),
+                    writes("the destination", &Spread::dst)};
 }
 /// The number of rows of the source is not known, only that of its slice.
 constexpr auto operand_table(const Rows* /*op*/) {
-  return std::tuple{reads("source", &Rows::src).sized(nullptr), writes("destination", &Rows::dst)};
+  return std::tuple{reads("the source", &Rows::src).sized(nullptr),
+                    writes("the destination", &Rows::dst)};
 }
 constexpr auto operand_table(const Checksum* /*op*/) {
-  return std::tuple{reads("source", &Checksum::src), reads("flip", &Checksum::flip, Elements::i64),
-                    writes("source", &Checksum::src).when([](const Checksum& op) {
+  return std::tuple{reads("the source", &Checksum::src),
+                    optional(reads("the flip", &Checksum::flip, Elements::i64)),
+                    writes("the source", &Checksum::src).when([](const Checksum& op) {
                       return op.flip.buffer != no_buffer;
                     }),
-                    writes("sum", &Checksum::sum, Elements::i64)};
+                    writes("the sum", &Checksum::sum, Elements::i64)};
 }
 
 template <class Op>
@@ -219,36 +240,45 @@ template <class Op>
 inline constexpr std::size_t operand_count =
     std::tuple_size_v<decltype(operand_table(static_cast<const Op*>(nullptr)))>;
 
+/// Calls visit(operand, its number in the table) for each row of the table of an op kind.
+template <class Op, class Visit>
+constexpr void for_each_in_table(const Visit& visit) {
+  std::apply(
+      [&](const auto&... row) {
+        [[maybe_unused]] std::size_t number = 0;
+        (visit(row, number++), ...);
+      },
+      operands<Op>);
+}
+
 /// Calls visit(operand, its number in the table) for each operand that the op uses.
 template <class Op, class Visit>
 void for_each_operand(const Op& op, const Visit& visit) {
-  std::apply(
-      [&](const auto&... row) {
-        std::size_t number = 0;
-        [[maybe_unused]] const auto look = [&](const auto& operand) {
-          if (operand.is_used(op)) visit(operand, number);
-          ++number;
-        };
-        (look(row), ...);
-      },
-      operands<Op>);
+  for_each_in_table<Op>([&](const auto& operand, std::size_t number) {
+    if (operand.is_used(op)) visit(operand, number);
+  });
+}
+
+/// Returns the name of the first operand that an op needs but has no buffer for; null if the op has
+/// all that it needs.
+template <class Op>
+[[nodiscard]] const char* missing_operand(const Op& op) {
+  const char* found = nullptr;
+  for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+    if (found == nullptr && operand.is_missing(op)) found = operand.name;
+  });
+  return found;
 }
 
 /// Returns the number of the first operand that is this member of its op.
 template <class Op, class Member>
 [[nodiscard]] constexpr std::size_t operand_number(Member Op::*member) {
-  std::size_t number = 0, found = operand_count<Op>;
-  std::apply(
-      [&](const auto&... row) {
-        const auto look = [&](const auto& operand) {
-          if constexpr (std::is_same_v<decltype(operand.member), Member Op::*>) {
-            if (operand.member == member && found == operand_count<Op>) found = number;
-          }
-          ++number;
-        };
-        (look(row), ...);
-      },
-      operands<Op>);
+  std::size_t found = operand_count<Op>;
+  for_each_in_table<Op>([&](const auto& operand, std::size_t number) {
+    if constexpr (std::is_same_v<decltype(operand.member), Member Op::*>) {
+      if (operand.member == member && found == operand_count<Op>) found = number;
+    }
+  });
   return found;
 }
 
@@ -296,6 +326,11 @@ struct Output {
 
 /// Returns the reason if an op by itself is malformed: a matrix reaches beyond its slice, operands
 /// do not fit together, or extents or indices are wrong. Absent if it is well formed.
-[[nodiscard]] std::optional<std::string> mistake(const Payload& payload);
+[[nodiscard]] std::optional<std::string> mistake(OpPointer op);
+/// Returns the mistake of a Payload, or of an op by itself.
+template <class Op>
+[[nodiscard]] std::optional<std::string> mistake(const Op& op) {
+  return mistake(pointer_to(op));
+}
 
 }  // namespace isoscale::program

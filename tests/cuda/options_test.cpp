@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
@@ -371,6 +372,23 @@ TEST_F(Options, CopiesOfPageableMemoryAreNotReplayedAsGraphs) {
     const auto session = prepare(sketch, {});
     for (int play = 0; play < 3; ++play) session->play(Section::step, Trace::off);
     EXPECT_EQ(machine().graph_launches > 0, space == Space::pinned);
+  }
+}
+
+TEST_F(Options, OnlyTheSourceOfAChecksumMayLieInPinnedMemory) {
+  for (const auto& [source, sum] :
+       {std::pair{Space::pinned, Space::device}, std::pair{Space::device, Space::pinned}}) {
+    Sketch sketch;
+    const Slice summed = sketch.buffer(program::DType::f32, 8, source);
+    sketch.emit(program::Checksum{.rows = 1,
+                                  .columns = 8,
+                                  .src = {.slice = summed, .row_stride = 8},
+                                  .sum = sketch.buffer(program::DType::i64, 2, sum)});
+    if (sum == Space::device) {
+      EXPECT_NO_THROW(static_cast<void>(prepare(sketch, {})));
+    } else {
+      EXPECT_THROW(static_cast<void>(prepare(sketch, {})), base::AgreedError);
+    }
   }
 }
 

@@ -55,12 +55,12 @@ TEST(Storage, FailureNamesNeedAndFree) {
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
   const StridedCopy dense{.row_bytes = 8,
-                       .rows = 3,
-                       .batch = 2,
-                       .src_row = 8,
-                       .src_batch = 24,
-                       .dst_row = 8,
-                       .dst_batch = 24};
+                          .rows = 3,
+                          .batch = 2,
+                          .src_row = 8,
+                          .src_batch = 24,
+                          .dst_row = 8,
+                          .dst_batch = 24};
   EXPECT_EQ(merged(dense).row_bytes, 48U);
   EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
   StridedCopy apart = dense;

@@ -140,6 +140,8 @@ TEST(TypedOptions, HaveWhatWasGivenOrTheDefault) {
   EXPECT_EQ(defaults.mode, Typed::Mode::slow);
   EXPECT_THAT(defaults.parts, testing::ElementsAre("a", "b"));
   EXPECT_THROW((void)typed_options<Typed>(table, {{"level", "x"}}), std::logic_error);
+  const std::vector<OptionSpec> unread{{.key = "unread"}};
+  EXPECT_THROW((void)typed_options<Typed>(unread, {}), std::logic_error);
 }
 
 TEST(OptionReader, KnowsWhatIsAbsent) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,7 +15,9 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "executor/host/player.hpp"
+#include "executor/host/prepare.hpp"
 #include "runner/plan/rank_faults.hpp"
+#include "tests/executor/sketch.hpp"
 
 namespace isoscale {
 namespace {
@@ -190,6 +193,31 @@ TEST(DelayedGemm, WritesZerosIntoDAndNothingBeside) {
 
 TEST(DelayedGemm, LeavesWhatItWouldAddTo) {
   EXPECT_EQ(delayed_product(1, true), std::vector<float>(40, 7));
+}
+
+/// D after the section of one GEMM of ones, 2 x 2 x 2, was prepared with these faults and played;
+/// 7 before.
+std::vector<float> product_with(const program::Faults& faults) {
+  using program::Matrix;
+  executor::Sketch sketch;
+  const auto matrix = [&] { return Matrix{.slice = sketch.buffer<float>(4), .row_stride = 2}; };
+  sketch.emit(program::Gemm{.m = 2, .n = 2, .k = 2, .a = matrix(), .b = matrix(), .d = matrix()});
+  std::vector<float> storage(48, 1);  // buffers begin 64 bytes apart
+  std::fill_n(storage.begin() + 32, 4, 7.F);
+  executor::ArenaPointers arenas{};
+  arenas.fill(reinterpret_cast<std::byte*>(storage.data()));
+  const executor::Resolver resolver{sketch.program(), {}, 0, arenas};
+  executor::host::PreparedSection section =
+      executor::host::prepare(resolver, sketch.program().step(), {{}, {}, {}}, {.faults = faults});
+  executor::host::Player player;
+  section.lanes.at(0).at(0).call(player);
+  return {storage.begin() + 32, storage.begin() + 36};
+}
+
+TEST(DelayedGemm, IsPreparedInPlaceOfTheGemmWhereARateIsGiven) {
+  EXPECT_EQ(product_with({}), std::vector<float>(4, 2));
+  EXPECT_EQ(product_with({.gemm_factor = 1.5}), std::vector<float>(4, 2));
+  EXPECT_EQ(product_with({.gemm_rate = 480e9}), std::vector<float>(4, 0));
 }
 
 TEST(PassTime, ReturnsNoSoonerThanAsked) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -40,8 +41,8 @@ struct OptionSpec {
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< of integers and bytes; maximum 0 = no limit
   std::string_view help{};
-  /// Stores a valid value in the member of the workload's typed options that the row describes;
-  /// null if there is none.
+  /// Stores a valid value in the member of the workload's typed options that the row describes. The
+  /// functions of namespace option set it; typed_options() needs it.
   void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
@@ -77,13 +78,14 @@ class OptionReader {
 
 /// Returns the typed options of a workload: of each row of its table the given value, or else the
 /// default. The values must have been validated. A member keeps its initial value if its option is
-/// not given and has no default.
+/// not given and has no default. Throws std::logic_error if a row has no member.
 template <class Typed>
 [[nodiscard]] Typed typed_options(std::span<const OptionSpec> table, const Options& given) {
   Typed result;
   for (const OptionSpec& spec : table) {
     const auto found = given.find(spec.key);
     const std::string_view value = found == given.end() ? spec.default_value : found->second;
+    if (spec.store == nullptr) throw std::logic_error("an option that nothing reads");
     if (!value.empty()) spec.store(spec, value, &result);
   }
   return result;
@@ -101,9 +103,10 @@ template <class Typed>
 [[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
 
 /// The functions of this namespace make the rows of option tables. Their template argument is the
-/// member of the workload's typed options in which a value is stored: an enumerator by its place
-/// among the choices, a bool for on|off, a number (of bytes, too), the parts of a list, or the
-/// text.
+/// member of the workload's typed options in which a value is stored. The member's type says how
+/// the text of the value is read. An enumeration has its enumerators in the order of the choices,
+/// and a bool is true for "on". A number is read as one, with the unit of a size; a vector of
+/// strings gets the parts of a list; and a string gets the text itself.
 namespace option {
 
 /// The range of a number; maximum 0 = no limit.

@@ -24,9 +24,9 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
                     input_copy);
   } else {
     for (const RowBlock& block : x.blocks) {
-      builder_.emit(
-          0, linear_.forward_product(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
-                                     rows_of(y, block.first, block.rows, linear.outputs), {}));
+      linear_.emit_rows(linear, linear_.forward_product(
+                                    linear, block.rows, dense(block.slice, block.rows, g_.hidden),
+                                    rows_of(y, block.first, block.rows, linear.outputs), {}));
     }
   }
   rows_.release(x);
@@ -42,7 +42,7 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
         linear_.forward(linear, microbatch, x, d, addend, input_copy);
       } else {
         const Matrix part = rows_of(x, first, rows, linear.inputs);
-        builder_.emit(0, linear_.forward_product(linear, rows, part, d, addend));
+        linear_.emit_rows(linear, linear_.forward_product(linear, rows, part, d, addend));
       }
     };
     const RowSum sum =
@@ -81,9 +81,10 @@ BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, B
   const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
   const Matrix dx = dense(d_in, g_.tokens, linear.inputs);
   for (const RowBlock& block : gradient.blocks) {
-    builder_.emit(
-        0, linear_.input_product(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
-                                 rows_of(dx, block.first, block.rows, linear.inputs), {}));
+    linear_.emit_rows(
+        linear,
+        linear_.input_product(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
+                              rows_of(dx, block.first, block.rows, linear.inputs), {}));
   }
   after_weight_gradients(layer, microbatch, [=, this] {
     const Matrix x = dense(in, g_.tokens, linear.inputs);
@@ -160,7 +161,7 @@ TensorRows::Product LayerWriter::input_product(const Linear& linear,
       linear_.input_gradient(linear, d_out, d, addend);
     } else {
       const Matrix part = rows_of(d_out.plain, first, rows, linear.outputs);
-      builder_.emit(0, linear_.input_product(linear, rows, part, d, addend));
+      linear_.emit_rows(linear, linear_.input_product(linear, rows, part, d, addend));
     }
   };
 }
@@ -171,7 +172,7 @@ void LayerWriter::weight_gradient_by_rows(const Linear& linear, int microbatch,
   const Linear into = with_gradient(linear, microbatch);
   double beta = into.gradient_beta;
   for (const RowBlock& piece : rows.pieces) {
-    builder_.emit(0, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
+    linear_.emit_rows(into, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
     beta = 1;
   }
 }

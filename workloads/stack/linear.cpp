@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -113,6 +114,11 @@ Gemm LinearWriter::weight_product(const Linear& linear, std::uint64_t rows, doub
           .b = dy,
           .c = gradient,
           .d = gradient};
+}
+
+void LinearWriter::emit_rows(const Linear& linear, const Gemm& product) {
+  if (linear.operands == Operands::cast) throw std::logic_error("a layer that casts, by rows");
+  builder_.emit(0, product);
 }
 
 void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,

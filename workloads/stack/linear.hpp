@@ -77,14 +77,17 @@ class LinearWriter : public OpWriter {
   /// released.
   void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
 
-  // These functions return the products above for only some rows, of operands as they are stored:
-  // Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta * dW.
+  // These functions return the products above, for any number of rows and of operands that are not
+  // cast: Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta
+  // * dW. emit_rows() writes such a product of only some rows; it throws std::logic_error if the
+  // layer casts its operands, because a cast has one scale for a whole tensor.
   [[nodiscard]] Gemm forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
                                      const Matrix& y, const Addend& addend) const;
   [[nodiscard]] Gemm input_product(const Linear& linear, std::uint64_t rows, const Matrix& dy,
                                    const Matrix& dx, const Addend& addend) const;
   [[nodiscard]] Gemm weight_product(const Linear& linear, std::uint64_t rows, double beta,
                                     const Matrix& x, const Matrix& dy) const;
+  void emit_rows(const Linear& linear, const Gemm& product);
 
  private:
   struct Destination {

@@ -98,10 +98,8 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
       rate_(timed_rate(request.model)),
       parameters_(parameters_of(geometry)),
       plan_(state_plan_of(request)) {
-  const TrainingOptions options = options_of(request);
   const Types types = types_of(request.precision);
-  optimizer_ = options.optimizer == program::Optimizer::adam ? program::Optimizer::adam
-                                                             : program::Optimizer::sgd;
+  optimizer_ = options_of(request).optimizer;
   if (request.keep == Keep::observables) {
     // Adam's step is rate * m / (sqrt(v) + epsilon). With these values it differs from the step of
     // SGD by a few percent.

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-/// Convolutions of images that are cut into tiles. Along cp, tiles are below each other; along tp,
-/// they are beside each other.
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +12,8 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 
+/// Convolutions of images that are cut into tiles. Along cp, tiles are below each other; along tp,
+/// they are beside each other.
 namespace isoscale::workloads::tiles {
 
 /// The size of an image or a tile, in pixels.

@@ -79,11 +79,12 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
 /// digits, would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
+  const std::uint64_t count = operand.extent(batch);
   Arguments<program::Fill> call;
-  call.op = {
-      .shard = {.extents = {1, 1, operand.extent(batch)}, .local = {0, 0, 1}, .global = {0, 0, 1}},
-      .source = program::FillSource::normal,
-      .key = key};
+  call.op = {.dst = {.buffer = 0, .count = count},  // any buffer: the address below counts
+             .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}},
+             .source = program::FillSource::normal,
+             .key = key};
   call.at(&program::Fill::dst) = {operand.data, operand.type};
   call.type = operand.type;
   check(start(call, stream));

@@ -105,9 +105,12 @@ template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
     if (std::is_same_v<Op, program::Fill>) return;  // those of host memory go through staging
-    // Pinned memory is allowed, although kernels reach it slowly, since checksums are not timed.
-    const bool is_pinned = resolver.space(slice) == program::Space::pinned;
-    if (std::is_same_v<Op, program::Checksum> && is_pinned) return;
+    if constexpr (std::is_same_v<Op, program::Checksum>) {
+      // What is summed up may lie in pinned memory, although kernels reach it slowly, since
+      // checksums are not timed.
+      const bool is_source = operand.elements == program::Elements::common;
+      if (is_source && resolver.space(slice) == program::Space::pinned) return;
+    }
     require_on_device(resolver, slice, operand.name);
   });
 }
@@ -176,7 +179,7 @@ class LocalOp {
   Launch operator()(const program::Rows& op) const {
     Arguments<program::Rows> call = arguments(resolver_, op);
     call.from = further_.from;
-    call.op.from.clear();
+    call.op.from = std::vector<std::uint32_t>{};  // frees it: kernels read that in device memory
     return kernel(std::move(call));
   }
   Launch operator()(const program::Advise& op) const {

@@ -33,8 +33,7 @@ void require_kernel(const Collective& collective, program::DType type) {
                          type == program::DType::e5m2;
   if (moves || (sums && is_narrow)) return;
   throw Unsupported(fmt::format("transport=symmetric: NCCL has no symmetric kernel for {} of {}",
-                                program::name(program::kind_of(program::Payload{collective})),
-                                program::name(type)));
+                                program::name(program::kind_of(collective)), program::name(type)));
 }
 
 /// Returns the places in the symmetric arena that symmetric kernels of a rank reach on its peers,

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/op_requirements.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/low_precision.hpp"
 
@@ -357,11 +356,22 @@ bool computes(program::OpKind kind, DType type) {
   return kind == OpKind::add && is_integer(type);
 }
 
+void require_computed(program::OpKind kind, const TypedOperand& operand) {
+  using enum program::Elements;
+  const bool is_computed = operand.elements == common || operand.elements == any;
+  if (!is_computed || computes(kind, operand.type)) return;
+  throw base::Error(
+      fmt::format("{} op: {} is {}, but the host computes in f32 and f64 only: ask for --dtype f32 "
+                  "or f64, or for another device",
+                  program::name(kind), operand.name, program::name(operand.type)));
+}
+
 GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
   if (op.descale_a != program::no_buffer || op.descale_b != program::no_buffer) {
     throw base::Error("a GEMM of scaled operands: the host computes with f64 and f32 as they are");
   }
   const auto at = arguments_of(resolver, op, [&](const TypedOperand& operand, const auto&) {
+    require_computed(program::OpKind::gemm, operand);
     if (operand.type == resolver.dtype(op.d.slice)) return;
     throw base::Error(fmt::format("{} and D of a GEMM differ in type", operand.name));
   });
@@ -387,12 +397,6 @@ GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
                 .b = at[&Gemm::b].data,
                 .d = at[&Gemm::d].data,
                 .c_to_d = {}};
-  if (!computes(program::OpKind::gemm, call.type)) {
-    throw base::Error(fmt::format(
-        "D of a GEMM is {}, but the host computes in f32 and f64 only: ask for --dtype f32 or f64, "
-        "or for another device",
-        program::name(call.type)));
-  }
   if (op.beta != 0 && (at[&Gemm::c].data != call.d || !same_layout(op.c, op.d, op))) {
     call.c_to_d = strided_copy(
         resolver, {.rows = op.m, .columns = op.n, .batch = op.batch, .src = op.c, .dst = op.d});

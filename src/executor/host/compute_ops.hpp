@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "executor/op_requirements.hpp"
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
@@ -15,6 +16,9 @@ namespace isoscale::executor::host {
 
 /// True if the host computes ops of this kind on elements of this type.
 [[nodiscard]] bool computes(program::OpKind kind, program::DType type);
+/// Throws base::Error, which names the operand, if an op of this kind computes with it, but the
+/// host does not in its type.
+void require_computed(program::OpKind kind, const TypedOperand& operand);
 
 /// A matrix multiplication as BLAS takes it. Strides in elements.
 struct GemmCall {

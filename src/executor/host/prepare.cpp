@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
 #include <set>
@@ -35,16 +33,8 @@ class LinkSequence {
 /// Looks up the operands of an op, whose elements the host must compute.
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
-  const program::OpKind kind = program::kind_of(op);
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice&) {
-    using enum program::Elements;
-    if ((operand.elements != common && operand.elements != any) || computes(kind, operand.type)) {
-      return;
-    }
-    throw base::Error(
-        fmt::format("the {} of a {} is {}, but the host computes in f32 and f64 only: ask for "
-                    "--dtype f32 or f64, or for another device",
-                    operand.name, program::name(kind), program::name(operand.type)));
+    require_computed(program::kind_of(op), operand);
   });
 }
 

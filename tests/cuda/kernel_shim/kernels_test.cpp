@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The shipped kernels against the stand-ins' loops, which are the host executor's, on random cases.
-// Norms, activations and softmax sum in another order; all others compute the same bits.
+// The shipped kernels against the loops of the stand-ins, on random cases. Norms and softmax sum in
+// another order, and activations call other mathematical functions; all other ops compute the same
+// bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -174,6 +174,7 @@ void start_as(const Arguments<Cast>& call, cudaStream_t stream) {
 
 cudaError_t start(const Arguments<Cast>& call, cudaStream_t stream) {
   if (std::uint64_t{call.op.rows} * call.op.columns == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
   cudaError_t found = cudaSuccess;
   const bool has_plain = call[&Cast::dst].data != nullptr;
   const program::DType to_type = call[has_plain ? &Cast::dst : &Cast::transposed].type;

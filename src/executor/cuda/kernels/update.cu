@@ -97,8 +97,10 @@ cudaError_t start(const Arguments<Op>& call, cudaStream_t stream) {
       using Weight = typename decltype(weight)::type;
       if constexpr (!std::is_same_v<Gradient, double> && !std::is_same_v<Weight, double>) {
         start_as<float, Gradient, Weight>(call, stream);
+        return true;
+      } else {
+        return false;
       }
-      return true;
     });
   }));
 }
