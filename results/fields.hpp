@@ -9,7 +9,7 @@
 
 /// The kinds of fields that describe a stored record. `fields_of<Record>` is the one description of
 /// each: a tuple of these, which the writer and the reader of the run file, the estimate of its
-/// size, the summary and the gather over MPI go through (stored_fields.hpp).
+/// size, the summary and the gather over MPI go through (get_fields.hpp and put_fields.hpp).
 namespace isoscale::results {
 
 /// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".

@@ -72,7 +72,7 @@ class Play {
     }
     double last = 0;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      double end = stages_[s].free + coarse_.tail[s];
+      double end = stages_[s].free + std::max(0.0, coarse_.tail[s]);
       for (const std::size_t side : {before(s), s}) {
         if (!channels_[side].ends.empty()) end = std::max(end, channels_[side].ends.back());
       }
@@ -96,14 +96,16 @@ class Play {
       hand_over(s, *message);
     } else {
       const auto& action = std::get<Action>(step);
-      double start = stage.free;
+      double start = stage.free, takes = time_of(s, action);
       const auto input = stage.brought.find(key(action));
       if (input != stage.brought.end()) {
         const auto& [channel, number] = input->second;
         if (channels_[channel].ends.size() <= number) return false;
-        start = std::max(start, channels_[channel].ends[number]) + coarse_.arrival;
+        start = std::max(start, channels_[channel].ends[number]);
+        takes += coarse_.arrival;
       }
-      stage.free = stage.made[key(action)] = start + std::max(0.0, time_of(s, action));
+      // The laws of stages are fitted, so that a small time may come out below 0.
+      stage.free = stage.made[key(action)] = start + std::max(0.0, takes);
     }
     ++stage.next;
     return true;

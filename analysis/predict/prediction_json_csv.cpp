@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <cstddef>
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -126,13 +128,16 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// The heading of the CSV report; flat_row() has a value for each of these columns.
-constexpr std::string_view csv_columns =
-    "source,machine,curve,title,ranks,nodes,refused,mesh,options,step_time,step_time_lower,"
-    "step_time_upper,throughput,throughput_lower,throughput_upper,throughput_unit,speedup,"
-    "speedup_lower,speedup_upper,efficiency,efficiency_lower,efficiency_upper,noise,launch,fit,"
-    "extrapolated,simulated,delay,memory_per_rank,fits,mfu,compute,copies,transfer,wait,bubble,gap,"
-    "other,hidden_communication,ideal,limit";
+/// Returns the heading of the CSV report; flat_row() has a value for each of its columns.
+std::string csv_columns() {
+  std::string columns =
+      "source,machine,curve,title,ranks,nodes,refused,mesh,options,step_time,step_time_lower,"
+      "step_time_upper,throughput,throughput_lower,throughput_upper,throughput_unit,speedup,"
+      "speedup_lower,speedup_upper,efficiency,efficiency_lower,efficiency_upper,noise,launch,fit,"
+      "extrapolated,simulated,delay,memory_per_rank,fits,mfu";
+  for (const Category& category : categories()) columns += fmt::format(",{}", category.name);
+  return columns + ",hidden_communication,ideal,limit";
+}
 
 /// Returns the JSON object of a rank count without nesting, together with what all rows repeat.
 Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
@@ -164,18 +169,16 @@ Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Fo
 std::string cell_of(const Json& value) {
   if (value.is_string()) return text_cell(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  if (value.is_number_integer()) return std::to_string(value.get<int>());
+  if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
   return value.is_number() ? number_cell(value.get<double>()) : "";
 }
 
 std::string csv_line(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
   const Json row = flat_row(prediction, curve, at);
   std::vector<CsvCell> cells;
-  for (std::size_t begin = 0; begin < csv_columns.size();) {
-    const std::size_t end = std::min(csv_columns.find(',', begin), csv_columns.size());
-    const std::string column{csv_columns.substr(begin, end - begin)};
+  std::istringstream columns{csv_columns()};
+  for (std::string column; std::getline(columns, column, ',');) {
     cells.emplace_back("", row.contains(column) ? cell_of(row[column]) : "");
-    begin = end + 1;
   }
   return csv_values(cells);
 }
@@ -216,7 +219,7 @@ std::string render_json(const Prediction& prediction) {
 }
 
 std::string render_csv(const Prediction& prediction) {
-  std::string text = std::string{csv_columns} + "\n";
+  std::string text = csv_columns() + "\n";
   const auto add = [&](const ForecastCurve& curve) {
     for (const Forecast& at : curve.points) text += csv_line(prediction, curve, at);
   };

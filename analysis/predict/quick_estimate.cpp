@@ -135,8 +135,8 @@ QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) 
   return result;
 }
 
-StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
-  const Pipeline pipeline = workloads::stack::pipeline_of(request);
+StageNumbers QuickEstimate::stage(const Request& request, const Pipeline& pipeline,
+                                  int stage) const {
   StageNumbers numbers = laws_.at(stage_key(request)).at(layers_of(pipeline, stage));
   if (stage == pipeline.stages - 1) numbers.add_head(heads_.at(head_key(request)));
   return numbers;
@@ -183,7 +183,7 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
       pipeline.schedule == Schedule::gpipe || pipeline.schedule == Schedule::zb_h1;
   std::vector<double> bytes;
   for (int s = 0; s < pipeline.stages; ++s) {
-    const StageNumbers numbers = stage(request, s);
+    const StageNumbers numbers = stage(request, pipeline, s);
     const int in_flight =
         pipeline.stages == 1 ? 1
                              : (row.in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
@@ -214,7 +214,8 @@ int QuickEstimate::largest_stage(const Request& request) const {
 
 double QuickEstimate::bound(const Request& request) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
-  const StageNumbers first = stage(request, 0), last = stage(request, pipeline.stages - 1);
+  const StageNumbers first = stage(request, pipeline, 0),
+                     last = stage(request, pipeline, pipeline.stages - 1);
   const StageNumbers& slowest =
       last.forward + last.backward > first.forward + first.backward ? last : first;
   const workloads::stack::PassTimes times{.forward = first.forward,
@@ -230,7 +231,7 @@ CoarsePipeline QuickEstimate::coarse(const Request& request) const {
   const Pipeline& pipeline = result.pipeline;
   const StageLaw& law = laws_.at(stage_key(request));
   const StageNumbers& head = heads_.at(head_key(request));
-  for (int s = 0; s < pipeline.stages; ++s) result.tail.push_back(stage(request, s).tail);
+  for (int s = 0; s < pipeline.stages; ++s) result.tail.push_back(stage(request, pipeline, s).tail);
   for (int i = 0; i < pipeline.virtual_stages(); ++i) {
     StageNumbers one = law.at(pipeline.layers[index(i)]);
     if (i == pipeline.virtual_stages() - 1) one.add_head(head);
@@ -239,11 +240,12 @@ CoarsePipeline QuickEstimate::coarse(const Request& request) const {
   if (pipeline.stages == 1) return result;
   const HandOverNumbers& rows = hand_overs_.at(rows_of(request));
   const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks_);
-  const auto places = simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
   const int apart = mesh::stride(request.mesh, mesh::Axis::pp);
   for (int rank = 0; rank < request.mesh.size(); rank += apart) {
-    result.message = std::max(result.message,
-                              simulate::message_seconds(machine_, rows.bytes, places[index(rank)]));
+    const simulate::GroupPlace place =
+        simulate::place_of_message(request.mesh, layout, rank, mesh::Axis::pp, 1);
+    result.message =
+        std::max(result.message, simulate::message_seconds(machine_, rows.bytes, place));
   }
   result.arrival = rows.arrival;
   return result;

@@ -152,7 +152,8 @@ class QuickEstimate {
                                         int stage) const;
   [[nodiscard]] CoarsePipeline coarse(const workloads::Request& request) const;
   [[nodiscard]] std::vector<double> bytes_of_stages(const workloads::Request& request) const;
-  [[nodiscard]] StageNumbers stage(const workloads::Request& request, int stage) const;
+  [[nodiscard]] StageNumbers stage(const workloads::Request& request,
+                                   const workloads::stack::Pipeline& pipeline, int stage) const;
 
   const workloads::Workload& workload_;
   const simulate::Machine& machine_;

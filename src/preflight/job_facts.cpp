@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <tuple>
@@ -165,26 +166,51 @@ json json_of(const std::vector<T>& values) {
   return array;
 }
 
+void expect(bool is_right, std::string_view wanted) {
+  if (!is_right) throw base::Error(fmt::format("job facts: {} is expected", wanted));
+}
+
+template <class T>
+bool is_integer(const json& from) {
+  if (from.is_number_unsigned()) return std::in_range<T>(from.get<std::uint64_t>());
+  return from.is_number_integer() && std::in_range<T>(from.get<std::int64_t>());
+}
+
 template <class T>
 void read(std::vector<T>& values, const json& from);
+template <class T>
+void read(std::map<std::string, T>& values, const json& from);
 
 template <class T>
 void read(T& value, const json& from) {
   if constexpr (Facts<T>) {
+    expect(from.is_object(), "an object");
     each_field(&value, [&](const auto& field) {
       if (from.contains(field.name)) read(value.*field.member, from.at(field.name));
     });
   } else if constexpr (IsOptional<T>::value) {
     read(value.emplace(), from);
   } else {
+    // The library itself would convert any number to an integer.
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      expect(is_integer<T>(from), "a whole number of its type");
+    }
     from.get_to(value);
   }
 }
 
 template <class T>
 void read(std::vector<T>& values, const json& from) {
+  expect(from.is_array(), "an array");
   values.clear();
   for (const json& item : from) read(values.emplace_back(), item);
+}
+
+template <class T>
+void read(std::map<std::string, T>& values, const json& from) {
+  expect(from.is_object(), "an object");
+  values.clear();
+  for (const auto& [key, item] : from.items()) read(values[key], item);
 }
 
 bool is_same(const GpuFacts& a, const GpuFacts& b) {

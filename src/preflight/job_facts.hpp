@@ -113,7 +113,7 @@ struct JobFacts {
 /// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
 /// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if it is
-/// no JSON, or if a value has another type.
+/// no JSON, or if a value has another type or does not fit into it.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
 /// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the

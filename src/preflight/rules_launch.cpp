@@ -159,16 +159,19 @@ std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std
 
 /// Warns if a control group keeps a rank from using the GPUs of other ranks on its node.
 /// CUDA_VISIBLE_DEVICES is no problem: NCCL can use GPUs that it hides.
-Answer judge_visibility(const CheckedRank& rank, const NodeRanks& node, const JobFacts&) {
-  std::set<std::string> taken;
-  for (const CheckedRank* other : node.ranks) {
-    if (other->gpu) taken.insert(*other->gpu);
+void judge_visibility(Findings& findings, const JobFacts& job) {
+  std::map<int, std::set<std::string>> taken;  // by node
+  for (const CheckedRank& rank : job.ranks) {
+    if (rank.gpu) taken[rank.node].insert(*rank.gpu);
   }
-  const std::optional<std::size_t> seen = reachable(rank, taken);
-  if (!seen) return not_known;
-  if (*seen == taken.size()) return nothing_wrong;
-  return wrong("may use {} of the {} that ranks of its node took", *seen,
-               base::counted(taken.size(), "GPU"));
+  judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
+    const std::set<std::string>& of_node = taken[rank.node];
+    const std::optional<std::size_t> seen = reachable(rank, of_node);
+    if (!seen) return not_known;
+    if (*seen == of_node.size()) return nothing_wrong;
+    return wrong("may use {} of the {} that ranks of its node took", *seen,
+                 base::counted(of_node.size(), "GPU"));
+  });
 }
 
 Answer judge_lost_gpu(const CheckedNode& node, const JobFacts&) {

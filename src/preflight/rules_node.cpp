@@ -167,9 +167,9 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
   return {found, all};
 }
 
-/// Says how many CPUs are set to save energy. In the active
-/// modes of intel_pstate and amd-pstate-epp, the governor "powersave" is the dynamic default, and
-/// the energy preference decides instead (Linux kernel documentation, CPU Performance Scaling).
+/// Warns of CPUs that are set to save energy. In the active modes of intel_pstate and
+/// amd-pstate-epp, the governor "powersave" is the dynamic default, and the energy preference
+/// decides instead (Linux kernel documentation, CPU Performance Scaling).
 Answer judge_governor(const CheckedNode& node, const JobFacts&) {
   if (!node.governors) return not_known;
   const bool is_active =

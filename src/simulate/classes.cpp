@@ -31,21 +31,16 @@ mesh::Shape with_extent(mesh::Shape shape, mesh::Axis axis, int extent) {
 /// alike if ranks that differ in nothing else have the same kind.
 std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
                              mesh::Axis axis) {
-  const std::size_t stride = at(mesh::stride(shape, axis)), extent = at(shape[axis]);
-  const auto alike = [&](std::size_t a, std::size_t b) {
-    for (std::size_t outer = 0; outer < kind.size(); outer += stride * extent) {
-      const auto row = kind.begin() + static_cast<std::ptrdiff_t>(outer);
-      const auto of = [&](std::size_t c) { return row + static_cast<std::ptrdiff_t>(c * stride); };
-      if (!std::equal(of(a), of(a + 1), of(b))) return false;
-    }
-    return true;
-  };
-  std::vector<int> first, distinct;
-  for (int c = 0; c < shape[axis]; ++c) {
-    const auto found = std::find_if(distinct.begin(), distinct.end(),
-                                    [&](int other) { return alike(at(other), at(c)); });
-    first.push_back(found == distinct.end() ? c : *found);
-    if (found == distinct.end()) distinct.push_back(c);
+  const int stride = mesh::stride(shape, axis), extent = shape[axis];
+  // The kinds of the ranks at each coordinate, in the order of their other coordinates.
+  std::vector<std::vector<std::uint64_t>> columns(at(extent));
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    columns[at(rank / stride % extent)].push_back(kind[at(rank)]);
+  }
+  std::map<std::vector<std::uint64_t>, int> known;
+  std::vector<int> first;
+  for (int c = 0; c < extent; ++c) {
+    first.push_back(known.try_emplace(std::move(columns[at(c)]), c).first->second);
   }
   return first;
 }

@@ -88,8 +88,17 @@ struct CoarseSet {
   }
 };
 
-/// Converts programs whose ops take these times to coarse ones.
-[[nodiscard]] CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs);
+/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
+/// take the times tables[table_of_rank[r]].
+[[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
+                                const std::vector<program::Outline>& outlines,
+                                const std::vector<std::uint32_t>& outline_of_rank,
+                                const std::vector<std::vector<units::Nanoseconds>>& tables,
+                                const std::vector<std::uint32_t>& table_of_rank);
+[[nodiscard]] inline CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs) {
+  return coarsen(whole.mesh, whole.outlines, whole.outline_of_rank, costs.tables,
+                 costs.table_of_rank);
+}
 
 struct CoarseOptions {
   int plays = 1;

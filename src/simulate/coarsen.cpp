@@ -197,18 +197,20 @@ class Coarsener {
 
 }  // namespace
 
-CoarseSet coarsen(const program::OutlineSet& whole, const Costs& costs) {
-  CoarseSet set{.mesh = whole.mesh, .programs = {}, .program_of_rank = {}, .channels = {}};
+CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines,
+                  const std::vector<std::uint32_t>& outline_of_rank,
+                  const std::vector<std::vector<units::Nanoseconds>>& tables,
+                  const std::vector<std::uint32_t>& table_of_rank) {
+  CoarseSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}, .channels = {}};
   Boxes boxes;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
-  set.program_of_rank.reserve(whole.outline_of_rank.size());
-  for (std::size_t rank = 0; rank < whole.outline_of_rank.size(); ++rank) {
-    const std::uint32_t outline = whole.outline_of_rank[rank], table = costs.table_of_rank.at(rank);
+  set.program_of_rank.reserve(outline_of_rank.size());
+  for (std::size_t rank = 0; rank < outline_of_rank.size(); ++rank) {
+    const std::uint32_t outline = outline_of_rank[rank], table = table_of_rank.at(rank);
     const auto next = static_cast<std::uint32_t>(set.programs.size());
     const auto [entry, is_new] = known.try_emplace({outline, table}, next);
     if (is_new) {
-      set.programs.push_back(
-          Coarsener{set, boxes, whole.outlines[outline], costs.tables[table]}.coarsen());
+      set.programs.push_back(Coarsener{set, boxes, outlines[outline], tables[table]}.coarsen());
       set.lanes = std::max(set.lanes, static_cast<std::uint32_t>(set.programs.back().lanes.size()));
     }
     set.program_of_rank.push_back(entry->second);

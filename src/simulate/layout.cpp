@@ -130,6 +130,39 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
   return listed_places(shape, layout, axes);
 }
 
+GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
+                            mesh::Axis axis, int offset) {
+  require_nodes(shape, layout);
+  const int stride = mesh::stride(shape, axis), extent = shape[axis];
+  const int receiver = receiver_of(rank, stride, extent, offset);
+  if (receiver == rank) return {};
+  const std::vector<int>& node = layout.node_of_rank;
+  const int from = node.at(at(rank)), to = node[at(receiver)];
+  // In a packed layout the ranks of a node are consecutive, so it is enough to look at the ranks on
+  // the sender's and on the receiver's node.
+  const auto count = [&](int on, int near, auto counts) {
+    const int first = layout.node_ranks == 0 ? 0 : near / layout.node_ranks * layout.node_ranks;
+    const int end =
+        layout.node_ranks == 0 ? shape.size() : std::min(first + layout.node_ranks, shape.size());
+    int found = 0;
+    for (int other = first; other < end; ++other) {
+      if (node[at(other)] == on && counts(other)) ++found;
+    }
+    return found;
+  };
+  const auto node_at = [&](int other, int steps) {
+    return node[at(receiver_of(other, stride, extent, steps))];
+  };
+  const int back = -(offset % extent);
+  if (from == to) {
+    const auto stays = [&](int other) { return node_at(other, offset) == from; };
+    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = count(from, rank, stays)};
+  }
+  const int leaving = count(from, rank, [&](int other) { return node_at(other, offset) != from; });
+  const int entering = count(to, receiver, [&](int other) { return node_at(other, back) != to; });
+  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
+}
+
 std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layout& layout,
                                            mesh::Axis axis, int offset) {
   require_nodes(shape, layout);

@@ -42,11 +42,14 @@ struct GroupPlace {
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
-/// Returns for every rank the place of a message to the rank `offset` steps along `axis`: 2
-/// members, or 1 if it is a message to itself. `sharing` is counted as if every rank sent such a
-/// message. For a message between nodes it is the number that leave the sender's node or the number
-/// that reach the receiver's, whichever is larger; for a message inside a node, the number that
-/// stay inside.
+/// Returns the place of a message from `rank` to the rank `offset` steps along `axis`: 2 members,
+/// or 1 if it is a message to itself. `sharing` is counted as if every rank sent such a message.
+/// For a message between nodes it is the number that leave the sender's node or the number that
+/// reach the receiver's, whichever is larger; for a message inside a node, the number that stay
+/// inside.
+[[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
+                                          mesh::Axis axis, int offset);
+/// Returns place_of_message() for every rank of the mesh, in a time proportional to its ranks.
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);

@@ -24,14 +24,12 @@ namespace {
 
 CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                      const Costs& class_costs) {
-  Costs costs{.tables = class_costs.tables, .table_of_rank = {}};
+  std::vector<std::uint32_t> table_of_rank;
   for (const std::uint32_t class_rank : classes.class_of_rank) {
-    costs.table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
+    table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
-  return coarsen({.mesh = set.mesh,
-                  .outlines = classes.outline.outlines,
-                  .outline_of_rank = set.program_of_rank},
-                 costs);
+  return coarsen(set.mesh, classes.outline.outlines, set.program_of_rank, class_costs.tables,
+                 table_of_rank);
 }
 
 /// Returns the expected largest of `large` standard normal draws divided by that of `small` draws;
@@ -236,19 +234,18 @@ class Delay {
       const int room = std::max(1, most_ranks / shape.size());
       *extents[static_cast<std::size_t>(axis)] = std::min(set_.mesh[axis], room);
     }
-    program::OutlineSet replica{
-        .mesh = shape, .outlines = classes_.outline.outlines, .outline_of_rank = {}};
-    Costs costs{.tables = costs_.tables, .table_of_rank = {}};
+    std::vector<std::uint32_t> outline_of_rank, table_of_rank;
     std::vector<int> node_of_rank;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
       const std::size_t c = class_at(classes_.outline.mesh, place);
-      replica.outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
-      costs.table_of_rank.push_back(costs_.table_of_rank[c]);
+      outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
+      table_of_rank.push_back(costs_.table_of_rank[c]);
       node_of_rank.push_back(
           layout_.node_of_rank[at(whole_rank(set_.mesh, classes_.rank[c], place, tight_))]);
     }
-    const CoarseSet coarse = coarsen(replica, costs);
+    const CoarseSet coarse =
+        coarsen(shape, classes_.outline.outlines, outline_of_rank, costs_.tables, table_of_rank);
     const DeviationDraws draws{noise_, 1};
     CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
     options.factor = [&](int rank, int play) {

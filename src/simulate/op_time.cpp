@@ -255,8 +255,7 @@ class ProgramTimes {
   [[nodiscard]] const GroupPlace& partner(const program::Transfer& transfer) {
     const auto [entry, is_new] = partners_.try_emplace(std::pair{transfer.axis, transfer.offset});
     if (is_new) {
-      entry->second =
-          places_of_messages(shape_, layout_, transfer.axis, transfer.offset).at(at(rank_));
+      entry->second = place_of_message(shape_, layout_, rank_, transfer.axis, transfer.offset);
     }
     return entry->second;
   }

@@ -72,7 +72,8 @@ class Compared(Comparing):
                          ["new", "old"])
         for names in ("new", "a,b,c", "a,a", "a,<b>"):
             self.assert_refused(self.isoscale("compare", *sides, "--names", names), "--names")
-        self.compare(*sides, "--format", "markdown")
+        markdown = self.compare(*sides, "--format", "markdown", "--gate", "5%").stdout
+        self.assertRegex(markdown, r"(?m)^\|[^|]+\| 2 \| b1 \| [-+]?\d+\.\d%")  # the gate's table
 
     def test_a_page_holds_the_comparison(self):
         sides = ["a1.h5", "b1.h5"]
@@ -86,7 +87,7 @@ class Compared(Comparing):
         data = json.loads(held)
         self.assertEqual(data["kind"], "compare")
         self.assertEqual(data["compare"], self.json(*sides))
-        self.compare(*sides, "--html", "page.html", code=2)
+        self.assert_refused(self.isoscale("compare", *sides, "--html", "page.html"), "page.html")
         self.compare(*sides, "--html", "page.html", "--force")
 
     def test_what_is_unlike_is_refused_line_by_line(self):
@@ -110,6 +111,7 @@ class Compared(Comparing):
         self.assert_refused(self.isoscale("compare", "a1.h5", "copy.h5"),
                             "comparing a run with itself claims nothing")
         done = self.compare("a1.h5,copy.h5,a2.h5", "b1.h5", "--format", "json")
+        self.assertIn("copy.h5", done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["sides"][0]["launches"]), 2)
 
     def test_nothing_in_common_and_strange_baselines_are_refused(self):

@@ -122,6 +122,7 @@ class Hangs(Case):
             done, statuses = self.resume()
             self.assertEqual((done.returncode, statuses), (1, past), done.stderr)
             self.assertIn("point 2 hung", done.stdout)
+            self.assertNotIn("nothing is left", done.stdout)
         done, statuses = self.resume("--retry", "hung")
         self.assertEqual((done.returncode, statuses), (4, past), done.stderr)
 

@@ -76,6 +76,7 @@ class Summary(harness.Case):
 class OfARun(harness.Case):
     def test_a_run_ends_with_its_summary(self):
         said = self.run_ok("run", *QUICK, ranks=2).stdout
+        self.assertIn("wrote run.h5", said)
         efficiency = re.search(r"^ *tp .* (\d+\.\d%)", said, re.M)
         self.assertIsNotNone(efficiency, said)
         self.assertIn(efficiency[1], self.run_ok("report", "run.h5").stdout)

@@ -85,7 +85,7 @@ class Resumed(Case):
     def test_a_complete_run_is_left_alone(self):
         self.run_ok(*CURVES, "--output", "run.h5", "--ranks", "1")
         before = self.content()
-        self.run_ok("run", "--resume", "run.h5")
+        self.assertIn("nothing is left", self.run_ok("run", "--resume", "run.h5").stdout)
         self.assertEqual(self.content(), before)
         self.assertEqual(self.run_ok("run", "--resume", "run.h5", "--quiet").stdout, "")
 
@@ -117,8 +117,9 @@ class Budget(Case):
         self.assertEqual([p["ranks"] for p in run["points"]], [1, 2, 1, 2])
 
     def test_a_run_without_any_curve_says_so(self):
-        self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
+        done = self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
         warning = "--budget 1 ms left no time for any of the 4 points"
+        self.assertIn(warning, done.stderr)
         self.assertTrue(any(warning in text for text in self.run_of()["warnings"]))
 
     def test_a_dry_run_says_what_fits(self):

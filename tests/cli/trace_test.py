@@ -126,8 +126,9 @@ class Exported(harness.Case):
 
     def test_what_is_missing_is_said(self):
         self.measured("run.h5", *RUN, "--trace-steps", "0")
-        events, _ = self.trace()
+        events, done = self.trace()
         self.assertEqual(self.events(events, "X"), [])
+        self.assertIn("no step was traced", done.stderr)
 
 
 class Injected(harness.Case):
@@ -175,7 +176,9 @@ class Injected(harness.Case):
 
     def test_a_run_warns_of_what_touches_nothing(self):
         warning = "--inject slow-rank=1:3 touches no point of this run"
-        self.run_ok(*RUN, "--output", "run.h5", "--ranks", "1", "--inject", "slow-rank=1:3", ranks=2)
+        done = self.run_ok(*RUN, "--output", "run.h5", "--ranks", "1", "--inject", "slow-rank=1:3",
+                           ranks=2)
+        self.assertIn(warning, done.stderr)
         run = self.run_of()
         self.assertIn(warning, run["warnings"])
         self.assertNotIn("injected", run["points"][0]["labels"])

@@ -12,6 +12,7 @@
 
 #include "config/command_line.hpp"
 #include "config/layer.hpp"
+#include "config/option_table.hpp"
 #include "config/run_config.hpp"
 #include "config_support.hpp"
 
@@ -79,6 +80,17 @@ seed = "18446744073709551615"
   EXPECT_EQ(run.precision, 0.05);
   EXPECT_EQ(run.max_time.value(), 120.0);
   EXPECT_EQ(run.experiments[0].base.seed, 18'446'744'073'709'551'615U);
+}
+
+TEST(ExperimentFile, AFlagThatIsFalseIsAsIfItWereNotThere) {
+  int flags = 0;
+  for (const RunOption& option : run_options()) {
+    if (option.arity != Arity::flag) continue;
+    ++flags;
+    EXPECT_EQ(read(key_of(option) + " = false"), read("")) << option.name;
+    EXPECT_NE(read(key_of(option) + " = true"), read("")) << option.name;
+  }
+  EXPECT_GE(flags, 5);
 }
 
 TEST(ExperimentFile, SaysWhatOnlyGpusHave) {

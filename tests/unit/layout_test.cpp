@@ -70,6 +70,8 @@ void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std:
       const std::vector<GroupPlace> all = places_of_messages(shape, layout, axis, offset);
       for (int rank = 0; rank < shape.size(); ++rank) {
         const GroupPlace expected = listed_message(shape, layout.node_of_rank, rank, axis, offset);
+        EXPECT_EQ(place_of_message(shape, layout, rank, axis, offset), expected)
+            << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
         EXPECT_EQ(all[static_cast<std::size_t>(rank)], expected)
             << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
       }

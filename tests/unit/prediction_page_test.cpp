@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "analysis/page/asset.hpp"
@@ -83,6 +84,30 @@ TEST(PredictionPage, HoldsTheNumbersOfThePrediction) {
   EXPECT_EQ(predicted["next"]["width_then"], 0.125);
   EXPECT_EQ(predicted["best"][1]["why_not"], "more bubbles");
   EXPECT_EQ(predicted["limits"].size(), 1U);
+}
+
+TEST(PredictionCsv, HasAValueInEveryColumnOfAFullPoint) {
+  Prediction made = prediction();
+  made.throughput_unit = "tokens/s";
+  made.what_if.clear();
+  made.base.points.resize(1);
+  Forecast& full = made.base.points.front();
+  full.request.mesh = {.dp = 16};
+  full.fits = true;
+  full.mfu = 0.5;
+  full.limit = "dp transfer";
+  std::istringstream lines{render_csv(made)};
+  std::string heading, row;
+  ASSERT_TRUE(std::getline(lines, heading) && std::getline(lines, row));
+  std::istringstream columns{heading}, cells{row};
+  int filled = 0;
+  for (std::string column, cell; std::getline(columns, column, ',');) {
+    ASSERT_TRUE(std::getline(cells, cell, ',')) << column;
+    EXPECT_EQ(cell.empty(), column == "refused") << column;
+    if (!cell.empty()) ++filled;
+  }
+  EXPECT_EQ(filled, 40);
+  EXPECT_EQ(cells.peek(), std::istringstream::traits_type::eof());
 }
 
 TEST(PredictionPage, OneCountAloneHasNoEfficiency) {

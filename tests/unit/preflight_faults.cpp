@@ -128,8 +128,8 @@ const std::vector<Fault>& faults() {
          gpu_at(job, 0, 4).nvlinks_active = 16;
          gpu_at(job, 0, 4).nvlinks_inactive = 2;
        }},
-      {{"warning nvlink-fabric|c0|GPU 7 (0000:08:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 7).fabric_state = "in progress"; }},
+      {{"warning nvlink-fabric|c0|GPU 7 (0000:08:00.0)|3"},
+       [](JobFacts& job) { gpu_at(job, 0, 7).fabric_state = "failed: 3"; }},
       {{"warning gpu-pcie|c0|GPU 5 (0000:06:00.0)|8 16"},
        [](JobFacts& job) { gpu_at(job, 0, 5).pcie_width = 8; }},
       {{"warning gpu-pcie|c0|GPU 6 (0000:07:00.0)|3 5"},

@@ -75,7 +75,10 @@ TEST(JobFactsJson, KeepsAbsentApartFromEmptyAndFromZero) {
 
 TEST(JobFactsJson, RefusesOtherTypes) {
   for (const char* const text :
-       {"{", R"({"world": "4"})", R"({"ranks": [{"environment": 4}]})", R"({"share_gpu": 1})",
+       {"{", "[]", R"({"world": "4"})", R"({"world": 4.5})", R"({"world": 4294967296})",
+        R"({"ranks": {}})", R"({"ranks": [4]})", R"({"ranks": [{"environment": 4}]})",
+        R"({"ranks": [{"cpus": [0.5]}]})", R"({"ranks": [{"launcher": {"PMI_SIZE": 1.5}}]})",
+        R"({"nodes": [{"governors": {"powersave": -4294967296}}]})", R"({"share_gpu": 1})",
         R"({"nodes": [{"memory": null}]})", R"({"ranks": [{"versions": {"mpi": 4}}]})"}) {
     EXPECT_THROW(static_cast<void>(job_facts_from_json(text)), base::Error) << text;
   }

@@ -156,6 +156,7 @@ GpuFacts healthy_gpu(std::string name, double memory, double clock, double power
   gpu.ecc = gpu.persistence = true;
   gpu.mig = gpu.remap_pending = gpu.remap_failed = false;
   gpu.ecc_uncorrected = gpu.remapped_rows = 0;
+  gpu.retired_pages = 12;  // the warning begins at 60
   gpu.xids.emplace();
   gpu.nvlinks_active = 18;
   gpu.nvlinks_inactive = 0;

@@ -138,6 +138,16 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
   }
 }
 
+/// Laws are fitted, and a stage of few layers may come out with a time below 0.
+TEST(CoarsePipelineTest, CountsTimesBelowZeroAsNone) {
+  CoarsePipeline coarse{.pipeline = {.stages = 1, .microbatches = 2, .layers = {1}},
+                        .chunks = {{.forward = 2e-3, .backward = 4e-3}},
+                        .tail = {-1e-3}};
+  EXPECT_NEAR(play(coarse), 2 * 6e-3, 1e-9);
+  coarse.chunks.front().forward = -1e-3;
+  EXPECT_NEAR(play(coarse), 2 * 4e-3, 1e-9);
+}
+
 /// The law of the literature: bubble of (p - 1)(f + b), divided by v where stages are interleaved.
 TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
   using workloads::stack::Schedule;

@@ -51,12 +51,9 @@ struct Turns {
   int unit = 1, least = 1;
 };
 
-Turns turns_of(const Request& request) {
-  const TrainingOptions options = options_of(request);
-  if (request.mesh.pp == 1) return {};
-  if (options.schedule == Schedule::interleaved) {
-    return {.unit = request.mesh.pp, .least = request.mesh.pp};
-  }
+Turns turns_of(const TrainingOptions& options, int stages) {
+  if (stages == 1) return {};
+  if (options.schedule == Schedule::interleaved) return {.unit = stages, .least = stages};
   return {.unit = 1, .least = options.schedule == Schedule::zb_h1 ? 2 : 1};
 }
 
@@ -81,8 +78,8 @@ std::vector<double> weights_of(const Partition& partition, const Request& reques
   return weights;
 }
 
-Partition partition_of(const Request& request) {
-  const std::string text = options_of(request).partition;
+Partition partition_of(const TrainingOptions& options) {
+  const std::string& text = options.partition;
   if (const auto partition = parse_partition(text)) return *partition;
   throw usage_error(
       "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from "
@@ -236,8 +233,8 @@ std::vector<int> distribute_by_weight(int total, const std::vector<double>& weig
 Distribution distribution_of(const Request& request) {
   const TrainingOptions options = options_of(request);
   const auto each = static_cast<int>(options.microbatches);
-  const Partition partition = partition_of(request);
-  const Turns turns = turns_of(request);
+  const Partition partition = partition_of(options);
+  const Turns turns = turns_of(options, request.mesh.pp);
   Distribution distribution{.microbatches =
                                 std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
@@ -259,11 +256,11 @@ std::vector<int> alike_replicas(const Request& request) {
 }
 
 void require_partition(const Request& scaled) {
-  const Partition partition = partition_of(scaled);
+  const TrainingOptions options = options_of(scaled);
+  const Partition partition = partition_of(options);
   const int dp = scaled.mesh.dp;
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
-  const TrainingOptions options = options_of(scaled);
-  const Turns turns = turns_of(scaled);
+  const Turns turns = turns_of(options, scaled.mesh.pp);
   const auto each = static_cast<int>(options.microbatches);
   // The smallest exact share must be at least the minimum of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
