@@ -241,7 +241,7 @@ std::string command_of(const Question& question, const workloads::Request& reque
   const std::string device = question.run == nullptr ? "" : " --device " + question.run->device;
   std::string text =
       fmt::format("mpirun -np {} isoscale run --workload {}{} --dtype {}", request.mesh.size(),
-                  workload.name, device, workloads::name(request.precision));
+                  workload.name, device, program::name(request.precision));
   if (workload.model_use != workloads::ModelUse::none) {
     std::string model = request.model.name;
     if (!question.model_source.empty()) {

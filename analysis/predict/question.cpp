@@ -221,7 +221,7 @@ std::string title_of(const Question& question) {
   const bool has_model = question.workload->model_use != workloads::ModelUse::none;
   return fmt::format("{}, {}{}, {} scaling", question.workload->name,
                      has_model ? question.base.model.name + ", " : "",
-                     workloads::name(question.base.precision), workloads::name(question.scaling));
+                     program::name(question.base.precision), workloads::name(question.scaling));
 }
 
 /// Copies the efficiencies of measured points from the run's report.
@@ -313,7 +313,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
         fmt::format("a data sheet says nothing of what runs; name a model with --model, one of {}",
                     fmt::join(workloads::model_names(), ", ")));
   }
-  question.base.precision = workloads::Precision::bf16;
+  question.base.precision = program::Precision::bf16;
   question.mesh = command.mesh;
   assume_training(command, question);
   apply_command(command, question);

@@ -66,7 +66,7 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
 bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
-                     workloads::name(experiment.base.precision) == point.dtype &&
+                     program::name(experiment.base.precision) == point.dtype &&
                      workloads::name(experiment.scaling) == point.scaling &&
                      mesh::name(experiment.placement) == point.placement;
   const bool has_model = workload.model_use != workloads::ModelUse::none;
@@ -97,7 +97,7 @@ void warn_of_unsound(const Points& points, std::vector<std::string>& warnings) {
 int strangeness(const PredictCommand& command, const PointData& point) {
   const int model = model_name(command, point) == point.model ? 0 : 1;
   const int precision =
-      !command.precision || workloads::name(*command.precision) == point.dtype ? 0 : 1;
+      !command.precision || program::name(*command.precision) == point.dtype ? 0 : 1;
   const int scaling =
       !command.scaling || workloads::name(*command.scaling) == point.scaling ? 0 : 1;
   return 4 * model + 2 * precision + scaling;

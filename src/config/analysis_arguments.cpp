@@ -132,7 +132,7 @@ const auto predict_rows = std::to_array<Row<Predict>>({
        predict.model_source = text;
      }},
     {"--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type", "as in the run; of a sheet bf16",
-     [](In text, Predict& predict) { predict.precision = workloads::parse_precision(text); }},
+     [](In text, Predict& predict) { predict.precision = program::parse_precision(text); }},
     {"--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
      "as in the run; of a sheet strong",
      [](In text, Predict& predict) {

@@ -50,8 +50,8 @@ struct PredictCommand {
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
   std::string network{};                  ///< sheet or run that replaces the network; "" = none
-  std::optional<workloads::Precision> precision;  ///< absent = that of the run; for a sheet bf16
-  std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; for a sheet strong
+  std::optional<program::Precision> precision;  ///< absent = that of the run; for a sheet bf16
+  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; for a sheet strong
   mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
   bool best = false;   ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.

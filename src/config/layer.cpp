@@ -180,7 +180,7 @@ GpuWork read_gpu(const Entry& entry) {
         work.models.push_back(workloads::load_model(name));
       }
     } else if (key.str() == "dtype") {
-      work.precision = workloads::parse_precision(to_text(item));
+      work.precision = program::parse_precision(to_text(item));
     } else if (key.str() == "longest_step") {
       work.longest_step = parse_time_limit(to_text(item));
     } else if (key.str() == "set") {

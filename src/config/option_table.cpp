@@ -126,7 +126,7 @@ const std::array rows{
     row<&Q::model, [](In text) { return workloads::load_model(text); }, write_model>(
         {"model", "NAME|FILE.toml", "tiny", Group::basic,
          "transformer whose shapes to use (isoscale list models)"}),
-    row<&Q::precision, workloads::parse_precision, write_name>(
+    row<&Q::precision, program::parse_precision, write_name>(
         {"dtype", "f64|f32|tf32|f16|bf16|fp8", "f32", Group::basic,
          "compute type; the host has f64 and f32 only"}),
     RunOption{"set", "KEY=VALUE", "", Group::basic,

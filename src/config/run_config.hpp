@@ -71,7 +71,7 @@ struct Experiment {
 /// GPUs it finds.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
-  workloads::Precision precision = workloads::Precision::bf16;
+  program::Precision precision = program::Precision::bf16;
   workloads::Options options{};   ///< for the workloads that know them
   units::Seconds longest_step{};  ///< limit for the step of one rank alone
 

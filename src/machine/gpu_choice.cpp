@@ -154,8 +154,8 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host, S
   }
 }
 
-std::vector<workloads::Precision> precisions_of(int major, int minor) {
-  using workloads::Precision;
+std::vector<program::Precision> precisions_of(int major, int minor) {
+  using program::Precision;
   constexpr int ten = 10;
   const int capability = major * ten + minor;
   struct Need {

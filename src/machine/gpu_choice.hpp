@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/run_config.hpp"
+#include "program/precision.hpp"
 #include "units/quantity.hpp"
-#include "workloads/api/workload.hpp"
 
 /// Chooses the GPU of a rank, or finds the reason against using it, with pure functions over what
 /// CUDA and MPI report. Every refusal is one sentence with the fix.
@@ -54,7 +54,7 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
 /// Returns the precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from
 /// 5.3, bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
 /// capability; cuBLAS documentation of cublasLtMatmul).
-[[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
+[[nodiscard]] std::vector<program::Precision> precisions_of(int major, int minor);
 
 /// Returns the reason why the driver is too old for the runtime; nullopt if it is not. Both are
 /// versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's major

@@ -29,11 +29,11 @@
 namespace isoscale::runner {
 
 std::optional<std::string> beyond_host(const config::RunConfig& config) {
-  using workloads::Precision;
+  using program::Precision;
   for (const config::Experiment& experiment : config.experiments) {
     const Precision precision = experiment.base.precision;
     if (precision == Precision::f64 || precision == Precision::f32) continue;
-    return fmt::format("the host device does not compute in {}", workloads::name(precision));
+    return fmt::format("the host device does not compute in {}", program::name(precision));
   }
   return std::nullopt;
 }

@@ -212,7 +212,7 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
 }
 
 executor::Description unseen_gpus() {
-  using workloads::Precision;
+  using program::Precision;
   return {.name = "cuda",
           .detail = "GPUs were not examined",
           .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,

@@ -201,7 +201,7 @@ PointData describe_point(const PlannedPoint& point) {
   data.index = point.index;
   data.workload = point.workload->name;
   data.model = uses_model(point) ? request.model.name : "none";
-  data.dtype = workloads::name(request.precision);
+  data.dtype = program::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
   data.nodes = point.nodes.value();  // known, since its ranks are running

@@ -50,8 +50,8 @@ class Choices : public testing::Test {
   }
 
   [[nodiscard]] program::ProgramSet fp8_set(workloads::Options options) const {
-    const auto request = gpu_twins::request_of({.dp = gpus_.world.size()},
-                                               workloads::Precision::fp8, std::move(options));
+    const auto request = gpu_twins::request_of({.dp = gpus_.world.size()}, program::Precision::fp8,
+                                               std::move(options));
     return workloads::find_workload("hybrid").build(request.value());
   }
 

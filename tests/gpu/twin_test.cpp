@@ -12,7 +12,7 @@
 namespace isoscale::gpu_tests {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 class Twins : public testing::TestWithParam<config::Graph> {};
 

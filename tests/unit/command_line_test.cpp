@@ -50,7 +50,7 @@ TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
   EXPECT_THAT(workloads_of(run), ElementsAre("calibrate", "dp", "tp", "pp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
     EXPECT_EQ(experiment.base.mesh, mesh::Shape{});
     EXPECT_THAT(experiment.mesh, IsEmpty());
   }
@@ -92,7 +92,7 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_THAT(workloads_of(run), ElementsAre("dp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("gpt-125m"));
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f64);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f64);
     EXPECT_EQ(experiment.base.options, (workloads::Options{{"bucket", "1MiB"}, {"batch", "16"}}));
     EXPECT_EQ(experiment.base.seed, 18'446'744'073'709'551'615U);
     EXPECT_EQ(experiment.mesh, (mesh::Request{{mesh::Axis::dp, 2}}));
@@ -205,7 +205,7 @@ TEST(CommandLine, Predict) {
   EXPECT_THAT(asked.ranks, ElementsAre(8, 64));
   EXPECT_EQ(asked.workload, "hybrid");
   EXPECT_EQ(asked.model->name, "tiny");
-  EXPECT_EQ(asked.precision, workloads::Precision::f32);
+  EXPECT_EQ(asked.precision, program::Precision::f32);
   EXPECT_EQ(asked.scaling, workloads::Scaling::weak);
   EXPECT_EQ(asked.mesh, (mesh::Request{{mesh::Axis::tp, 2}}));
   EXPECT_TRUE(asked.best);

@@ -116,14 +116,14 @@ dtype = "f32"
 )");
   ASSERT_EQ(run.experiments.size(), 3U);
   EXPECT_EQ(run.experiments[0].base.model.name, "gpt-125m");
-  EXPECT_EQ(run.experiments[0].base.precision, workloads::Precision::f64);
+  EXPECT_EQ(run.experiments[0].base.precision, program::Precision::f64);
   EXPECT_EQ(run.experiments[0].base.options,
             (workloads::Options{{"batch", "16"}, {"bucket", "1MiB"}}));
   EXPECT_EQ(run.experiments[1].workload, "tp");
   EXPECT_EQ(run.experiments[1].base.options, (workloads::Options{{"batch", "8"}}));
   EXPECT_EQ(run.experiments[2].workload, "pp");
   EXPECT_EQ(run.experiments[2].base.model.name, "tiny");
-  EXPECT_EQ(run.experiments[2].base.precision, workloads::Precision::f32);
+  EXPECT_EQ(run.experiments[2].base.precision, program::Precision::f32);
 }
 
 TEST(ExperimentFile, WithoutWorkloadsIsTheQuickSuite) {
@@ -137,7 +137,7 @@ TEST(ExperimentFile, MayNameASuite) {
   const RunConfig run = read_real("suite = \"standard\"\ndtype = \"f32\"");
   EXPECT_EQ(run.suite, "standard");
   for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
   }
 }
 
@@ -236,7 +236,7 @@ TEST(Suites, QuickIsQuick) {
   EXPECT_LE(run.max_time.value(), 2.0);
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model.name, "tiny");
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
   }
 }
 

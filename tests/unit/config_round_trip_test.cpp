@@ -107,7 +107,7 @@ class Generator {
     Experiment result;
     result.workload = workload.name;
     result.base.model = model();
-    using enum workloads::Precision;
+    using enum program::Precision;
     result.base.precision = pick(std::array{f64, f32, tf32, f16, bf16, fp8});
     result.base.seed = std::uniform_int_distribution<std::uint64_t>{}(random_);
     for (const auto& spec : workload.options) {

@@ -56,9 +56,9 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
   PlannedPoint point = point_of("dp");
   point.load.sent = {};
   EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.04, 1e-9);
-  point.request.precision = workloads::Precision::f64;
+  point.request.precision = program::Precision::f64;
   EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.08, 1e-9);
-  point.request.precision = workloads::Precision::bf16;
+  point.request.precision = program::Precision::bf16;
   EXPECT_NEAR(estimate(point, config, "cuda").least.value(), 13 * 8e-5, 1e-12);
 }
 

@@ -132,13 +132,13 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   simulate::Machine machine = samples::plain_sheet();
-  EXPECT_EQ(peak_rate(machine, workloads::Precision::f32), 1e12);
-  EXPECT_EQ(peak_rate(machine, workloads::Precision::bf16), std::nullopt);
+  EXPECT_EQ(peak_rate(machine, program::Precision::f32), 1e12);
+  EXPECT_EQ(peak_rate(machine, program::Precision::bf16), std::nullopt);
   machine.measured.gemms = {
       {.type = program::DType::f32, .m = 100, .n = 100, .k = 100, .seconds = 4e-6},
       {.type = program::DType::f32, .m = 10, .n = 10, .k = 10, .seconds = 1e-6},
       {.type = program::DType::f64, .m = 100, .n = 100, .k = 100, .seconds = 1e-6}};
-  EXPECT_DOUBLE_EQ(*peak_rate(machine, workloads::Precision::f32), 2e6 / 4e-6);
+  EXPECT_DOUBLE_EQ(*peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 
 TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {

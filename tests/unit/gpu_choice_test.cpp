@@ -152,7 +152,7 @@ TEST(SharedGpus, AreRefusedUnlessAskedFor) {
 }
 
 TEST(Precisions, AreThoseOfTheChip) {
-  using enum workloads::Precision;
+  using enum program::Precision;
   EXPECT_THAT(precisions_of(5, 2), ElementsAre(f64, f32));
   EXPECT_THAT(precisions_of(5, 3), ElementsAre(f64, f32, f16));
   EXPECT_THAT(precisions_of(7, 5), ElementsAre(f64, f32, f16));

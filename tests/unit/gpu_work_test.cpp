@@ -14,8 +14,8 @@
 namespace isoscale::runner {
 namespace {
 
+using program::Precision;
 using testing::HasSubstr;
-using workloads::Precision;
 
 config::RunConfig asked(std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"isoscale", "run"});

@@ -55,12 +55,12 @@ TEST(Storage, FailureNamesNeedAndFree) {
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
   const StridedCopy dense{.row_bytes = 8,
-                       .rows = 3,
-                       .batch = 2,
-                       .src_row = 8,
-                       .src_batch = 24,
-                       .dst_row = 8,
-                       .dst_batch = 24};
+                          .rows = 3,
+                          .batch = 2,
+                          .src_row = 8,
+                          .src_batch = 24,
+                          .dst_row = 8,
+                          .dst_batch = 24};
   EXPECT_EQ(merged(dense).row_bytes, 48U);
   EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
   StridedCopy apart = dense;
@@ -106,7 +106,7 @@ TEST(HostExecutor, DescribesItself) {
   EXPECT_EQ(description.name, "host");
   EXPECT_THAT(description.detail, testing::HasSubstr("1 thread"));
   EXPECT_THAT(description.precisions,
-              testing::UnorderedElementsAre(workloads::Precision::f32, workloads::Precision::f64));
+              testing::UnorderedElementsAre(program::Precision::f32, program::Precision::f64));
   EXPECT_GE(description.cores, 1);
   EXPECT_GT(description.memory_free.value().value(), 0U);
   EXPECT_EQ(description.memory_pool, MemoryPool::node);

@@ -13,13 +13,13 @@ namespace isoscale::runner {
 namespace {
 
 using config::RunConfig;
+using program::Precision;
 using samples::config_of;
 using samples::refusal;
 using samples::site_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using workloads::Precision;
 using workloads::Scaling;
 
 std::vector<int> ranks_of(const Plan& plan) {

@@ -14,7 +14,7 @@ namespace isoscale::samples {
 inline runner::Site site_of(int ranks, int per_node = 1'000) {
   runner::Site site{.ranks = ranks,
                     .node_of_rank = {},
-                    .precisions = {workloads::Precision::f64, workloads::Precision::f32},
+                    .precisions = {program::Precision::f64, program::Precision::f32},
                     .device = "host",
                     .memory_free = {}};
   for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);

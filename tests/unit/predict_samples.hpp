@@ -30,7 +30,7 @@ inline config::PredictCommand plain_command() {
   config::PredictCommand command;
   command.source = "plain.toml";
   command.model = workloads::load_model("tiny");
-  command.precision = workloads::Precision::f32;
+  command.precision = program::Precision::f32;
   command.ranks = {8, 16, 64};
   command.settings = {{"batch", "256"}};
   return command;

@@ -90,7 +90,7 @@ TEST(PricedPlan, HasTheMemoryOfTheSheet) {
 
 TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
   config::RunConfig config = planned({8});
-  config.experiments.front().base.precision = workloads::Precision::bf16;  // no rate of the sheet
+  config.experiments.front().base.precision = program::Precision::bf16;  // no rate of the sheet
   const PricedMachine machine = plain_machine();
   Plan plan = make_plan(config, site_of(machine, config, 1));
   try {
@@ -104,13 +104,13 @@ TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
 TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
   config::RunConfig config = planned({4});
   EXPECT_EQ(beyond_host(config), std::nullopt);
-  config.experiments.front().base.precision = workloads::Precision::bf16;
+  config.experiments.front().base.precision = program::Precision::bf16;
   EXPECT_THAT(beyond_host(config).value_or(""), HasSubstr("bf16"));
-  config.experiments.front().base.precision = workloads::Precision::f32;
+  config.experiments.front().base.precision = program::Precision::f32;
 
   Site site{.ranks = 4,
             .node_of_rank = {0, 0, 1, 1},
-            .precisions = {workloads::Precision::f32},
+            .precisions = {program::Precision::f32},
             .device = "host",
             .memory_free = {}};
   config.experiments.pop_back();

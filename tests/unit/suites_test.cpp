@@ -13,7 +13,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 /// GPUs whose memory nobody has looked at, eight to a node.
 Site gpus(int ranks) {

@@ -24,7 +24,7 @@ namespace {
 
 using config::GpuWork;
 using config::RunConfig;
-using workloads::Precision;
+using program::Precision;
 
 /// named: the user named the rank count. chosen: the program chose it.
 enum class Origin : std::uint8_t { named, chosen };
@@ -66,11 +66,11 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
 
 /// Throws base::UsageError if the site does not support `precision`. `what` is the option that asks
 /// for it: "--dtype bf16".
-void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
+void require_precision(program::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
   std::vector<std::string_view> names;
-  for (const workloads::Precision one : known) names.push_back(workloads::name(one));
+  for (const program::Precision one : known) names.push_back(program::name(one));
   throw base::UsageError(fmt::format("{}: the {} device computes in {} only{}", what, site.device,
                                      fmt::join(names, ", "),
                                      site.device == "host" ? "; GPUs do more (--device cuda, also "
@@ -88,10 +88,10 @@ void require_device(const config::Experiment& experiment, const Site& site) {
                                        workload.name, bench.only_on, site.device));
   }
   require_precision(experiment.base.precision,
-                    fmt::format("--dtype {}", workloads::name(experiment.base.precision)), site);
+                    fmt::format("--dtype {}", program::name(experiment.base.precision)), site);
   if (bench.types == nullptr) return;
   for (const program::DType type : bench.types(experiment.base)) {
-    const auto precision = workloads::precision_of(type);
+    const auto precision = program::precision_of(type);
     if (precision)
       require_precision(*precision, fmt::format("types={}", program::name(type)), site);
   }
@@ -333,7 +333,7 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
                             units::format(*memory), units::format(work.longest_step));
   return {std::move(config),
           fmt::format("model: {} in {}, batch={}: of {} the {}: {}\n", model->name,
-                      workloads::name(work.precision), batch, fmt::join(names, ", "),
+                      program::name(work.precision), batch, fmt::join(names, ", "),
                       suits ? "first that suits" : "last", why)};
 }
 

@@ -17,7 +17,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case

@@ -30,8 +30,8 @@ enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
-  std::vector<workloads::Precision> precisions;  ///< that the executor supports
-  std::string device;                            ///< "host"
+  std::vector<program::Precision> precisions;  ///< that the executor supports
+  std::string device;                          ///< "host"
   /// The least free memory that a rank of each node finds in its pool, by node; absent if unknown.
   /// May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
