@@ -23,8 +23,8 @@
 namespace isoscale::analysis {
 namespace {
 
-using config::PredictCommand;
 using results::PointData;
+using settings::PredictCommand;
 
 int measured_node_ranks(const results::RunData& run) {
   std::map<int, int> ranks_of_node;
@@ -267,7 +267,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   const PointData& largest = *chosen.points.back();
 
   question.workload = &workloads::find_workload(largest.workload);
-  const config::Experiment experiment = planned_experiment(run, question.source, largest);
+  const settings::Experiment experiment = planned_experiment(run, question.source, largest);
   question.base = experiment.base;
   question.scaling = experiment.scaling;
   question.mesh = command.mesh.empty() ? experiment.mesh : command.mesh;

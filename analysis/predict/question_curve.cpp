@@ -20,8 +20,8 @@
 namespace isoscale::analysis {
 namespace {
 
-using config::PredictCommand;
 using results::PointData;
+using settings::PredictCommand;
 using Points = std::vector<const PointData*>;
 
 std::string_view model_name(const PredictCommand& command, const PointData& point) {
@@ -63,7 +63,7 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
 }
 
 /// True if `point` was planned from `experiment`.
-bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
+bool planned(const settings::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
                      program::name(experiment.base.precision) == point.dtype &&
@@ -129,11 +129,11 @@ ChosenCurve choose_curve(const PredictCommand& command, const std::vector<Curve>
   return chosen;
 }
 
-config::Experiment planned_experiment(const results::RunData& run, const std::string& source,
-                                      const PointData& point) {
+settings::Experiment planned_experiment(const results::RunData& run, const std::string& source,
+                                        const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
-  const config::RunConfig config = config::from_toml(run.config_toml, source);
-  for (const config::Experiment& experiment : config.experiments) {
+  const settings::RunConfig config = settings::from_toml(run.config_toml, source);
+  for (const settings::Experiment& experiment : config.experiments) {
     if (planned(experiment, workload, point)) return experiment;
   }
   throw base::UsageError(

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 
 namespace isoscale::config {
 
@@ -300,7 +300,7 @@ PredictCommand interpret_predict(const CLI::App& command,
     refuse("predict needs --ranks, the rank counts to predict, as --ranks 64,256,1024", command);
   }
   if (!predict.workload.empty()) {
-    predict.workload = find_workload(predict.workload, "--workload", known).name;
+    predict.workload = settings::find_workload(predict.workload, "--workload", known).name;
   }
   refuse_idle_force(command, predict.html, "file that --html names");
   return predict;

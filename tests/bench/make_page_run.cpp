@@ -262,7 +262,7 @@ void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
   results::RunData run = header(ranks, seed);
   run.preflight = preflight();
-  results::RunWriter writer{file, run, config::IfExists::overwrite};
+  results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
   const std::vector<Wanted> wanted = curves();
   for (std::size_t curve = 0; curve < wanted.size(); curve += every) {

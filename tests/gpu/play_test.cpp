@@ -70,7 +70,7 @@ program::ProgramSet step_of(program::Precision precision) {
 TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
   const program::ProgramSet set = step_of(program::Precision::bf16);
   const program::Program& step = set.programs.front().step();
-  for (const config::Graph graph : {config::Graph::off, config::Graph::on}) {
+  for (const settings::Graph graph : {settings::Graph::off, settings::Graph::on}) {
     const auto cuda = make_executor(self_, graph);
     const auto session = cuda->prepare(set, self_);
     session->play(Section::setup, Trace::off);
@@ -95,7 +95,7 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
 TEST_F(OneRank, GraphsComputeWhatPlainPlaysDo) {
   const program::ProgramSet set = step_of(program::Precision::f32);
   const program::RankProgram& program = set.programs.front();
-  const auto graph = make_executor(self_, config::Graph::on);
+  const auto graph = make_executor(self_, settings::Graph::on);
   const auto plainly = cuda_->prepare(set, self_);
   const auto replayed = graph->prepare(set, self_);
   constexpr float rounding = 1e-5F;

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/layer.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/layer.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -55,12 +55,13 @@ force = true
 dry_run = true
 quiet = false
 )");
-  RunConfig typed = std::get<RunConfig>(parse_arguments(
-      shell_words("isoscale run --workload dp,hybrid --model gpt-125m --dtype f64 "
-                  "--set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --scaling weak "
-                  "--placement spread --device host --ranks 4,1 --fill replicas --blas-threads 2 "
-                  "--host-streams folded --precision 0.05 --max-time 10 --trace-steps 1 "
-                  "--trace-ranks 2 --output out.h5 --force --dry-run"),
+  RunConfig typed = std::get<RunConfig>(config::parse_arguments(
+      base::shell_words(
+          "isoscale run --workload dp,hybrid --model gpt-125m --dtype f64 "
+          "--set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --scaling weak "
+          "--placement spread --device host --ranks 4,1 --fill replicas --blas-threads 2 "
+          "--host-streams folded --precision 0.05 --max-time 10 --trace-steps 1 "
+          "--trace-ranks 2 --output out.h5 --force --dry-run"),
       fake_workloads()));
   typed.command_line = "";
   EXPECT_EQ(run, typed);
@@ -175,7 +176,7 @@ class OnDisk : public testing::Test {
   RunConfig run(std::string_view toml, std::vector<std::string> options) const {
     std::ofstream{path_} << toml;
     options.insert(options.begin(), {"isoscale", "run", path_.string()});
-    return std::get<RunConfig>(parse_arguments(options, fake_workloads()));
+    return std::get<RunConfig>(config::parse_arguments(options, fake_workloads()));
   }
   std::filesystem::path path_;
 };
@@ -241,4 +242,4 @@ TEST(Suites, QuickIsQuick) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

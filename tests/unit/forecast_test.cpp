@@ -16,7 +16,7 @@
 namespace isoscale::analysis {
 namespace {
 
-Prediction predicted(const config::PredictCommand& command) {
+Prediction predicted(const settings::PredictCommand& command) {
   return predict(question_of(command, samples::plain_sheet()));
 }
 
@@ -45,8 +45,8 @@ TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
 }
 
 /// Of workload dp, where nothing is between GEMMs but dp's communication.
-config::PredictCommand dp_command() {
-  config::PredictCommand command = samples::plain_command();
+settings::PredictCommand dp_command() {
+  settings::PredictCommand command = samples::plain_command();
   command.workload = "dp";
   return command;
 }
@@ -170,7 +170,7 @@ TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
 }
 
 TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
-  config::PredictCommand command = samples::plain_command();
+  settings::PredictCommand command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
@@ -196,7 +196,7 @@ TEST(Forecast, HasTheRateOfARankWithTheIntervalOfTheStep) {
 }
 
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
-  config::PredictCommand command = dp_command();
+  settings::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");
   command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
   const Prediction prediction = predicted(command);
@@ -217,7 +217,7 @@ TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
 }
 
 TEST(Forecast, TakesTheBaselineThatIsNamed) {
-  config::PredictCommand command = dp_command();
+  settings::PredictCommand command = dp_command();
   command.baseline = 16;
   const Prediction prediction = predicted(command);
   EXPECT_EQ(prediction.baseline, 16);

@@ -10,7 +10,7 @@
 namespace isoscale::machine {
 namespace {
 
-using config::ShareGpu;
+using settings::ShareGpu;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/layer.hpp"
 #include "config_support.hpp"
+#include "settings/layer.hpp"
 
 /// Configurations of the workloads that really exist.
 namespace isoscale::config {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -66,7 +66,7 @@ struct Site {
 /// plan has more than were started. --ranks-per-node determines which ranks share a node; without
 /// it the nodes of additional ranks are unknown. Additional nodes are assumed to have as much
 /// memory as the started node with the least.
-[[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
+[[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; 0 = unknown) is expected to
 /// reach in bf16 or f16: about half of the peak in data sheets for dense matrices.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "config/option_table.hpp"
+#include "settings/option_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,11 +17,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/run_config.hpp"
-#include "config/values.hpp"
+#include "settings/run_config.hpp"
+#include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 namespace {
 
@@ -267,4 +267,4 @@ const RunOption* find_option(std::string_view long_name) {
   return found == options.end() ? nullptr : &*found;
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings
