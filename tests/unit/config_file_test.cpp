@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "config/command_line.hpp"
 #include "config_support.hpp"
 #include "settings/layer.hpp"

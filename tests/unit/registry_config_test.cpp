@@ -12,7 +12,7 @@
 #include "settings/layer.hpp"
 
 /// Configurations of the workloads that really exist.
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -82,4 +82,4 @@ TEST(Registry, NoArgumentsAtAllAreHelp) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

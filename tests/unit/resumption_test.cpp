@@ -22,7 +22,7 @@ using testing_support::usage_error;
 
 RunConfig run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"isoscale", "run"});
-  return std::get<RunConfig>(parse_arguments(arguments, fake_workloads()));
+  return std::get<RunConfig>(config::parse_arguments(arguments, fake_workloads()));
 }
 
 TEST(Budget, IsATimeOnTheCommandLineAndInAFile) {
