@@ -16,14 +16,14 @@
 namespace isoscale::analysis {
 
 void write_output_file(std::string_view option, const std::filesystem::path& path,
-                       config::IfExists if_exists,
+                       settings::IfExists if_exists,
                        const std::function<void(std::ostream&)>& write) {
   namespace fs = std::filesystem;
   if (results::may_be_run_file(path)) {
     throw base::UsageError(
         fmt::format("{}: {} holds a run; name another file", option, path.string()));
   }
-  const bool replaces = if_exists == config::IfExists::overwrite;
+  const bool replaces = if_exists == settings::IfExists::overwrite;
   const fs::path target = results::resolved_output(path);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);

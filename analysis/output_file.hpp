@@ -7,7 +7,7 @@
 #include <iosfwd>
 #include <string_view>
 
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::analysis {
 
@@ -16,6 +16,7 @@ namespace isoscale::analysis {
 /// with the option, when the file holds a run, exists and may not be replaced, or cannot be made;
 /// base::Error when writing fails.
 void write_output_file(std::string_view option, const std::filesystem::path& path,
-                       config::IfExists if_exists, const std::function<void(std::ostream&)>& write);
+                       settings::IfExists if_exists,
+                       const std::function<void(std::ostream&)>& write);
 
 }  // namespace isoscale::analysis

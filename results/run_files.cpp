@@ -179,7 +179,7 @@ bool may_replace(const fs::path& path, const fs::path& directory) {
          self == parent.st_uid;
 }
 
-void check_existing(const fs::path& path, const fs::path& target, config::IfExists if_exists) {
+void check_existing(const fs::path& path, const fs::path& target, settings::IfExists if_exists) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -189,7 +189,7 @@ void check_existing(const fs::path& path, const fs::path& target, config::IfExis
                                        : fs::is_symlink(status) ? "a link that leads nowhere"
                                                                 : "not a regular file"));
   }
-  if (if_exists == config::IfExists::overwrite) {
+  if (if_exists == settings::IfExists::overwrite) {
     if (fs::exists(status) && !may_replace(target, target.parent_path())) {
       throw base::UsageError(fmt::format(
           "cannot replace {}: it belongs to somebody else; name another file with --output",
@@ -356,7 +356,7 @@ fs::path resolved_output(const fs::path& path) {
   return error ? path : absolute;
 }
 
-void check_output(const fs::path& path, config::IfExists if_exists) {
+void check_output(const fs::path& path, settings::IfExists if_exists) {
   if (path.filename().empty()) {
     throw base::UsageError(
         fmt::format("cannot write '{}': it names no file; name one with --output", path.string()));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/handle.hpp"
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::results {
 
@@ -99,7 +99,7 @@ void sweep_temporary_files(const std::filesystem::path& directory);
 /// can be created there (one is created and removed), and there is no file that may not be
 /// replaced. Removes temporary files that killed runs of this machine left there. Throws
 /// base::UsageError.
-void check_output(const std::filesystem::path& path, config::IfExists if_exists);
+void check_output(const std::filesystem::path& path, settings::IfExists if_exists);
 
 /// Returns the path of a point's part file, in the folder of the run file: "run.part0003.h5" for
 /// "run.h5". If that name is taken, the writer uses another (new_part_path).

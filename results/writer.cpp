@@ -206,7 +206,7 @@ void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
 
 }  // namespace
 
-RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_exists,
+RunWriter::RunWriter(const fs::path& path, RunData header, settings::IfExists if_exists,
                      units::Bytes part_limit)
     : path_(resolved_output(path)),
       header_(std::move(header)),
@@ -217,7 +217,7 @@ RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_e
   header_.ended.clear();
   Confidences none;
   summary_ = summary_of(header_, none);
-  if (if_exists_ == config::IfExists::overwrite) {
+  if (if_exists_ == settings::IfExists::overwrite) {
     replaced_ = open_locked(path_);
     owned_ = identity_of(path_);
     replaced_id_ = run_id_of(path_, format_name);
@@ -230,7 +230,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
                      units::Bytes part_limit)
     : path_(resolved_output(path)),
       header_(std::move(earlier)),
-      if_exists_(config::IfExists::overwrite),
+      if_exists_(settings::IfExists::overwrite),
       part_limit_(part_limit.value()),
       published_(open_published(path_)),
       owned_(identity_of(published_)) {
@@ -296,7 +296,7 @@ void RunWriter::publish(TemporaryFile& file) {
   published_ = file.publish(path_, way_to_publish());
   owned_ = next;
   replaced_.reset();
-  if (first && if_exists_ == config::IfExists::overwrite) {
+  if (first && if_exists_ == settings::IfExists::overwrite) {
     // These are parts of the run that has just been replaced; this run has none yet.
     remove_unnamed_parts(path_, replaced_id_, {});
   }

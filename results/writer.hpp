@@ -10,10 +10,10 @@
 #include <set>
 #include <string>
 
-#include "config/run_config.hpp"
 #include "results/run_data.hpp"
 #include "results/run_files.hpp"
 #include "results/summary.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::results {
@@ -32,7 +32,7 @@ class RunWriter {
   /// measuring. `path` has passed check_output with the same `if_exists`. The points, the end and
   /// the completeness of `header` are ignored. Throws base::Error, or base::UsageError when another
   /// launch is writing the file.
-  RunWriter(const std::filesystem::path& path, RunData header, config::IfExists if_exists,
+  RunWriter(const std::filesystem::path& path, RunData header, settings::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
   /// Continues a run file of an earlier launch. `earlier` is its content; its points `again` are
@@ -82,7 +82,7 @@ class RunWriter {
   std::filesystem::path path_;
   RunData header_;
   RunSummary summary_;  ///< of the published file
-  config::IfExists if_exists_;
+  settings::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
   std::set<int> committed_;                              ///< indices of the points
   std::map<int, std::filesystem::path> outdated_parts_;  ///< of points that are measured anew

@@ -15,27 +15,27 @@
 
 #include "base/error.hpp"
 #include "config/command_line.hpp"
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 /// The functions of the subcommands, and how they write to standard output.
 namespace isoscale {
 
 /// `isoscale run`: plans and measures. Throws base::Error. A build without MPI has other
 /// definitions of this function and of check_command(), which only throw.
-[[nodiscard]] base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv);
+[[nodiscard]] base::ExitCode run_command(const settings::RunConfig& config, int argc, char** argv);
 /// `isoscale check`: prints the results of preflight. Throws base::Error.
-[[nodiscard]] base::ExitCode check_command(const config::CheckCommand& command, int argc,
+[[nodiscard]] base::ExitCode check_command(const settings::CheckCommand& command, int argc,
                                            char** argv);
 
 /// `isoscale report`: reads run files, each launch once, and prints their results.
-[[nodiscard]] base::ExitCode report_command(const config::ReportCommand& command);
+[[nodiscard]] base::ExitCode report_command(const settings::ReportCommand& command);
 
 /// `isoscale compare`: prints the curves of all sides, their differences and what explains them,
 /// and the gate's verdict.
-[[nodiscard]] base::ExitCode compare_command(const config::CompareCommand& command);
+[[nodiscard]] base::ExitCode compare_command(const settings::CompareCommand& command);
 
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
-[[nodiscard]] base::ExitCode predict_command(const config::PredictCommand& command);
+[[nodiscard]] base::ExitCode predict_command(const settings::PredictCommand& command);
 
 /// Writes the whole text to standard output and returns ExitCode::done. Throws base::Error if it
 /// cannot be written.

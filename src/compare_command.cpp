@@ -24,7 +24,7 @@ namespace isoscale {
 namespace {
 
 /// Reads the run files of each side. A launch that is given twice is kept once.
-std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command) {
+std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& command) {
   std::vector<analysis::RunFiles> sides;
   for (const auto& files : command.sides) {
     analysis::RunFiles read;
@@ -37,7 +37,7 @@ std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command
   return sides;
 }
 
-analysis::CompareOptions options_of(const config::CompareCommand& command) {
+analysis::CompareOptions options_of(const settings::CompareCommand& command) {
   using Options = analysis::CompareOptions;
   return {.baseline = command.baseline,
           .whole_node = command.whole_node,
@@ -47,15 +47,15 @@ analysis::CompareOptions options_of(const config::CompareCommand& command) {
           .names = command.names};
 }
 
-std::string render(const analysis::Comparison& comparison, config::Format format) {
+std::string render(const analysis::Comparison& comparison, settings::Format format) {
   switch (format) {
-    case config::Format::json:
+    case settings::Format::json:
       return analysis::render_json(comparison);
-    case config::Format::csv:
+    case settings::Format::csv:
       return analysis::render_csv(comparison);
-    case config::Format::junit:
+    case settings::Format::junit:
       return analysis::render_junit(comparison);
-    case config::Format::markdown:
+    case settings::Format::markdown:
       return analysis::render_markdown(comparison);
     default:
       break;
@@ -72,7 +72,7 @@ std::string refusal(const analysis::Comparison& comparison) {
 
 }  // namespace
 
-base::ExitCode compare_command(const config::CompareCommand& command) {
+base::ExitCode compare_command(const settings::CompareCommand& command) {
   if (!command.html.empty()) analysis::require_page();
   // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
@@ -103,7 +103,7 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
     analysis::write_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
-  const bool is_text = command.format == config::Format::text;
+  const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));
   if (!comparison.gate) return base::ExitCode::done;

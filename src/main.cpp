@@ -22,19 +22,19 @@ namespace {
 struct Execute {
   int argc;
   char** argv;
-  base::ExitCode operator()(const config::RunConfig& command) const {
+  base::ExitCode operator()(const settings::RunConfig& command) const {
     return run_command(command, argc, argv);
   }
-  base::ExitCode operator()(const config::CheckCommand& command) const {
+  base::ExitCode operator()(const settings::CheckCommand& command) const {
     return check_command(command, argc, argv);
   }
-  base::ExitCode operator()(const config::ReportCommand& command) const {
+  base::ExitCode operator()(const settings::ReportCommand& command) const {
     return report_command(command);
   }
-  base::ExitCode operator()(const config::CompareCommand& command) const {
+  base::ExitCode operator()(const settings::CompareCommand& command) const {
     return compare_command(command);
   }
-  base::ExitCode operator()(const config::PredictCommand& command) const {
+  base::ExitCode operator()(const settings::PredictCommand& command) const {
     return predict_command(command);
   }
   base::ExitCode operator()(const config::ListCommand& command) const {

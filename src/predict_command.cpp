@@ -33,7 +33,7 @@ simulate::Machine network_of(const std::string& source) {
   return analysis::run_machine(results::read_run(source));
 }
 
-analysis::Prediction predicted(const config::PredictCommand& command) {
+analysis::Prediction predicted(const settings::PredictCommand& command) {
   if (is_sheet(command.source)) {
     if (!command.launches.empty()) {
       throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
@@ -56,11 +56,11 @@ analysis::Prediction predicted(const config::PredictCommand& command) {
   return analysis::predict(question);
 }
 
-std::string render(const analysis::Prediction& prediction, config::Format format) {
+std::string render(const analysis::Prediction& prediction, settings::Format format) {
   switch (format) {
-    case config::Format::json:
+    case settings::Format::json:
       return analysis::render_json(prediction);
-    case config::Format::csv:
+    case settings::Format::csv:
       return analysis::render_csv(prediction);
     default:
       break;
@@ -70,12 +70,12 @@ std::string render(const analysis::Prediction& prediction, config::Format format
 
 }  // namespace
 
-base::ExitCode predict_command(const config::PredictCommand& command) {
+base::ExitCode predict_command(const settings::PredictCommand& command) {
   if (!command.html.empty()) analysis::require_page();
   const analysis::Prediction prediction = predicted(command);
   // The text format has the warnings in the report; programs that read the other formats need not
   // look for them.
-  if (command.format != config::Format::text) {
+  if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
   if (!command.html.empty()) {

@@ -34,15 +34,15 @@
 namespace isoscale {
 namespace {
 
-std::string render(const analysis::Report& report, const config::ReportCommand& command) {
+std::string render(const analysis::Report& report, const settings::ReportCommand& command) {
   switch (command.format) {
-    case config::Format::json:
+    case settings::Format::json:
       return analysis::render_json(report);
-    case config::Format::csv:
+    case settings::Format::csv:
       return analysis::render_csv(report);
-    case config::Format::markdown:
+    case settings::Format::markdown:
       return analysis::render_markdown(report);
-    case config::Format::nccl_tests:
+    case settings::Format::nccl_tests:
       return analysis::render_nccl_tests(report);
     default:
       break;
@@ -65,7 +65,7 @@ std::string launches_text(std::span<const std::string> files) {
 
 /// Writes the traces to their file. Messages about it go to standard error, since the report is on
 /// standard output.
-void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
+void write_trace(const analysis::RunFiles& launches, const settings::ReportCommand& command) {
   const analysis::TraceExport result =
       analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
@@ -74,7 +74,7 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
 }
 
 /// Throws base::UsageError if --html and --trace name the same file.
-void require_two_files(const config::ReportCommand& command) {
+void require_two_files(const settings::ReportCommand& command) {
   if (command.html.empty() || command.trace.empty()) return;
   const auto place = [](const std::filesystem::path& path) {
     return results::resolved_output(path).lexically_normal();
@@ -84,7 +84,7 @@ void require_two_files(const config::ReportCommand& command) {
       fmt::format("--html and --trace name one file, {}; name two", command.html.string()));
 }
 
-void say_page(const config::ReportCommand& command) {
+void say_page(const settings::ReportCommand& command) {
   base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
@@ -97,7 +97,7 @@ std::string no_such_point(int baseline) {
 
 /// Throws base::UsageError if no file of an index has the baseline that the user asked for. The
 /// message lists no valid rank counts, since an index does not keep them.
-void require_baseline(const config::ReportCommand& command, const analysis::Index& index) {
+void require_baseline(const settings::ReportCommand& command, const analysis::Index& index) {
   const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
   const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {
     return std::ranges::any_of(run.experiments, has);
@@ -106,7 +106,7 @@ void require_baseline(const config::ReportCommand& command, const analysis::Inde
 }
 
 /// Throws base::UsageError if no curve has the baseline that the user asked for.
-void require_baseline(const config::ReportCommand& command, const analysis::Report& report) {
+void require_baseline(const settings::ReportCommand& command, const analysis::Report& report) {
   if (!command.whole_node && !command.baseline) return;
   const bool found =
       std::ranges::any_of(report.joined.curves, has_baseline, &analysis::JoinedCurve::curve) ||
@@ -196,7 +196,7 @@ std::vector<analysis::Unreadable> index_files(const std::vector<std::filesystem:
   return unreadable;
 }
 
-void refuse_beside_index(const config::ReportCommand& command, std::string_view option,
+void refuse_beside_index(const settings::ReportCommand& command, std::string_view option,
                          std::string_view why) {
   throw base::UsageError(
       command.index_only
@@ -205,8 +205,8 @@ void refuse_beside_index(const config::ReportCommand& command, std::string_view 
                         option, why, command.files.size(), most_joined));
 }
 
-void check_index(const config::ReportCommand& command) {
-  if (command.format == config::Format::nccl_tests) {
+void check_index(const settings::ReportCommand& command) {
+  if (command.format == settings::Format::nccl_tests) {
     refuse_beside_index(command, "--format nccl-tests", "prints the rows of micro-benchmarks");
   }
   if (!command.trace.empty()) refuse_beside_index(command, "--trace", "writes traced steps");
@@ -216,13 +216,13 @@ void check_index(const config::ReportCommand& command) {
   }
 }
 
-std::string render(const analysis::IndexReport& report, config::Format format) {
+std::string render(const analysis::IndexReport& report, settings::Format format) {
   switch (format) {
-    case config::Format::json:
+    case settings::Format::json:
       return analysis::render_index_json(report);
-    case config::Format::csv:
+    case settings::Format::csv:
       return analysis::render_index_csv(report);
-    case config::Format::markdown:
+    case settings::Format::markdown:
       return analysis::render_index_markdown(report);
     default:
       break;
@@ -230,7 +230,7 @@ std::string render(const analysis::IndexReport& report, config::Format format) {
   return analysis::render_index_text(report);
 }
 
-base::ExitCode report_index(const config::ReportCommand& command) {
+base::ExitCode report_index(const settings::ReportCommand& command) {
   check_index(command);
   if (!command.html.empty()) analysis::require_page();
   std::vector<analysis::IndexRun> runs;
@@ -248,7 +248,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
         "report FILE..., of at most {}.",
         most_joined, most_joined);
     const bool for_programs =
-        command.format == config::Format::json || command.format == config::Format::csv;
+        command.format == settings::Format::json || command.format == settings::Format::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
   }
   if (!command.html.empty()) {
@@ -260,7 +260,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
 
 }  // namespace
 
-base::ExitCode report_command(const config::ReportCommand& command) {
+base::ExitCode report_command(const settings::ReportCommand& command) {
   require_two_files(command);
   // A wrong section name is refused before anything is read or written.
   if (command.detail) (void)analysis::Sections::parse(*command.detail);

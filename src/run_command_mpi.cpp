@@ -46,7 +46,7 @@ void show_file(const std::filesystem::path& file) {
   try {
     if (std::filesystem::file_size(file) > largest) {
       print_or_warn(
-          fmt::format("read it with: isoscale report {}\n", config::shell_quoted({&name, 1})));
+          fmt::format("read it with: isoscale report {}\n", base::shell_quoted({&name, 1})));
       return;
     }
     const results::RunData run = results::read_run(file);
@@ -95,8 +95,7 @@ void require_one_command(const std::string& command, const comm::Communicator& w
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // The program's name is left out, since nodes may have it in different places.
-  const std::string arguments =
-      config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
+  const std::string arguments = base::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
   // The environment is read before MPI starts: an MPI that finds itself alone sets the variables of
   // a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
@@ -138,7 +137,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
 
 }  // namespace
 
-base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
+base::ExitCode run_command(const settings::RunConfig& config, int argc, char** argv) {
   return under_mpi(argc, argv, config.timeout,
                    [&](const auto& environment, const auto& world, auto& supervisor) {
                      return runner::run(
@@ -150,14 +149,14 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                    });
 }
 
-base::ExitCode check_command(const config::CheckCommand& command, int argc, char** argv) {
+base::ExitCode check_command(const settings::CheckCommand& command, int argc, char** argv) {
   return under_mpi(
       argc, argv, command.config.timeout,
       [&](const auto& environment, const auto& world, auto& /*watch*/) {
         const results::PreflightData found = runner::check(command.config, environment, world);
         bool is_printed = true;
         if (world.rank() == 0) {
-          is_printed = print_or_warn(command.format == config::Format::json
+          is_printed = print_or_warn(command.format == settings::Format::json
                                          ? analysis::render_checks_json(found)
                                          : analysis::render_checks_text(found));
         }

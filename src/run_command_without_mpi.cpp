@@ -18,11 +18,11 @@ namespace {
 
 }  // namespace
 
-base::ExitCode run_command(const config::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+base::ExitCode run_command(const settings::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
   refuse("run");
 }
 
-base::ExitCode check_command(const config::CheckCommand& /*command*/, int /*argc*/,
+base::ExitCode check_command(const settings::CheckCommand& /*command*/, int /*argc*/,
                              char** /*argv*/) {
   refuse("check");
 }

@@ -28,10 +28,6 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// The names of precisions, in the order of the enumerators.
-constexpr std::array<std::string_view, 6> precision_names{"f64", "f32",  "tf32",
-                                                          "f16", "bf16", "fp8"};
-
 /// Returns a training workload on `axes`. All of them have the functions of hybrid, on one or on
 /// three axes.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
@@ -167,18 +163,6 @@ Workload serving() {
 }
 
 }  // namespace
-
-std::string_view name(Precision precision) {
-  return precision_names[static_cast<std::size_t>(precision)];
-}
-
-Precision parse_precision(std::string_view text) {
-  for (std::size_t i = 0; i < precision_names.size(); ++i) {
-    if (precision_names[i] == text) return static_cast<Precision>(i);
-  }
-  throw usage_error("unknown dtype {}{}; the dtypes are {}", base::quoted(text),
-                    base::did_you_mean(text, precision_names), fmt::join(precision_names, ", "));
-}
 
 std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
 

@@ -112,13 +112,13 @@ Json page_data(const Prediction& prediction) {
 
 template <class Source>
 void write_page_file(const Source& source, const std::filesystem::path& path,
-                     config::IfExists if_exists) {
+                     settings::IfExists if_exists) {
   const std::string document = page_document(page_data(source));
   write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
 }
-template void write_page_file(const Report&, const std::filesystem::path&, config::IfExists);
-template void write_page_file(const Comparison&, const std::filesystem::path&, config::IfExists);
-template void write_page_file(const IndexReport&, const std::filesystem::path&, config::IfExists);
-template void write_page_file(const Prediction&, const std::filesystem::path&, config::IfExists);
+template void write_page_file(const Report&, const std::filesystem::path&, settings::IfExists);
+template void write_page_file(const Comparison&, const std::filesystem::path&, settings::IfExists);
+template void write_page_file(const IndexReport&, const std::filesystem::path&, settings::IfExists);
+template void write_page_file(const Prediction&, const std::filesystem::path&, settings::IfExists);
 
 }  // namespace isoscale::analysis

@@ -11,7 +11,7 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 /// Writes reports as one self-contained HTML page: it contains its data as JSON, and the script
 /// that draws it was embedded when the program was built (analysis/page/web).
@@ -51,7 +51,7 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 /// write_output_file() and require_page() throw.
 template <class Source>
 void write_page_file(const Source& source, const std::filesystem::path& path,
-                     config::IfExists if_exists);
+                     settings::IfExists if_exists);
 
 // The parts of which the functions above are made.
 

@@ -70,6 +70,6 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 /// Returns the FLOP/s that MFU is relative to: the best measured rate of multiplications with
 /// operands of this precision, else the sheet's peak; absent where neither is known.
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
-                                              workloads::Precision precision);
+                                              program::Precision precision);
 
 }  // namespace isoscale::analysis

@@ -19,7 +19,7 @@
 
 namespace isoscale::analysis {
 
-std::optional<double> peak_rate(const simulate::Machine& machine, workloads::Precision precision) {
+std::optional<double> peak_rate(const simulate::Machine& machine, program::Precision precision) {
   const workloads::stack::Types types = workloads::stack::types_of(precision);
   double best = 0;
   for (const simulate::TimedGemm& gemm : machine.measured.gemms) {

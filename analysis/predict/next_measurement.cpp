@@ -14,7 +14,8 @@
 #include <tuple>
 #include <utility>
 
-#include "config/command_line.hpp"
+#include "base/text.hpp"
+#include "settings/run_config.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
 #include "workloads/api/toml_files.hpp"
@@ -100,7 +101,7 @@ double with_one_more(const ModelFit& fit) {
 /// Returns the comma-separated files after --model on the run's command line.
 std::vector<std::string> model_files(const results::RunData& run) {
   constexpr std::string_view flag = "--model", joined = "--model=";
-  const std::vector<std::string> words = config::shell_words(run.command_line);
+  const std::vector<std::string> words = base::shell_words(run.command_line);
   std::vector<std::string> files;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_joined = words[i].starts_with(joined);
@@ -133,7 +134,7 @@ std::optional<std::string> model_file(const results::RunData& run, const std::st
 std::string model_argument(const results::RunData& run, const std::string& model) {
   if (is_built_in(model)) return model;
   const std::vector<std::string> words{model_file(run, model).value_or(model + ".toml")};
-  return config::shell_quoted(words);
+  return base::shell_quoted(words);
 }
 
 /// Returns the options with which `isoscale run` measures the same again, without those for ranks
@@ -241,11 +242,11 @@ std::string command_of(const Question& question, const workloads::Request& reque
   const std::string device = question.run == nullptr ? "" : " --device " + question.run->device;
   std::string text =
       fmt::format("mpirun -np {} isoscale run --workload {}{} --dtype {}", request.mesh.size(),
-                  workload.name, device, workloads::name(request.precision));
+                  workload.name, device, program::name(request.precision));
   if (workload.model_use != workloads::ModelUse::none) {
     std::string model = request.model.name;
     if (!question.model_source.empty()) {
-      model = config::shell_quoted(std::vector{question.model_source});
+      model = base::shell_quoted(std::vector{question.model_source});
     } else if (question.run != nullptr) {
       model = model_argument(*question.run, model);
     }

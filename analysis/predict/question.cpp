@@ -23,8 +23,8 @@
 namespace isoscale::analysis {
 namespace {
 
-using config::PredictCommand;
 using results::PointData;
+using settings::PredictCommand;
 
 int measured_node_ranks(const results::RunData& run) {
   std::map<int, int> ranks_of_node;
@@ -221,7 +221,7 @@ std::string title_of(const Question& question) {
   const bool has_model = question.workload->model_use != workloads::ModelUse::none;
   return fmt::format("{}, {}{}, {} scaling", question.workload->name,
                      has_model ? question.base.model.name + ", " : "",
-                     workloads::name(question.base.precision), workloads::name(question.scaling));
+                     program::name(question.base.precision), workloads::name(question.scaling));
 }
 
 /// Copies the efficiencies of measured points from the run's report.
@@ -267,7 +267,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   const PointData& largest = *chosen.points.back();
 
   question.workload = &workloads::find_workload(largest.workload);
-  const config::Experiment experiment = planned_experiment(run, question.source, largest);
+  const settings::Experiment experiment = planned_experiment(run, question.source, largest);
   question.base = experiment.base;
   question.scaling = experiment.scaling;
   question.mesh = command.mesh.empty() ? experiment.mesh : command.mesh;
@@ -313,7 +313,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
         fmt::format("a data sheet says nothing of what runs; name a model with --model, one of {}",
                     fmt::join(workloads::model_names(), ", ")));
   }
-  question.base.precision = workloads::Precision::bf16;
+  question.base.precision = program::Precision::bf16;
   question.mesh = command.mesh;
   assume_training(command, question);
   apply_command(command, question);

@@ -14,9 +14,9 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
-#include "config/command_line.hpp"
 #include "mesh/request.hpp"
 #include "results/run_data.hpp"
+#include "settings/run_config.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -87,16 +87,16 @@ struct Question {
 /// command. The workload is that of the run, except for what the command changes. Throws
 /// base::UsageError for a run without calibration or without a curve, for fewer ranks than were
 /// measured, and for unknown settings. `run` outlives the question.
-[[nodiscard]] Question question_of(const config::PredictCommand& command,
+[[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const results::RunData& run);
 /// Returns a question about the first of several launches; the deviation between launches is then
 /// known.
-[[nodiscard]] Question question_of(const config::PredictCommand& command,
+[[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine by its data sheet. By default the work is a whole training
 /// step, with elementwise ops, the vocabulary and Adam as the optimizer. Throws base::UsageError if
 /// no model is named, and for unknown settings.
-[[nodiscard]] Question question_of(const config::PredictCommand& command,
+[[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
 /// Replaces the run's values for communication between nodes by those of `other`, whose name is
@@ -110,7 +110,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
 
 /// Returns the number of settings in which a command differs from a measured point; settings that
 /// the command does not name do not count.
-[[nodiscard]] int strangeness(const config::PredictCommand& command,
+[[nodiscard]] int strangeness(const settings::PredictCommand& command,
                               const results::PointData& point);
 
 struct ChosenCurve {
@@ -121,14 +121,14 @@ struct ChosenCurve {
 /// whose times are not the machine's own count only if there are no others. Says in `warnings` what
 /// else the run has, and what is wrong with the points. Throws base::UsageError when there is no
 /// curve.
-[[nodiscard]] ChosenCurve choose_curve(const config::PredictCommand& command,
+[[nodiscard]] ChosenCurve choose_curve(const settings::PredictCommand& command,
                                        const std::vector<Curve>& curves,
                                        std::vector<std::string>& warnings);
 
 /// Returns the experiment that `point` was planned from. Throws base::UsageError where the run does
 /// not have it; `source` names the run's file.
-[[nodiscard]] config::Experiment planned_experiment(const results::RunData& run,
-                                                    const std::string& source,
-                                                    const results::PointData& point);
+[[nodiscard]] settings::Experiment planned_experiment(const results::RunData& run,
+                                                      const std::string& source,
+                                                      const results::PointData& point);
 
 }  // namespace isoscale::analysis

@@ -20,8 +20,8 @@
 namespace isoscale::analysis {
 namespace {
 
-using config::PredictCommand;
 using results::PointData;
+using settings::PredictCommand;
 using Points = std::vector<const PointData*>;
 
 std::string_view model_name(const PredictCommand& command, const PointData& point) {
@@ -63,10 +63,10 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
 }
 
 /// True if `point` was planned from `experiment`.
-bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
+bool planned(const settings::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
-                     workloads::name(experiment.base.precision) == point.dtype &&
+                     program::name(experiment.base.precision) == point.dtype &&
                      workloads::name(experiment.scaling) == point.scaling &&
                      mesh::name(experiment.placement) == point.placement;
   const bool has_model = workload.model_use != workloads::ModelUse::none;
@@ -97,7 +97,7 @@ void warn_of_unsound(const Points& points, std::vector<std::string>& warnings) {
 int strangeness(const PredictCommand& command, const PointData& point) {
   const int model = model_name(command, point) == point.model ? 0 : 1;
   const int precision =
-      !command.precision || workloads::name(*command.precision) == point.dtype ? 0 : 1;
+      !command.precision || program::name(*command.precision) == point.dtype ? 0 : 1;
   const int scaling =
       !command.scaling || workloads::name(*command.scaling) == point.scaling ? 0 : 1;
   return 4 * model + 2 * precision + scaling;
@@ -129,11 +129,11 @@ ChosenCurve choose_curve(const PredictCommand& command, const std::vector<Curve>
   return chosen;
 }
 
-config::Experiment planned_experiment(const results::RunData& run, const std::string& source,
-                                      const PointData& point) {
+settings::Experiment planned_experiment(const results::RunData& run, const std::string& source,
+                                        const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
-  const config::RunConfig config = config::from_toml(run.config_toml, source);
-  for (const config::Experiment& experiment : config.experiments) {
+  const settings::RunConfig config = settings::from_toml(run.config_toml, source);
+  for (const settings::Experiment& experiment : config.experiments) {
     if (planned(experiment, workload, point)) return experiment;
   }
   throw base::UsageError(

@@ -339,7 +339,7 @@ workloads::Request request_of(const results::PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   workloads::Request request{.model = {},
                              .mesh = point.mesh,
-                             .precision = workloads::parse_precision(point.dtype),
+                             .precision = program::parse_precision(point.dtype),
                              .options = {point.options.begin(), point.options.end()},
                              .seed = point.seed};
   workloads::validate(point.workload, workload.options, request.options);

@@ -52,7 +52,7 @@ void describe(const workloads::Workload& workload, const workloads::Request& req
               results::PointData& point) {
   point.workload = workload.name;
   point.model = request.model.name;
-  point.dtype = workloads::name(request.precision);
+  point.dtype = program::name(request.precision);
   const workloads::OptionReader options{workload.options, request.options};
   for (const workloads::OptionSpec& spec : workload.options) {
     if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);

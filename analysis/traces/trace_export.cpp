@@ -350,7 +350,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
 }
 
 TraceExport write_trace_file(std::span<const results::RunData> runs,
-                             const std::filesystem::path& path, config::IfExists if_exists) {
+                             const std::filesystem::path& path, settings::IfExists if_exists) {
   TraceExport result;
   write_output_file("--trace", path, if_exists,
                     [&](std::ostream& out) { result = export_traces(runs, out); });

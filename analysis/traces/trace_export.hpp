@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/run_config.hpp"
 #include "program/outline.hpp"
 #include "results/run_data.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
 /// Exports the traces of run files in Chrome's trace-event format (the "Trace Event Format"
@@ -96,6 +96,6 @@ struct TraceExport {
 /// when it exists and may not be replaced, or cannot be made; base::Error when writing fails.
 [[nodiscard]] TraceExport write_trace_file(std::span<const results::RunData> runs,
                                            const std::filesystem::path& path,
-                                           config::IfExists if_exists);
+                                           settings::IfExists if_exists);
 
 }  // namespace isoscale::analysis

@@ -96,4 +96,11 @@ struct Range {
 /// Returns the current time in UTC in the form of ISO 8601: "2026-01-31T12:34:56Z".
 [[nodiscard]] std::string utc_now();
 
+/// Returns the arguments as a user would type them into a shell. An argument that is not plain text
+/// is written in ASCII as $'...'.
+[[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
+/// Splits a line that shell_quoted() returned into its arguments. It cannot read those written as
+/// $'...'.
+[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
+
 }  // namespace isoscale::base

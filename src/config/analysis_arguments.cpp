@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 
 namespace isoscale::config {
 
@@ -132,7 +132,7 @@ const auto predict_rows = std::to_array<Row<Predict>>({
        predict.model_source = text;
      }},
     {"--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type", "as in the run; of a sheet bf16",
-     [](In text, Predict& predict) { predict.precision = workloads::parse_precision(text); }},
+     [](In text, Predict& predict) { predict.precision = program::parse_precision(text); }},
     {"--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
      "as in the run; of a sheet strong",
      [](In text, Predict& predict) {
@@ -300,7 +300,7 @@ PredictCommand interpret_predict(const CLI::App& command,
     refuse("predict needs --ranks, the rank counts to predict, as --ranks 64,256,1024", command);
   }
   if (!predict.workload.empty()) {
-    predict.workload = find_workload(predict.workload, "--workload", known).name;
+    predict.workload = settings::find_workload(predict.workload, "--workload", known).name;
   }
   refuse_idle_force(command, predict.html, "file that --html names");
   return predict;

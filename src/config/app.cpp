@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/text.hpp"
-#include "config/option_table.hpp"
+#include "settings/option_table.hpp"
 
 namespace isoscale::config {
 

@@ -16,9 +16,9 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "config/layer.hpp"
-#include "config/run_config.hpp"
-#include "config/values.hpp"
+#include "settings/layer.hpp"
+#include "settings/run_config.hpp"
+#include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {
@@ -111,7 +111,7 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
     file = read_layer(workloads::read_small_file(readable, "experiment file"), *path);
   }
   RunConfig run = assemble(file, layer, known);
-  run.command_line = shell_quoted(arguments);
+  run.command_line = base::shell_quoted(arguments);
   return run;
 }
 
@@ -120,7 +120,7 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
   for (const std::string_view name : check_options) read_option(layer, command, *find_option(name));
   CheckCommand check;
   check.config = without_experiments(layer);
-  check.config.command_line = shell_quoted(arguments);
+  check.config.command_line = base::shell_quoted(arguments);
   if (const std::string* const format = value_of(command, "--format")) {
     check.format = with_place("--format", *format, [](std::string_view value) {
       return parse_choice(value, {Format::text, Format::json});
@@ -152,7 +152,7 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
     return list;
   }
   if (workload == nullptr) refuse("list options needs the name of a workload", command);
-  list.workload = find_workload(*workload, "list options", known).name;
+  list.workload = settings::find_workload(*workload, "list options", known).name;
   return list;
 }
 
@@ -169,43 +169,6 @@ std::string version_text() {
   const base::BuildInfo& info = base::build_info();
   return fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash, info.compiler,
                      info.build_type);
-}
-
-std::string quote_plain(std::string_view argument) {
-  constexpr std::string_view harmless =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  const bool bare =
-      !argument.empty() && argument.find_first_not_of(harmless) == std::string_view::npos;
-  if (bare) return std::string{argument};
-  std::string result = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
-/// Quotes an argument as $'...' (bash, zsh and ksh), with escapes for the bytes that a text file
-/// should not hold.
-std::string quote_bytes(std::string_view argument) {
-  std::string result = "$'";
-  for (const char c : argument) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\'' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      result += c;
-    } else {
-      // Each escape is octal with three digits: a hexadecimal one would take in hexadecimal digits
-      // that follow it.
-      result += fmt::format("\\{:03o}", byte);
-    }
-  }
-  return result + "'";
 }
 
 }  // namespace
@@ -262,37 +225,6 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
 Command parse_command_line(int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   return parse_arguments(arguments, workloads::registry());
-}
-
-std::string shell_quoted(std::span<const std::string> arguments) {
-  std::string line;
-  for (const std::string& argument : arguments) {
-    if (!line.empty()) line += ' ';
-    line += base::is_plain(argument) ? quote_plain(argument) : quote_bytes(argument);
-  }
-  return line;
-}
-
-std::vector<std::string> shell_words(std::string_view line) {
-  std::vector<std::string> words;
-  bool is_open = false, is_quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char letter = line[i];
-    if (letter == ' ' && !is_quoted) {
-      is_open = false;
-      continue;
-    }
-    if (!is_open) words.emplace_back();
-    is_open = true;
-    if (letter == '\'') {
-      is_quoted = !is_quoted;
-    } else if (letter == '\\' && !is_quoted && i + 1 < line.size()) {
-      words.back() += line[++i];
-    } else {
-      words.back() += letter;
-    }
-  }
-  return words;
 }
 
 }  // namespace isoscale::config

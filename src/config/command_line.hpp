@@ -12,57 +12,20 @@
 #include <variant>
 #include <vector>
 
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 
-struct ReportCommand {
-  std::vector<std::filesystem::path> files;
-  Format format = Format::text;
-  std::optional<int> baseline;          ///< rank count; absent = first point that is ok
-  bool whole_node = false;              ///< take the first point that fills a node instead
-  std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
-  bool index_only = false;              ///< describe each file by itself
-  std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
-  std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
-  IfExists if_exists = IfExists::refuse;
-};
-
-struct CompareCommand {
-  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; launches of each
-  std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
-  Format format = Format::text;
-  std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
-  bool whole_node = false;       ///< take the first point that fills a node instead
-  std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
-  bool strict = false;           ///< fail also if the gate cannot decide
-  bool anyway = false;           ///< compare even if settings differ, and mark it
-  std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
-  IfExists if_exists = IfExists::refuse;
-};
-
-struct PredictCommand {
-  std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
-  std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
-  std::vector<int> ranks;                       ///< ascending, at least one
-  std::string workload;  ///< "" = that of the run's first curve; for a sheet hybrid
-  std::optional<workloads::Model> model;  ///< absent = that of the run
-  std::string model_source{};             ///< the value of --model; "" = not given
-  std::string network{};                  ///< sheet or run that replaces the network; "" = none
-  std::optional<workloads::Precision> precision;  ///< absent = that of the run; for a sheet bf16
-  std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; for a sheet strong
-  mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
-  bool best = false;   ///< search for the fastest mesh and options
-  /// Workload options, and what-if changes of the machine: key and value in the order given.
-  std::vector<std::pair<std::string, std::string>> settings;
-  std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
-  bool each_rank = false;         ///< simulate every rank, noise and slow ranks included
-  std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
-  Format format = Format::text;
-  std::filesystem::path html{};  ///< where the prediction is written as a page; empty = nowhere
-  IfExists if_exists = IfExists::refuse;
-};
+// Commands are read into settings, which are written without their namespace in this folder.
+using settings::CheckCommand;
+using settings::CompareCommand;
+using settings::Experiment;
+using settings::Format;
+using settings::IfExists;
+using settings::PredictCommand;
+using settings::ReportCommand;
+using settings::RunConfig;
 
 struct ListCommand {
   enum class What : std::uint8_t { workloads, models, suites, options, systems, keys };
@@ -92,13 +55,6 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 /// program's name.
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
                                       std::span<const workloads::Workload> known);
-
-/// Returns the arguments as a user would type them into a shell. An argument that is not plain text
-/// is written in ASCII as $'...'.
-[[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
-/// Splits a line that shell_quoted() returned into its arguments. It cannot read those written as
-/// $'...'.
-[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
 /// Formats the description of one key of an input file. `fallback` is its default value, or
 /// "needed" if the key is mandatory.

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "config/app.hpp"
-#include "config/layer.hpp"
 #include "mesh/mesh.hpp"
+#include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {

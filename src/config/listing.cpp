@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "config/layer.hpp"
-#include "config/option_table.hpp"
-#include "config/values.hpp"
+#include "settings/layer.hpp"
+#include "settings/option_table.hpp"
+#include "settings/values.hpp"
 #include "units/text.hpp"
 #include "workloads/api/toml_files.hpp"
 
@@ -42,8 +42,8 @@ std::string list_models() {
 
 std::string list_suites() {
   std::string text;
-  for (const std::string_view name : suite_names()) {
-    text += fmt::format("{:<10} {}\n", name, load_suite(name).description);
+  for (const std::string_view name : settings::suite_names()) {
+    text += fmt::format("{:<10} {}\n", name, settings::load_suite(name).description);
   }
   return text;
 }
@@ -79,9 +79,10 @@ std::string list_suite_keys() {
   text += key_text("experiment", "",
                    "tables [[experiment]], each with its own values of the keys "
                    "that hold for an experiment");
-  for (const RunOption& option : run_options()) {
-    const std::string_view of = option.scope == Scope::run ? "of the run: " : "";
-    text += key_text(key_of(option), option.default_text, fmt::format("{}{}", of, option.help));
+  for (const settings::RunOption& option : settings::run_options()) {
+    const std::string_view of = option.scope == settings::Scope::run ? "of the run: " : "";
+    text += key_text(settings::key_of(option), option.default_text,
+                     fmt::format("{}{}", of, option.help));
   }
   return text;
 }
@@ -113,7 +114,7 @@ std::string listing(const ListCommand& command, Known known) {
     case ListCommand::What::suites:
       return list_suites();
     case ListCommand::What::options:
-      return list_options(find_workload(command.workload, "list options", known));
+      return list_options(settings::find_workload(command.workload, "list options", known));
     case ListCommand::What::systems:
       return list_systems();
     case ListCommand::What::keys:

@@ -16,10 +16,10 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
+#include "program/precision.hpp"
 #include "program/program.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
-#include "workloads/api/workload.hpp"
 
 /// Plays programs on a device. The interface is narrow on purpose: a back end is a folder with
 /// classes derived from Session and Executor.
@@ -177,7 +177,7 @@ enum class MemoryPool : std::uint8_t {
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
-  std::vector<workloads::Precision> precisions;
+  std::vector<program::Precision> precisions;
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;               ///< cores this rank is bound to

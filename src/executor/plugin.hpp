@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "settings/run_config.hpp"
 
 /// Opens executors that are shared objects of their own when a run asks for one, so that the
 /// program itself links no device library.
@@ -19,10 +19,10 @@ namespace isoscale::executor {
 
 /// The options of the CUDA executor.
 struct CudaOptions {
-  std::string gpu_bind{config::automatic_gpu_bind};  ///< as --gpu-bind gives it
-  config::ShareGpu share = config::ShareGpu::no;
-  config::Graph graph = config::Graph::off;
-  config::Nvtx nvtx = config::Nvtx::off;
+  std::string gpu_bind{settings::automatic_gpu_bind};  ///< as --gpu-bind gives it
+  settings::ShareGpu share = settings::ShareGpu::no;
+  settings::Graph graph = settings::Graph::off;
+  settings::Nvtx nvtx = settings::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< for making one communicator; 0: no limit
   /// The assumed time that marking the begin of an op takes on a stream. Marks are so far apart
   /// that together they cost a step little; 0: every op is marked. Absent: no op is marked.

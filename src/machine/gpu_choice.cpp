@@ -15,12 +15,12 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 
 namespace isoscale::machine {
 namespace {
 
-using config::ShareGpu;
+using settings::ShareGpu;
 
 std::string upper(std::string_view text) {
   std::string result{text};
@@ -56,13 +56,13 @@ std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
                   view.local_rank, view.host, host_fix));
 }
 
-bool names(const config::GpuName& wanted, const VisibleGpu& gpu) {
+bool names(const settings::GpuName& wanted, const VisibleGpu& gpu) {
   switch (wanted.kind) {
-    case config::GpuName::Kind::index:
+    case settings::GpuName::Kind::index:
       return wanted.text == std::to_string(gpu.index);
-    case config::GpuName::Kind::uuid:
+    case settings::GpuName::Kind::uuid:
       return upper(wanted.text) == upper(gpu.uuid);
-    case config::GpuName::Kind::pci_bus_id:
+    case settings::GpuName::Kind::pci_bus_id:
       return canonical_pci(wanted.text) == canonical_pci(gpu.pci_bus_id);
   }
   return false;
@@ -77,7 +77,7 @@ std::string list_of(const std::vector<VisibleGpu>& visible) {
 }
 
 int bound_gpu(const GpuView& view, const std::string& bind) {
-  const std::vector<config::GpuName> entries = config::parse_gpu_bind(bind);
+  const std::vector<settings::GpuName> entries = settings::parse_gpu_bind(bind);
   if (entries.size() != rank_count(view)) {
     throw base::UsageError(fmt::format(
         "--gpu-bind {} names {}, but {} on {}: name one for each rank of a node, in their order",
@@ -86,7 +86,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
                               : fmt::format("there are {} ranks", rank_count(view)),
         view.host));
   }
-  const config::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
+  const settings::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
   for (const VisibleGpu& gpu : view.visible) {
     if (names(mine, gpu)) return gpu.index;
   }
@@ -112,7 +112,7 @@ bool each_sees_one(const GpuView& view) {
 
 int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
   if (view.visible.empty()) refuse_none(view);
-  if (bind != config::automatic_gpu_bind) return bound_gpu(view, bind);
+  if (bind != settings::automatic_gpu_bind) return bound_gpu(view, bind);
   const std::size_t gpus = view.visible.size();
   const std::size_t ranks = rank_count(view);
   const auto local_rank = static_cast<std::size_t>(view.local_rank);
@@ -154,8 +154,8 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host, S
   }
 }
 
-std::vector<workloads::Precision> precisions_of(int major, int minor) {
-  using workloads::Precision;
+std::vector<program::Precision> precisions_of(int major, int minor) {
+  using program::Precision;
   constexpr int ten = 10;
   const int capability = major * ten + minor;
   struct Need {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "config/run_config.hpp"
+#include "program/precision.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
-#include "workloads/api/workload.hpp"
 
 /// Chooses the GPU of a rank, or finds the reason against using it, with pure functions over what
 /// CUDA and MPI report. Every refusal is one sentence with the fix.
@@ -38,7 +38,8 @@ struct GpuView {
 /// rank takes that. Throws base::UsageError if no GPU is visible, if `bind` does not name a visible
 /// GPU for each rank, or, unless `share` is yes, if ranks see different GPUs but not one each, or
 /// if there are fewer GPUs than ranks.
-[[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind, config::ShareGpu share);
+[[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
+                             settings::ShareGpu share);
 
 /// A rank of the launch and the GPU that it took.
 struct GpuUse {
@@ -49,12 +50,12 @@ struct GpuUse {
 [[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
 /// Throws base::UsageError if two ranks of a node use the same GPU and `share` is no.
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
-                        config::ShareGpu share);
+                        settings::ShareGpu share);
 
 /// Returns the precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from
 /// 5.3, bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
 /// capability; cuBLAS documentation of cublasLtMatmul).
-[[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
+[[nodiscard]] std::vector<program::Precision> precisions_of(int major, int minor);
 
 /// Returns the reason why the driver is too old for the runtime; nullopt if it is not. Both are
 /// versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's major

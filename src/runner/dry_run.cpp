@@ -28,12 +28,12 @@
 
 namespace isoscale::runner {
 
-std::optional<std::string> beyond_host(const config::RunConfig& config) {
-  using workloads::Precision;
-  for (const config::Experiment& experiment : config.experiments) {
+std::optional<std::string> beyond_host(const settings::RunConfig& config) {
+  using program::Precision;
+  for (const settings::Experiment& experiment : config.experiments) {
     const Precision precision = experiment.base.precision;
     if (precision == Precision::f64 || precision == Precision::f32) continue;
-    return fmt::format("the host device does not compute in {}", workloads::name(precision));
+    return fmt::format("the host device does not compute in {}", program::name(precision));
   }
   return std::nullopt;
 }
@@ -56,12 +56,12 @@ std::optional<std::string> beyond_host(const Plan& plan, const Site& site, units
   return std::nullopt;
 }
 
-Site site_of(const PricedMachine& machine, const config::RunConfig& config, int ranks) {
+Site site_of(const PricedMachine& machine, const settings::RunConfig& config, int ranks) {
   const executor::Description gpus = unseen_gpus();
   Site site{.ranks = config.ranks.empty() ? ranks : std::max(ranks, config.ranks.back()),
             .node_of_rank = {},
             .precisions = gpus.precisions,
-            .device = config.device == config::Device::host ? "host" : gpus.name,
+            .device = config.device == settings::Device::host ? "host" : gpus.name,
             .memory_free = {},
             .memory_pool = gpus.memory_pool,
             .half_precision_rate = machine.half_precision_rate};
@@ -71,7 +71,7 @@ Site site_of(const PricedMachine& machine, const config::RunConfig& config, int 
   return site;
 }
 
-void price(const PricedMachine& machine, const config::RunConfig& config, Plan& plan) {
+void price(const PricedMachine& machine, const settings::RunConfig& config, Plan& plan) {
   const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
   for (PlannedPoint& point : plan.points) {
     if (point.workload->is_bench() || !point.skip_reason.empty()) continue;
@@ -143,7 +143,7 @@ std::string partition_text(const Plan& plan) {
          "point.\n";
 }
 
-std::string injection_text(const config::Injection& injection, const Plan& plan) {
+std::string injection_text(const settings::Injection& injection, const Plan& plan) {
   std::vector<int> touched;
   for (const PlannedPoint& point : plan.points) {
     const bool is_put_in =
@@ -163,7 +163,7 @@ std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t 
 
 /// Prints the plan for a machine that a data sheet describes. `why` tells why this sheet is
 /// assumed; "" if the user named it.
-void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
+void dry_run_on(const std::string& sheet, const std::string& why, const settings::RunConfig& asked,
                 int ranks, const Services& services) {
   const PricedMachine machine = services.priced_machine(sheet);
   const Site site = site_of(machine, asked, ranks);
@@ -188,11 +188,11 @@ void dry_run_on(const std::string& sheet, const std::string& why, const config::
 
 /// Prints the plan for the ranks that were started. If this host could not run all of it, and the
 /// user named no device, prints the plan for the assumed data sheet instead.
-void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
+void dry_run_here(const settings::RunConfig& asked, const Site& here, int started,
                   const Services& services) {
   const Site site = planned_site(here, asked);
   const auto [config, gpu_work] = with_gpu_work(asked, site);
-  const bool may_assume = here.device == "host" && config.device == config::Device::automatic;
+  const bool may_assume = here.device == "host" && config.device == settings::Device::automatic;
   if (may_assume) {
     std::optional<std::string> why = beyond_host(asked);
     if (!why) {
@@ -226,7 +226,7 @@ void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
 
 }  // namespace
 
-std::string describe(const Plan& plan, const config::RunConfig& config, std::string_view device) {
+std::string describe(const Plan& plan, const settings::RunConfig& config, std::string_view device) {
   std::string text =
       fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "loop", "time",
                   "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
@@ -273,13 +273,13 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       least_counted);
   text += partition_text(plan);
   text += of_budget;
-  for (const config::Injection& injection : config.injections) {
+  for (const settings::Injection& injection : config.injections) {
     text += injection_text(injection, plan);
   }
   return text;
 }
 
-void dry_run(const config::RunConfig& config, const comm::Environment& environment,
+void dry_run(const settings::RunConfig& config, const comm::Environment& environment,
              const comm::Communicator& world, const Services& services) {
   if (!config.on.empty()) {
     on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });

@@ -81,8 +81,8 @@ base::ExitCode Launch::measure() {
   supervisor.set_file(path_);
   supervisor.set_abort_handler([this](const std::string& why) { record_abort(why); });
   if (!opened()) return exit_code();
-  const config::RunConfig& config = setting_.config;
-  const bool speaks = setting_.world.rank() == 0 && config.verbosity == config::Verbosity::normal;
+  const settings::RunConfig& config = setting_.config;
+  const bool speaks = setting_.world.rank() == 0 && config.verbosity == settings::Verbosity::normal;
   progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), planned_times(), deadline());
   progress_->tell(&supervisor.activity());
@@ -173,7 +173,7 @@ std::optional<Turn> Launch::agreed_next() {
 }
 
 PointContext Launch::context(const Turn& turn) {
-  const config::RunConfig& config = setting_.config;
+  const settings::RunConfig& config = setting_.config;
   const HalfWidth half_width = [](std::span<const double> samples, double confidence) {
     return statistics::relative_half_width(samples, confidence);
   };
@@ -253,7 +253,7 @@ void Launch::finish() {
   header_.ended = base::utc_now();
   header_.complete = true;
   file_->finish(header_);
-  if (setting_.config.verbosity != config::Verbosity::normal) return;
+  if (setting_.config.verbosity != settings::Verbosity::normal) return;
   setting_.services.print(fmt::format("wrote {}\n", file_->path().string()));
   setting_.services.show_file(file_->path());
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "runner/measure_point.hpp"
@@ -23,6 +22,7 @@
 #include "runner/run_file.hpp"
 #include "runner/watch/progress.hpp"
 #include "runner/watch/supervisor.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::runner {
 
@@ -31,7 +31,7 @@ namespace isoscale::runner {
 class Launch {
  public:
   struct Setting {
-    const config::RunConfig& config;
+    const settings::RunConfig& config;
     const Services& services;
     const comm::Communicator& world;
     executor::Executor& executor;

@@ -29,11 +29,11 @@ using preflight::CheckedRank;
 using preflight::CheckResult;
 using preflight::JobFacts;
 
-std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
+std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
                                               const comm::Environment& environment,
                                               const comm::Communicator& world) {
   // The executor would fold the streams without a message, but the user has asked for threads.
-  if (config.host_streams == config::HostStreams::threads &&
+  if (config.host_streams == settings::HostStreams::threads &&
       environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
         "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
@@ -50,7 +50,7 @@ std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
 
 /// Collective: returns the GEMM algorithms that an earlier run chose. Every rank reads its file; if
 /// one cannot, all throw base::UsageError.
-std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& config,
+std::vector<executor::GemmChoice> known_algorithms(const settings::RunConfig& config,
                                                    const comm::Communicator& world) {
   std::vector<executor::GemmChoice> known;
   if (config.gemm_algorithms.empty()) return known;
@@ -69,7 +69,7 @@ std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& conf
   return known;
 }
 
-std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
+std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                               const executor::Plugin& plugin,
                                               const comm::Communicator& world) {
   executor::CudaOptions options{.gpu_bind = config.gpu_bind,
@@ -152,7 +152,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
 std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // fewer have no majority to differ from
   if (wish.executor == nullptr) return "no device was found to run on";
-  if (wish.config.share_gpu == config::ShareGpu::yes) return "ranks share GPUs";
+  if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {
     return fmt::format("{} ranks are too few to compare with each other", node_of_rank.size());
   }
@@ -184,16 +184,16 @@ std::string recorded(JobFacts job) {
 
 }  // namespace
 
-ChosenExecutor choose_executor(const config::RunConfig& config,
+ChosenExecutor choose_executor(const settings::RunConfig& config,
                                const comm::Environment& environment,
                                const comm::Communicator& world) {
-  if (config.device == config::Device::host) {
+  if (config.device == settings::Device::host) {
     return {.executor = make_host(config, environment, world), .reason = {}};
   }
   const auto [search, vote] = look_for_gpus(world);
-  const bool is_automatic = config.device == config::Device::automatic;
+  const bool is_automatic = config.device == settings::Device::automatic;
   if (vote.ok) {
-    if (const std::string given = config::slowing_injections(config.injections); !given.empty()) {
+    if (const std::string given = settings::slowing_injections(config.injections); !given.empty()) {
       throw base::UsageError(
           fmt::format("--inject {}: only the host can be slowed down, and there is a GPU to use; "
                       "choose --device host, or inject a clock",
@@ -203,7 +203,7 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
             .reason = is_automatic ? "every rank has a GPU" : ""};
   }
   if (!is_automatic) throw base::UsageError("--device cuda: " + vote.why);
-  if (const std::string given = config::gpu_options_given(config); !given.empty()) {
+  if (const std::string given = settings::gpu_options_given(config); !given.empty()) {
     throw base::UsageError(
         fmt::format("{} is about GPUs, and there is none to use: {}", given, vote.why));
   }
@@ -212,7 +212,7 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
 }
 
 executor::Description unseen_gpus() {
-  using workloads::Precision;
+  using program::Precision;
   return {.name = "cuda",
           .detail = "GPUs were not examined",
           .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
@@ -223,10 +223,10 @@ executor::Description unseen_gpus() {
           .facts_number = {}};
 }
 
-executor::Description planned_device(const config::RunConfig& config,
+executor::Description planned_device(const settings::RunConfig& config,
                                      const comm::Environment& environment,
                                      const comm::Communicator& world) {
-  if (config.device == config::Device::cuda && !look_for_gpus(world).usable.ok) {
+  if (config.device == settings::Device::cuda && !look_for_gpus(world).usable.ok) {
     return unseen_gpus();
   }
   return choose_executor(config, environment, world).executor->describe();
@@ -246,9 +246,9 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
   results::PreflightData data;
   on_root(world, [&] {
     JobFacts job = join(parts);
-    job.device = wish.executor == nullptr ? std::string{config::name(wish.config.device)}
+    job.device = wish.executor == nullptr ? std::string{settings::name(wish.config.device)}
                                           : wish.executor->describe().name;
-    job.share_gpu = wish.config.share_gpu == config::ShareGpu::yes;
+    job.share_gpu = wish.config.share_gpu == settings::ShareGpu::yes;
     job.world = world.size();
     job.device_problem = wish.device_problem;
     job.device_reason = wish.device_reason;
@@ -278,7 +278,8 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
   });
 }
 
-results::PreflightData check(const config::RunConfig& config, const comm::Environment& environment,
+results::PreflightData check(const settings::RunConfig& config,
+                             const comm::Environment& environment,
                              const comm::Communicator& world) {
   const std::vector<machine::MachineFacts> facts = gather_facts(world);
   ChosenExecutor chosen;

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
+#include "settings/run_config.hpp"
 
 /// The steps before the measurement: choosing the executor, and checking the ranks and machines of
 /// the launch.
@@ -27,7 +27,7 @@ struct ChosenExecutor {
 /// cuda if all ranks can use it, else host; the result gives the reason. Throws base::UsageError on
 /// all ranks if the user named a device that cannot be used, so that no other device replaces it
 /// silently.
-[[nodiscard]] ChosenExecutor choose_executor(const config::RunConfig& config,
+[[nodiscard]] ChosenExecutor choose_executor(const settings::RunConfig& config,
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
@@ -37,14 +37,14 @@ struct ChosenExecutor {
 /// Collective over `world`: returns the device that a plan is made for. It is chosen as by
 /// choose_executor(), except that --device cuda needs no GPU: without GPUs the plan is made for
 /// unseen_gpus().
-[[nodiscard]] executor::Description planned_device(const config::RunConfig& config,
+[[nodiscard]] executor::Description planned_device(const settings::RunConfig& config,
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
 /// The input of preflight(). If the device cannot be used, `executor` is null and `device_problem`
 /// says why.
 struct PreflightWish {
-  const config::RunConfig& config;
+  const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
   std::optional<std::string> device_reason{};    ///< why --device auto chose this device
@@ -64,7 +64,7 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
 
 /// Runs `isoscale check`: preflight alone, for the device that `config` asks for. If this device
 /// cannot be used, one of the results is a stop that says so. Throws as preflight() does.
-[[nodiscard]] results::PreflightData check(const config::RunConfig& config,
+[[nodiscard]] results::PreflightData check(const settings::RunConfig& config,
                                            const comm::Environment& environment,
                                            const comm::Communicator& world);
 

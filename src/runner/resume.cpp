@@ -224,9 +224,9 @@ bool Launch::reopen() {
   if (unrecorded) missing.hung.insert(missing.never_begun.extract(unrecorded->index));
   wanted_ = std::move(missing.never_begun);
   retried_ = std::move(missing.failed);
-  (setting_.config.retry == config::Retry::hung ? retried_ : left_hung_).merge(missing.hung);
+  (setting_.config.retry == settings::Retry::hung ? retried_ : left_hung_).merge(missing.hung);
   wanted_.insert(retried_.begin(), retried_.end());
-  const bool speaks = setting_.config.verbosity == config::Verbosity::normal;
+  const bool speaks = setting_.config.verbosity == settings::Verbosity::normal;
   if (speaks && !left_hung_.empty()) {
     setting_.services.print(
         fmt::format("{} {} hung: not measured again, except with --retry hung\n",

@@ -14,7 +14,6 @@
 
 #include "base/log.hpp"
 #include "comm/errors.hpp"
-#include "config/run_config.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader.hpp"
@@ -29,6 +28,7 @@
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
 #include "runner/watch/progress.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -37,16 +37,16 @@ namespace {
 /// ranks).
 struct Resumed {
   std::optional<results::RunData> run;
-  config::RunConfig config;
+  settings::RunConfig config;
 };
-Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& world) {
+Resumed read_resumed(const settings::RunConfig& asked, const comm::Communicator& world) {
   Resumed resumed;
   on_root(world, [&] {
     resumed.run = results::read_run(asked.resume);
     require_ranks(*resumed.run, asked.resume.string(), world.size());
   });
   const std::string toml = world.broadcast(resumed.run ? resumed.run->config_toml : "");
-  resumed.config = config::resumed(asked, toml);
+  resumed.config = settings::resumed(asked, toml);
   return resumed;
 }
 
@@ -69,7 +69,8 @@ std::string opening_lines(const executor::Description& device, const std::string
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
   on_root(setting_.world, [&] {
-    results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
+    results::check_output(path_,
+                          is_new ? setting_.config.if_exists : settings::IfExists::overwrite);
   });
   results::PreflightData looked = preflight({.config = setting_.config,
                                              .executor = &setting_.executor,
@@ -124,14 +125,14 @@ void Launch::add_idle_injections() {
   }
 }
 
-base::ExitCode run(const config::RunConfig& asked, const comm::Environment& environment,
+base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& environment,
                    const comm::Communicator& world, const Services& services) {
   const units::Nanoseconds begin = comm::now();
   if (const auto problem =
           machine::singleton_problem(world.size(), machine::process_environment())) {
     throw base::UsageError(*problem);
   }
-  if (asked.mode == config::Mode::dry_run) {
+  if (asked.mode == settings::Mode::dry_run) {
     dry_run(asked, environment, world, services);
     return base::ExitCode::done;
   }
@@ -154,7 +155,7 @@ base::ExitCode run(const config::RunConfig& asked, const comm::Environment& envi
                  .begin = begin,
                  .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                 std::move(earlier)};
-  if (world.rank() == 0 && config.verbosity == config::Verbosity::normal) {
+  if (world.rank() == 0 && config.verbosity == settings::Verbosity::normal) {
     services.print(opening_lines(watched.describe(), reason, world.size()) + gpu_work);
   }
   return launch.measure();

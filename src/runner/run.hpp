@@ -8,10 +8,10 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "results/run_data.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
+#include "settings/run_config.hpp"
 
 /// Runs one launch, from its plan to its run file.
 namespace isoscale::runner {
@@ -32,7 +32,7 @@ struct Services {
 /// Collective over the world: plans and measures a launch, and writes its run file on world rank 0.
 /// Throws base::UsageError on every rank for anything that is refused before the measurement
 /// begins.
-[[nodiscard]] base::ExitCode run(const config::RunConfig& asked,
+[[nodiscard]] base::ExitCode run(const settings::RunConfig& asked,
                                  const comm::Environment& environment,
                                  const comm::Communicator& world, const Services& services);
 

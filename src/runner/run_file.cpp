@@ -77,11 +77,11 @@ std::vector<results::PointData> points_of(const fs::path& path, const std::strin
 
 }  // namespace
 
-std::filesystem::path output_path(const config::RunConfig& config, const std::string& host) {
+std::filesystem::path output_path(const settings::RunConfig& config, const std::string& host) {
   if (!config.output.empty()) return config.output;
   std::string workloads;
   std::set<std::string> named;
-  for (const config::Experiment& experiment : config.experiments) {
+  for (const settings::Experiment& experiment : config.experiments) {
     if (!named.insert(experiment.workload).second) continue;
     workloads += (workloads.empty() ? "" : "-") + experiment.workload;
   }
@@ -159,7 +159,7 @@ std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts
   return result;
 }
 
-results::RunData make_header(const config::RunConfig& config, const Site& site,
+results::RunData make_header(const settings::RunConfig& config, const Site& site,
                              const executor::Description& device,
                              std::span<const machine::MachineFacts> facts,
                              std::span<const RankSoftware> software) {
@@ -175,7 +175,7 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
   data.device_detail = device.detail;
   data.mpi_library = comm::Environment::library_version();
   data.command_line = config.command_line;
-  data.config_toml = config::to_toml(config);
+  data.config_toml = settings::to_toml(config);
   data.ranks = site.ranks;
   data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
   data.environment = machine::recorded_environment(machine::process_environment());
@@ -201,7 +201,7 @@ PointData describe_point(const PlannedPoint& point) {
   data.index = point.index;
   data.workload = point.workload->name;
   data.model = uses_model(point) ? request.model.name : "none";
-  data.dtype = workloads::name(request.precision);
+  data.dtype = program::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
   data.nodes = point.nodes.value();  // known, since its ranks are running
@@ -227,7 +227,7 @@ PointData describe_point(const PlannedPoint& point) {
   return data;
 }
 
-fs::path fallback_of(const config::RunConfig& config) {
+fs::path fallback_of(const settings::RunConfig& config) {
   if (!config.fallback_dir.empty()) return config.fallback_dir;
   const char* const directory = std::getenv("TMPDIR");
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
@@ -283,7 +283,7 @@ std::vector<results::PointData> RunFile::points_left() const {
 void RunFile::move_to_fallback(const std::string& why) {
   const fs::path next = free_name(fallback_, path_.filename());
   const std::vector<results::PointData> points = points_left();
-  results::RunWriter writer{next, header_, config::IfExists::refuse};
+  results::RunWriter writer{next, header_, settings::IfExists::refuse};
   for (const results::PointData& point : points) writer.commit(point);
   moved_ = fmt::format(
       "{} cannot be written any more ({}): the run continues in {}, which has {} of its points",

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "results/writer.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/site.hpp"
+#include "settings/run_config.hpp"
 
 /// The run file of a launch: its name, its header, the data of points that are not measured yet,
 /// and the place where it is written.
@@ -24,7 +24,7 @@ namespace isoscale::runner {
 
 /// Returns the path of the run file: the one that the user gave, or one made of the workloads,
 /// `host` and the present time.
-[[nodiscard]] std::filesystem::path output_path(const config::RunConfig& config,
+[[nodiscard]] std::filesystem::path output_path(const settings::RunConfig& config,
                                                 const std::string& host);
 
 /// The software with which a rank computes and communicates. It may differ from node to node.
@@ -51,7 +51,7 @@ struct RankSoftware {
 
 /// Returns the header of a run, which is everything but its points and its end, with a new id.
 /// `facts` and `software` are by rank.
-[[nodiscard]] results::RunData make_header(const config::RunConfig& config, const Site& site,
+[[nodiscard]] results::RunData make_header(const settings::RunConfig& config, const Site& site,
                                            const executor::Description& device,
                                            std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
@@ -93,6 +93,6 @@ class RunFile {
 
 /// Returns the directory in which a run is continued if its file cannot be written any more: the
 /// one that the user gave, else TMPDIR, else /tmp.
-[[nodiscard]] std::filesystem::path fallback_of(const config::RunConfig& config);
+[[nodiscard]] std::filesystem::path fallback_of(const settings::RunConfig& config);
 
 }  // namespace isoscale::runner

@@ -26,7 +26,7 @@ struct Case {
 workloads::Request request_of(const Case& of) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::Request base{.model = workloads::load_model("gpt-175b"),
-                          .precision = workloads::Precision::bf16,
+                          .precision = program::Precision::bf16,
                           .options = {}};
   base.options = {{"microbatch", "1"},
                   {"microbatches", std::to_string(of.microbatches * of.mesh.dp)},

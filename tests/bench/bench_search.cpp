@@ -42,7 +42,7 @@ int run(int argc, char** argv) {
   const int ranks = bench::argument(argc, argv, 2, 1024);
   const int batch = bench::argument(argc, argv, 3, 1536);
   const workloads::Request base{.model = workloads::load_model(argc > 4 ? argv[4] : "gpt-175b"),
-                                .precision = workloads::Precision::bf16,
+                                .precision = program::Precision::bf16,
                                 .options = {{"batch", std::to_string(batch)},
                                             {"microbatch", "1"},
                                             {"optimizer", "adam"},

@@ -149,7 +149,7 @@ results::PointData planned(int index, const Wanted& wanted, const workloads::Wor
 results::PointData measured(int index, const Wanted& wanted, int ranks, std::mt19937_64& random) {
   const workloads::Workload& workload = workloads::find_workload(wanted.workload);
   const workloads::Request base{.model = workloads::load_model("gpt-6.7b"),
-                                .precision = workloads::Precision::bf16,
+                                .precision = program::Precision::bf16,
                                 .options = wanted.options};
   results::PointData point = planned(index, wanted, workload, base, ranks);
   const auto broken = mesh::violation(point.mesh, workload.limits(base, wanted.scaling));
@@ -262,7 +262,7 @@ void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
   results::RunData run = header(ranks, seed);
   run.preflight = preflight();
-  results::RunWriter writer{file, run, config::IfExists::overwrite};
+  results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
   const std::vector<Wanted> wanted = curves();
   for (std::size_t curve = 0; curve < wanted.size(); curve += every) {

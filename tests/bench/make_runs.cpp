@@ -66,7 +66,7 @@ results::RunData header(const std::string& id, const std::string& created, int r
 
 void write(const std::filesystem::path& file, results::RunData run,
            const std::vector<results::PointData>& points) {
-  results::RunWriter writer{file, run, config::IfExists::overwrite};
+  results::RunWriter writer{file, run, settings::IfExists::overwrite};
   for (const results::PointData& point : points) writer.commit(point);
   writer.finish(run);
 }
@@ -90,7 +90,7 @@ void make_big(const std::filesystem::path& file, int ranks) {
                          .options = {{"microbatch", "1"}, {"microbatches", "32"}}};
   };
   const results::RunData run = header("b16", "2026-01-02T03:04:05Z", ranks);
-  results::RunWriter writer{file, run, config::IfExists::overwrite};
+  results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
   for (int size = 1; size <= 64 && size < ranks; size *= 2) {
     writer.commit(bench::make_point(index++, wanted(size)));

@@ -9,7 +9,9 @@ namespace isoscale::executor {
 namespace {
 
 std::unique_ptr<Executor> make_plain() { return standin::Gpus{}.executor(); }
-std::unique_ptr<Executor> make_replaying() { return standin::Gpus{2}.executor(config::Graph::on); }
+std::unique_ptr<Executor> make_replaying() {
+  return standin::Gpus{2}.executor(settings::Graph::on);
+}
 
 }  // namespace
 

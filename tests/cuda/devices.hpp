@@ -25,9 +25,9 @@ struct Gpus {
 
   /// Collective.
   [[nodiscard]] std::unique_ptr<executor::Executor> executor(
-      config::Graph graph = config::Graph::off) const {
+      settings::Graph graph = settings::Graph::off) const {
     executor::CudaOptions options;
-    options.gpu_bind = config::automatic_gpu_bind;
+    options.gpu_bind = settings::automatic_gpu_bind;
     options.graph = graph;
     return executor::make_cuda_executor(options, world);
   }

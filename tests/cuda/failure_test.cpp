@@ -79,7 +79,7 @@ TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
 /// NCCL takes memory when it connects what a large call uses: that fails the point, not the run.
 TEST_F(Failures, OutOfMemoryForAConnectionFailsThePointOnAllRanks) {
   executor::CudaOptions options;
-  options.gpu_bind = config::automatic_gpu_bind;
+  options.gpu_bind = settings::automatic_gpu_bind;
   options.communicator_timeout = units::Seconds{0.2};  // of ranks whose peer has given up
   const auto executor = executor::make_cuda_executor(options, gpus_.world);
   for (const int failing : {-1, 0}) {  // all ranks, or one
@@ -150,7 +150,7 @@ TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
 }
 
 TEST_F(Failures, ABrokenCommunicatorEndsThePlay) {
-  for (const auto graph : {config::Graph::off, config::Graph::on}) {
+  for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
     const Gpus gpus;
     const auto executor = gpus.executor(graph);
     machine().settings.failing_communicator = "dp on stream1";
@@ -202,7 +202,7 @@ TEST_F(Failures, ACommunicatorThatIsNeverReadyEndsAtTheTimeout) {
   for (const char* name : {"world", "dp on compute"}) {
     machine().settings.endless_communicator = name;
     executor::CudaOptions options;
-    options.gpu_bind = config::automatic_gpu_bind;
+    options.gpu_bind = settings::automatic_gpu_bind;
     options.communicator_timeout = units::Seconds{0.05};
     const auto executor = executor::make_cuda_executor(options, gpus_.world);
     const std::string why = message_of(
@@ -270,8 +270,8 @@ TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
 
   executor::CudaOptions options;
-  options.gpu_bind = config::automatic_gpu_bind;
-  options.share = config::ShareGpu::yes;
+  options.gpu_bind = settings::automatic_gpu_bind;
+  options.share = settings::ShareGpu::yes;
   const auto shared = executor::make_cuda_executor(options, gpus_.world);
   EXPECT_TRUE(shared->describe().shared_device);
   EXPECT_EQ(shared->describe().memory_pool, executor::MemoryPool::node);

@@ -42,7 +42,7 @@ Sketch reduction() {
   return sketch;
 }
 
-class Gate : public testing::TestWithParam<config::Graph> {
+class Gate : public testing::TestWithParam<settings::Graph> {
  protected:
   /// A session whose step has been played, with the launches that it is to have afterwards.
   std::unique_ptr<executor::Session> warm(const Sketch& sketch, Launches launches) {
@@ -102,7 +102,7 @@ TEST_P(Gate, OpensByItselfWhereAKernelIsLoadedLate) {
   // The first play loads all: it is not held back, or it would be late.
   const auto session = warm(fill(), Launches::hidden);
   time(*session, 1, Launches::hidden);
-  if (GetParam() == config::Graph::on) return;  // a graph was loaded as a whole
+  if (GetParam() == settings::Graph::on) return;  // a graph was loaded as a whole
   machine().loaded.clear();
   EXPECT_TRUE(session->play(Play{.launches = Launches::hidden}).is_late);
 }
@@ -112,7 +112,7 @@ TEST_P(Gate, IsNoneWhereTheDriverCannotMakeStreamsWait) {
   testing::internal::CaptureStderr();
   const auto session = warm(fill(), Launches::hidden);
   const std::string said = testing::internal::GetCapturedStderr();
-  if (GetParam() == config::Graph::off) {  // it is said once
+  if (GetParam() == settings::Graph::off) {  // it is said once
     EXPECT_THAT(said, HasSubstr("code 801"));
   }
   model();
@@ -130,7 +130,7 @@ TEST_P(Gate, RanksThatHaveCollectivesMeetBehindIt) {
   const auto together = warm(reduction(), Launches::hidden);
   // Calls that a graph holds were made when it was captured.
   static_cast<void>(calls_of(*together, Launches::counted));
-  const int own = GetParam() == config::Graph::on ? 0 : 1;
+  const int own = GetParam() == settings::Graph::on ? 0 : 1;
   EXPECT_EQ(calls_of(*together, Launches::counted), own);
   EXPECT_EQ(calls_of(*together, Launches::hidden), own + 1);
 }
@@ -142,9 +142,9 @@ TEST_P(Gate, LeavesNothingBehindInASessionThatFails) {
   EXPECT_THROW(static_cast<void>(session->play(Play{.launches = Launches::hidden})), base::Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(config::Graph::off, config::Graph::on),
+INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(settings::Graph::off, settings::Graph::on),
                          [](const auto& graph) {
-                           return graph.param == config::Graph::on ? "graph" : "plain";
+                           return graph.param == settings::Graph::on ? "graph" : "plain";
                          });
 
 /// A session of which some plays are late.

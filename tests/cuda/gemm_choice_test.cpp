@@ -27,7 +27,7 @@ class Choices : public testing::Test {
   [[nodiscard]] std::unique_ptr<executor::Executor> executor_with(
       std::vector<GemmChoice> known) const {
     executor::CudaOptions options;
-    options.gpu_bind = config::automatic_gpu_bind;
+    options.gpu_bind = settings::automatic_gpu_bind;
     options.known_algorithms = std::move(known);
     return executor::make_cuda_executor(options, gpus_.world);
   }
@@ -50,8 +50,8 @@ class Choices : public testing::Test {
   }
 
   [[nodiscard]] program::ProgramSet fp8_set(workloads::Options options) const {
-    const auto request = gpu_twins::request_of({.dp = gpus_.world.size()},
-                                               workloads::Precision::fp8, std::move(options));
+    const auto request = gpu_twins::request_of({.dp = gpus_.world.size()}, program::Precision::fp8,
+                                               std::move(options));
     return workloads::find_workload("hybrid").build(request.value());
   }
 

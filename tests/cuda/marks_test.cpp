@@ -88,10 +88,10 @@ struct Stuck {
   Gpus gpus{};
   std::optional<Whereabouts> seen;
 
-  std::unique_ptr<executor::Executor> executor(config::Graph graph,
+  std::unique_ptr<executor::Executor> executor(settings::Graph graph,
                                                std::optional<units::Seconds> cost) const {
     executor::CudaOptions options;
-    options.gpu_bind = config::automatic_gpu_bind;
+    options.gpu_bind = settings::automatic_gpu_bind;
     options.graph = graph;
     options.mark_cost = cost;
     return executor::make_cuda_executor(options, gpus.world);
@@ -122,7 +122,7 @@ struct Stuck {
 };
 
 TEST(Marks, TellPassAndOpOfEveryStream) {
-  for (const auto graph : {config::Graph::off, config::Graph::on}) {
+  for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
     Stuck stuck;
     const auto executor = stuck.executor(graph, units::Seconds{0});
     stuck.play(*executor, 2 + 2 + 1);  // the third pass stands at its last op
@@ -137,7 +137,7 @@ TEST(Marks, TellPassAndOpOfEveryStream) {
 
 TEST(Marks, AreNotWrittenWhereNobodyWatches) {
   Stuck stuck;
-  stuck.play(*stuck.executor(config::Graph::off, std::nullopt), 2 + 1);
+  stuck.play(*stuck.executor(settings::Graph::off, std::nullopt), 2 + 1);
   EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));
   EXPECT_EQ(machine().marks, 0);
 }
@@ -146,7 +146,7 @@ TEST(Marks, AreNotWrittenByADriverThatCannot) {
   Stuck stuck;
   machine().settings.writes_values = false;
   testing::internal::CaptureStderr();
-  stuck.play(*stuck.executor(config::Graph::off, units::Seconds{0}), 2 + 1);
+  stuck.play(*stuck.executor(settings::Graph::off, units::Seconds{0}), 2 + 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr("GPUs could not tell at which op"));
   EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));

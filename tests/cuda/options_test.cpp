@@ -348,7 +348,7 @@ Sketch all_advice() {
 }
 
 TEST_F(Options, AdviceReachesCudaInOrderAlsoWhereStepsAreGraphs) {
-  executor_ = gpus_.executor(config::Graph::on);
+  executor_ = gpus_.executor(settings::Graph::on);
   const auto session = prepare(all_advice(), {});
   for (int play = 0; play < 3; ++play) {
     machine().advice.clear();
@@ -362,7 +362,7 @@ TEST_F(Options, AdviceReachesCudaInOrderAlsoWhereStepsAreGraphs) {
 }
 
 TEST_F(Options, CopiesOfPageableMemoryAreNotReplayedAsGraphs) {
-  executor_ = gpus_.executor(config::Graph::on);
+  executor_ = gpus_.executor(settings::Graph::on);
   for (const Space space : {Space::pageable, Space::pinned}) {
     Sketch sketch;
     const Slice host = sketch.buffer(program::DType::f32, 8, space);

@@ -68,7 +68,7 @@ std::vector<std::vector<std::byte>> played(executor::Executor& executor, const S
 
 /// Both kinds of play, and orders of work.
 struct Way {
-  config::Graph graph = config::Graph::off;
+  settings::Graph graph = settings::Graph::off;
   std::uint64_t seed = 0;
 };
 
@@ -272,7 +272,7 @@ TEST_P(Plays, SpansLieWithinThePlayAndAfterWhatTheyWaitFor) {
   const Sketch sketch = chain();
   const program::Program& step = sketch.program().step();
   const auto session = gpu_->prepare(sketch.on(shape_), gpus_.world);
-  EXPECT_EQ(session->facts().graph, GetParam().graph == config::Graph::on);
+  EXPECT_EQ(session->facts().graph, GetParam().graph == settings::Graph::on);
   session->play(Section::step, Trace::off);
   for (int play = 0; play < 3; ++play) {
     const executor::PlayTime time = session->play(Section::step, Trace::on);
@@ -293,14 +293,14 @@ TEST_P(Plays, SpansLieWithinThePlayAndAfterWhatTheyWaitFor) {
 
 std::vector<Way> ways() {
   std::vector<Way> all;
-  for (const auto graph : {config::Graph::off, config::Graph::on}) {
+  for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
     for (std::uint64_t seed = 0; seed < 3; ++seed) all.push_back({graph, seed});
   }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Plays, testing::ValuesIn(ways()), [](const auto& way) {
-  return fmt::format("{}_seed{}", way.param.graph == config::Graph::on ? "graph" : "plain",
+  return fmt::format("{}_seed{}", way.param.graph == settings::Graph::on ? "graph" : "plain",
                      way.param.seed);
 });
 

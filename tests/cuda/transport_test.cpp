@@ -78,7 +78,7 @@ Sketch ring_of_puts(std::uint64_t messages, Space space = Space::symmetric) {
 }
 
 TEST_F(Transports, PutsBringWhatWasSentPlayAfterPlay) {
-  for (const config::Graph graph : {config::Graph::off, config::Graph::on}) {
+  for (const settings::Graph graph : {settings::Graph::off, settings::Graph::on}) {
     const auto executor = gpus_.executor(graph);
     for (const std::uint64_t messages : {1U, 3U, 64U}) {
       const Sketch sketch = ring_of_puts(messages);
@@ -216,8 +216,8 @@ TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {
   EXPECT_EQ(gpus_.executor()->describe().symmetric_problem, "");
   machine().settings.first_gpu = 0;
   executor::CudaOptions options;
-  options.gpu_bind = config::automatic_gpu_bind;
-  options.share = config::ShareGpu::yes;
+  options.gpu_bind = settings::automatic_gpu_bind;
+  options.share = settings::ShareGpu::yes;
   const auto shared = executor::make_cuda_executor(options, gpus_.world);
   EXPECT_THAT(shared->describe().symmetric_problem, HasSubstr("ranks share one"));
 }

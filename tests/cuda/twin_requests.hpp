@@ -18,7 +18,7 @@
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.
 namespace isoscale::gpu_twins {
 
-using workloads::Precision;
+using program::Precision;
 
 /// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
 inline workloads::Model model() {
@@ -69,7 +69,7 @@ inline void expect_equal_to_one_rank(const comm::Communicator& world, executor::
   const runner::Verdict verdict =
       runner::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
   std::string what =
-      fmt::format("{} {}", mesh::to_string(request.mesh), workloads::name(request.precision));
+      fmt::format("{} {}", mesh::to_string(request.mesh), program::name(request.precision));
   for (const auto& [key, value] : request.options) what += fmt::format(" {}={}", key, value);
   EXPECT_TRUE(verdict.ok) << what << ": " << verdict.detail;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using namespace gpu_twins;  // NOLINT(google-build-using-namespace): what the tests are about
 
-class Twins : public testing::TestWithParam<config::Graph> {};
+class Twins : public testing::TestWithParam<settings::Graph> {};
 
 TEST_P(Twins, OfEveryMeshAndPrecision) {
   const Gpus gpus;
@@ -27,13 +27,13 @@ TEST_P(Twins, OfEveryMeshAndPrecision) {
       // A half as graphs, the other half plainly.
       const bool is_even = (turn + turn / precisions.size()) % 2 == 0;
       ++turn;
-      if (is_even == (GetParam() == config::Graph::on) || !request) continue;
+      if (is_even == (GetParam() == settings::Graph::on) || !request) continue;
       expect_equal_to_one_rank(gpus.world, *executor, *request);
       ++played;
     }
   }
   EXPECT_GE(played, turn / 2 - 1);  // tp=8 leaves too little for fp8
-  EXPECT_EQ(machine().graph_launches > 0, GetParam() == config::Graph::on);
+  EXPECT_EQ(machine().graph_launches > 0, GetParam() == settings::Graph::on);
   EXPECT_EQ(machine().memory.damaged(), 0);
 }
 
@@ -43,7 +43,7 @@ TEST(Twin, GivesBackAllItTook) {
   const std::size_t pieces = machine().memory.count();
   const mesh::Shape mesh{.dp = gpus.world.size()};
   {
-    const auto executor = gpus.executor(config::Graph::on);
+    const auto executor = gpus.executor(settings::Graph::on);
     expect_equal_to_one_rank(gpus.world, *executor, request_of(mesh, Precision::bf16, {}).value());
   }
   EXPECT_EQ(machine().alive, before);
@@ -80,9 +80,9 @@ TEST(Twin, FindsAWaitThatIsMissing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(config::Graph::off, config::Graph::on),
+INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(settings::Graph::off, settings::Graph::on),
                          [](const auto& one) {
-                           return one.param == config::Graph::on ? "graph" : "plain";
+                           return one.param == settings::Graph::on ? "graph" : "plain";
                          });
 
 }  // namespace

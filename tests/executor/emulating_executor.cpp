@@ -284,7 +284,7 @@ class EmulatingSession final : public Session {
 class EmulatingExecutor final : public Executor {
  public:
   EmulatingExecutor() : host_(make_host_executor({})), description_(host_->describe()) {
-    using enum workloads::Precision;
+    using enum program::Precision;
     description_.precisions = {f64, f32, tf32, f16, bf16, fp8};
   }
   [[nodiscard]] const Description& describe() const override { return description_; }

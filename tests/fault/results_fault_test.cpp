@@ -17,7 +17,7 @@ namespace {
 /// False if a call failed, which only an error of ours may tell.
 bool is_written(const std::filesystem::path& file) {
   try {
-    RunWriter writer{file, samples::header(), config::IfExists::overwrite};
+    RunWriter writer{file, samples::header(), settings::IfExists::overwrite};
     writer.commit(samples::point(0));
     RunData last = samples::header();
     last.complete = true;

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/layer.hpp"
+#include "settings/layer.hpp"
 #include "tests/fuzz/target.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > longest) return 0;
   const std::string_view text{reinterpret_cast<const char*>(data), size};  // NOLINT
   try {
-    const config::Layer layer = config::read_layer(text, "fuzz.toml");
-    (void)config::assemble(layer, {}, workloads::registry());
+    const settings::Layer layer = settings::read_layer(text, "fuzz.toml");
+    (void)settings::assemble(layer, {}, workloads::registry());
   } catch (const base::UsageError& error) {
     std::string_view said = error.what();
     for (std::size_t end = 0; !said.empty(); said.remove_prefix(end)) {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 #include "tests/fuzz/target.hpp"
 #include "units/text.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using isoscale::fuzz::must;
 namespace units = isoscale::units;
-namespace config = isoscale::config;
+namespace settings = isoscale::settings;
 
 /// What parsers may throw: a sentence.
 template <class Parse>
@@ -42,21 +42,21 @@ void try_line(std::string_view text) {
   });
   try_it([&] { must(std::isfinite(units::parse_ratio(text)), "ratios are finite"); });
   try_it([&] {
-    const double share = config::parse_share(text);
+    const double share = settings::parse_share(text);
     must(share > 0 && share < 1, "shares are between 0 and 1");
   });
-  try_it([&] { must(config::parse_time_limit(text).value() > 0, "time limits are above 0"); });
-  try_it([&] { (void)isoscale::mesh::to_text(config::parse_mesh(text)); });
+  try_it([&] { must(settings::parse_time_limit(text).value() > 0, "time limits are above 0"); });
+  try_it([&] { (void)isoscale::mesh::to_text(settings::parse_mesh(text)); });
   try_it([&] {
     int last = 0;
-    for (const int count : config::parse_rank_counts(text)) {
+    for (const int count : settings::parse_rank_counts(text)) {
       must(count > last, "rank counts ascend");
       last = count;
     }
   });
-  try_it([&] { must(!config::parse_names(text).empty(), "a list has a name"); });
-  try_it([&] { must(!config::parse_assignment(text).first.empty(), "a key is not empty"); });
-  try_it([&] { (void)config::parse_paths(text); });
+  try_it([&] { must(!settings::parse_names(text).empty(), "a list has a name"); });
+  try_it([&] { must(!settings::parse_assignment(text).first.empty(), "a key is not empty"); });
+  try_it([&] { (void)settings::parse_paths(text); });
 }
 
 }  // namespace

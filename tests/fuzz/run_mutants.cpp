@@ -43,7 +43,7 @@ void put_content(const fs::path& file, std::string_view bytes) {
 void write_run(const fs::path& file, units::Bytes part_limit) {
   results::RunData run = results::samples::header();
   run.preflight = results::samples::preflight();
-  results::RunWriter writer{file, run, config::IfExists::refuse, part_limit};
+  results::RunWriter writer{file, run, settings::IfExists::refuse, part_limit};
   constexpr int few_steps = 6;
   writer.commit(results::samples::point(0, few_steps));
   writer.commit(results::samples::skipped_point(1));
@@ -62,7 +62,7 @@ void write_run(const fs::path& file, units::Bytes part_limit) {
 
 /// 80 KB of HDF5 with a point or two: most of it is structure, which is what damage is to find.
 void write_small_run(const fs::path& file) {
-  results::RunWriter writer{file, results::samples::header(), config::IfExists::refuse};
+  results::RunWriter writer{file, results::samples::header(), settings::IfExists::refuse};
   writer.commit(results::samples::point(0));
   writer.finish(results::samples::header());
 }

@@ -12,7 +12,7 @@ std::unique_ptr<Executor> make_plain() {
   return gpu_tests::make_executor(comm::Communicator::world());
 }
 std::unique_ptr<Executor> make_replaying() {
-  return gpu_tests::make_executor(comm::Communicator::world(), config::Graph::on);
+  return gpu_tests::make_executor(comm::Communicator::world(), settings::Graph::on);
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace isoscale::gpu_tests {
 
 /// Collective. Ranks share a GPU where there are fewer of them: results do not depend on it.
 [[nodiscard]] inline std::unique_ptr<executor::Executor> make_executor(
-    const comm::Communicator& world, config::Graph graph = config::Graph::off) {
+    const comm::Communicator& world, settings::Graph graph = settings::Graph::off) {
   executor::CudaOptions options;
-  options.share = config::ShareGpu::yes;
+  options.share = settings::ShareGpu::yes;
   options.graph = graph;
   return executor::make_cuda_executor(options, world);
 }

@@ -60,7 +60,7 @@ TEST_F(OneRank, FillsAreTheHostsBitByBit) {
   }
 }
 
-program::ProgramSet step_of(workloads::Precision precision) {
+program::ProgramSet step_of(program::Precision precision) {
   const workloads::Workload& dp = workloads::find_workload("dp");
   workloads::Request base{.model = workloads::load_model("tiny"), .precision = precision};
   base.options = {{"microbatch", "2"}, {"microbatches", "2"}, {"input", "pinned"}};
@@ -68,9 +68,9 @@ program::ProgramSet step_of(workloads::Precision precision) {
 }
 
 TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
-  const program::ProgramSet set = step_of(workloads::Precision::bf16);
+  const program::ProgramSet set = step_of(program::Precision::bf16);
   const program::Program& step = set.programs.front().step();
-  for (const config::Graph graph : {config::Graph::off, config::Graph::on}) {
+  for (const settings::Graph graph : {settings::Graph::off, settings::Graph::on}) {
     const auto cuda = make_executor(self_, graph);
     const auto session = cuda->prepare(set, self_);
     session->play(Section::setup, Trace::off);
@@ -93,9 +93,9 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
 }
 
 TEST_F(OneRank, GraphsComputeWhatPlainPlaysDo) {
-  const program::ProgramSet set = step_of(workloads::Precision::f32);
+  const program::ProgramSet set = step_of(program::Precision::f32);
   const program::RankProgram& program = set.programs.front();
-  const auto graph = make_executor(self_, config::Graph::on);
+  const auto graph = make_executor(self_, settings::Graph::on);
   const auto plainly = cuda_->prepare(set, self_);
   const auto replayed = graph->prepare(set, self_);
   constexpr float rounding = 1e-5F;
@@ -126,7 +126,7 @@ TEST_F(OneRank, WhatDoesNotFitIsRefusedWithNumbersAndTheNextFits) {
     EXPECT_THAT(error.what(), testing::HasSubstr("not enough GPU memory"));
     EXPECT_THAT(error.what(), testing::HasSubstr("are free"));
   }
-  const program::ProgramSet set = step_of(workloads::Precision::f32);
+  const program::ProgramSet set = step_of(program::Precision::f32);
   const auto session = cuda_->prepare(set, self_);
   session->play(Section::setup, Trace::off);
   session->play(Section::step, Trace::off);

@@ -12,9 +12,9 @@
 namespace isoscale::gpu_tests {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
-class Twins : public testing::TestWithParam<config::Graph> {};
+class Twins : public testing::TestWithParam<settings::Graph> {};
 
 TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
   const comm::Communicator world = comm::Communicator::world();
@@ -26,7 +26,7 @@ TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
       const auto options = gpu_twins::option_sets();
       workloads::Options set = options[turn++ % options.size()];
       // A graph takes no copies from pageable memory.
-      if (GetParam() == config::Graph::on) set.erase("input");
+      if (GetParam() == settings::Graph::on) set.erase("input");
       const auto request = gpu_twins::request_of(mesh, precision, set);
       const bool can = std::ranges::find(able, precision) != able.end();
       if (!request || !can) continue;
@@ -37,9 +37,9 @@ TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
   EXPECT_GT(played, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(config::Graph::off, config::Graph::on),
+INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(settings::Graph::off, settings::Graph::on),
                          [](const auto& one) {
-                           return one.param == config::Graph::on ? "graph" : "plain";
+                           return one.param == settings::Graph::on ? "graph" : "plain";
                          });
 
 }  // namespace

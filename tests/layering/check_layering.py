@@ -16,7 +16,7 @@ from pathlib import Path
 
 # From left to right: a folder may include what stands left of it and itself.
 COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
-          "config", "machine", "preflight"]
+          "settings", "machine", "preflight"]
 MEASURING = ["comm", "executor"]  # needs MPI
 READING = ["results", "calibration", "analysis"]  # must build without MPI
 
@@ -27,7 +27,8 @@ ALLOWED["results"] = {*COMMON, "results"}
 ALLOWED["calibration"] = {*COMMON, "results", "calibration"}
 ALLOWED["analysis"] = {*COMMON, *READING}
 ALLOWED["runner"] = {*COMMON, *MEASURING, "results", "calibration", "runner"}
-ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "runner", "main"}
+ALLOWED["config"] = {*COMMON, "config"}  # nothing below main reads the command line
+ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "config", "runner", "main"}
 
 # External headers, by pattern, and the folders that may include them; None = everywhere.
 EXTERNAL = [
@@ -37,7 +38,7 @@ EXTERNAL = [
     (r"cblas\.h|openblas_config\.h", ["src/executor/host"]),
     (r"cuda.*|cublas.*|nccl.*|cooperative_groups.*|nvtx3/.*", ["src/executor/cuda"]),
     (r"CLI/.*", ["src/config"]),
-    (r"toml\+\+/.*", ["workloads", "src/config", "analysis"]),
+    (r"toml\+\+/.*", ["workloads", "src/settings", "src/config", "analysis"]),
     (r"nlohmann/.*", ["src/config", "src/preflight", "src/runner", "src/main.cpp",
                        "results", "analysis"]),
     (r"fmt/.*", None),

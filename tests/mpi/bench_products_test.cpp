@@ -17,9 +17,9 @@
 namespace isoscale::runner {
 namespace {
 
+using program::Precision;
 using workloads::Bench;
 using workloads::Case;
-using workloads::Precision;
 
 class Products : public testing::Test {
  protected:

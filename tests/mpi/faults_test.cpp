@@ -42,8 +42,8 @@ class Faults : public testing::Test {
     const auto executor = executor::make_host_executor({.streams = wanted.streams});
     const auto facts = gather_facts(world_);
     const Site site = make_site(world_, executor->describe(), facts);
-    config::RunConfig config;
-    config::Experiment& experiment = config.experiments.emplace_back();
+    settings::RunConfig config;
+    settings::Experiment& experiment = config.experiments.emplace_back();
     experiment.workload = wanted.workload;
     experiment.base = small_request();
     experiment.base.model.hidden = experiment.base.model.ffn = 128;
@@ -53,7 +53,7 @@ class Faults : public testing::Test {
     experiment.base.options["microbatches"] = "4";
     config.ranks = {world_.size()};
     if (!wanted.injections.empty()) {
-      config.injections = config::parse_injections(wanted.injections);
+      config.injections = settings::parse_injections(wanted.injections);
     }
     const Plan plan = make_plan(config, site);
     const Effort effort{

@@ -36,7 +36,7 @@ workloads::Request request_of(const Way& way) {
                                     .layers = 2,
                                     .sequence = 5,
                                     .vocabulary = 8},
-                          .precision = workloads::Precision::f64,
+                          .precision = program::Precision::f64,
                           .options = way.options,
                           .keep = workloads::Keep::observables};
   base.options["microbatch"] = "2";

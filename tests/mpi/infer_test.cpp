@@ -16,7 +16,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 using workloads::Request;
 
 /// Grouped query heads; a plain or a gated MLP.
@@ -127,7 +127,7 @@ TEST(Infer, NarrowTypesPassWhereTheHostEmulatesThem) {
       const Request base{.model = workloads::load_model("tiny"), .precision = precision};
       const Request request = infer.scale(base, mesh, workloads::Scaling::strong);
       const Verdict verdict = verify_twin(infer, request, *ranks.emulating, ranks.world);
-      EXPECT_TRUE(verdict.ok) << workloads::name(precision) << " " << mesh::to_string(mesh) << ": "
+      EXPECT_TRUE(verdict.ok) << program::name(precision) << " " << mesh::to_string(mesh) << ": "
                               << verdict.detail;
     }
   }

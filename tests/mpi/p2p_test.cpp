@@ -76,8 +76,8 @@ class P2p : public testing::Test {
 
   /// Collective. Rows on rank 0.
   PointData run(const workloads::Options& options) {
-    config::RunConfig config;
-    config::Experiment& experiment = config.experiments.emplace_back();
+    settings::RunConfig config;
+    settings::Experiment& experiment = config.experiments.emplace_back();
     experiment.workload = "p2p";
     experiment.base.options = options;
     config.ranks = {world_.size()};

@@ -11,7 +11,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 bool fits(const Plant& plant, const mesh::Shape& mesh) {
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -88,7 +88,7 @@ TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Planted, testing::Values(Precision::f64, Precision::f32),
                          [](const auto& precision) {
-                           return std::string{workloads::name(precision.param)};
+                           return std::string{program::name(precision.param)};
                          });
 
 using PlantedCoarsely = Planted;
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, PlantedCoarsely,
                          testing::Values(Precision::tf32, Precision::f16, Precision::bf16,
                                          Precision::fp8),
                          [](const auto& precision) {
-                           return std::string{workloads::name(precision.param)};
+                           return std::string{program::name(precision.param)};
                          });
 
 /// A comparison of nothing is no verification.

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 struct Wanted {
   int ranks = 1;
-  config::FillIdle fill = config::FillIdle::idle;
+  settings::FillIdle fill = settings::FillIdle::idle;
   double max_time = 0.2;                 ///< seconds
   std::optional<double> half_width = 0;  ///< what the statistics say: precise at once
   std::string_view microbatches = "8";
@@ -39,14 +39,14 @@ class Point : public testing::Test {
  protected:
   /// Collective.
   PointData run(const Wanted& wanted) {
-    config::RunConfig config = config_of(wanted);
+    settings::RunConfig config = config_of(wanted);
     const Plan plan = make_plan(config, site_);
     return run(plan.points.front(), config, wanted);
   }
 
-  [[nodiscard]] static config::RunConfig config_of(const Wanted& wanted) {
-    config::RunConfig config;
-    config::Experiment& experiment = config.experiments.emplace_back();
+  [[nodiscard]] static settings::RunConfig config_of(const Wanted& wanted) {
+    settings::RunConfig config;
+    settings::Experiment& experiment = config.experiments.emplace_back();
     experiment.workload = "dp";
     experiment.base = small_request();
     experiment.base.options["microbatches"] = wanted.microbatches;
@@ -56,7 +56,8 @@ class Point : public testing::Test {
     return config;
   }
 
-  PointData run(const PlannedPoint& point, const config::RunConfig& config, const Wanted& wanted) {
+  PointData run(const PlannedPoint& point, const settings::RunConfig& config,
+                const Wanted& wanted) {
     executor_.observed = {};
     const Effort effort{
         .max_time = units::Seconds{wanted.max_time},
@@ -173,7 +174,7 @@ TEST_F(Point, IsSampledBesideItsLoop) {
 }
 
 TEST_F(Point, OfWhichOthersAreCopiesIsSampledAlone) {
-  const PointData data = run({.ranks = world_.size() / 2, .fill = config::FillIdle::replicas});
+  const PointData data = run({.ranks = world_.size() / 2, .fill = settings::FillIdle::replicas});
   EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
   if (world_.rank() != 0) return;
   for (const results::DeviceSeries& series : data.device_series) EXPECT_EQ(series.rank, 0);
@@ -200,7 +201,7 @@ TEST_F(Point, RanksOutsideSleep) {
 TEST_F(Point, ReplicasPlayAsLongAsThePoint) {
   const int ranks = world_.size() / 2;
   const PointData data = run({.ranks = ranks,
-                              .fill = config::FillIdle::replicas,
+                              .fill = settings::FillIdle::replicas,
                               .max_time = 0.3,
                               .half_width = std::nullopt});
   EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
@@ -216,7 +217,7 @@ TEST_F(Point, RanksLeftOverByReplicasSleep) {
   // Three of four ranks: the fourth alone is no replica.
   if (world_.size() != 4) GTEST_SKIP() << "needs four ranks";
   const PointData data =
-      run({.ranks = 3, .fill = config::FillIdle::replicas, .microbatches = "12"});
+      run({.ranks = 3, .fill = settings::FillIdle::replicas, .microbatches = "12"});
   EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
   const auto steps = steps_by_rank();
   EXPECT_GT(steps[2], 0);
@@ -250,13 +251,13 @@ TEST_F(Point, FailureIsKnownToTheRanksThatSleep) {
 
 TEST_F(Point, FailureOfAReplicaFailsThePoint) {
   if (world_.rank() == world_.size() - 1) executor_.fail_at = 1;
-  const PointData data = run({.ranks = world_.size() / 2, .fill = config::FillIdle::replicas});
+  const PointData data = run({.ranks = world_.size() / 2, .fill = settings::FillIdle::replicas});
   EXPECT_EQ(data.status, PointStatus::failed);
   EXPECT_THAT(data.reason, HasSubstr("no memory is left"));
 }
 
 TEST_F(Point, ThatIsSkippedKeepsItsReason) {
-  const config::RunConfig config = config_of({});
+  const settings::RunConfig config = config_of({});
   Plan plan = make_plan(config, site_);
   plan.points.front().skip_reason = "because";
   const PointData data = run(plan.points.front(), config, {});
@@ -280,7 +281,7 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
   for (const std::string zero : {"0", "1", "2", "3"}) {
     SCOPED_TRACE("zero=" + zero);
     const Wanted wanted{.ranks = ranks};
-    config::RunConfig config = config_of(wanted);
+    settings::RunConfig config = config_of(wanted);
     config.experiments[0].base.options["zero"] = zero;
     config.experiments[0].base.options["optimizer"] = "adam";
     config.experiments[0].base.options["bucket"] = "8KiB";

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 class Preflight : public testing::Test {
  protected:
   /// Collective.
-  results::PreflightData look(const config::RunConfig& config, executor::Executor* executor,
+  results::PreflightData look(const settings::RunConfig& config, executor::Executor* executor,
                               std::optional<std::string> problem = std::nullopt) {
     return preflight({.config = config,
                       .executor = executor,
@@ -38,7 +38,7 @@ class Preflight : public testing::Test {
   comm::Communicator world_ = comm::Communicator::world();
   std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
   std::unique_ptr<executor::Executor> executor_ = executor::make_host_executor({});
-  config::RunConfig config_;
+  settings::RunConfig config_;
 };
 
 TEST_F(Preflight, BringsTheFactsOfAllRanksToTheFirst) {
@@ -64,7 +64,7 @@ TEST_F(Preflight, BringsTheFactsOfAllRanksToTheFirst) {
 }
 
 TEST_F(Preflight, MakesADeviceThatCannotBeHadAStopOnAllRanks) {
-  config_.device = config::Device::cuda;
+  config_.device = settings::Device::cuda;
   const results::PreflightData found = look(config_, nullptr, "no GPU far and wide");
   EXPECT_THROW(
       {
@@ -79,7 +79,7 @@ TEST_F(Preflight, MakesADeviceThatCannotBeHadAStopOnAllRanks) {
 }
 
 TEST_F(Preflight, LetsAStopPassThatIsAllowedAndRefusesNamesOfNoCheck) {
-  config_.device = config::Device::cuda;
+  config_.device = settings::Device::cuda;
   // Where tests run there may be fewer cores than ranks, and no GPUs.
   config_.allowed = {"device", "shared-cores", "gpus-per-node"};
   const results::PreflightData found = look(config_, nullptr, "no GPU far and wide");

@@ -102,14 +102,14 @@ class Levels {
 /// mesh does not divide the model.
 inline std::vector<TwinCase> twin_of(workloads::Request base, const mesh::Shape& mesh,
                                      Levels& level) {
-  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
+  base.precision = level(program::Precision::f64, program::Precision::f32);
   const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
   const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
   TwinCase result{
       .name = fmt::format("{} on {}, {}, {}, {}", base.model.name, mesh::to_string(mesh),
-                          workloads::name(base.precision), workloads::name(scaling),
+                          program::name(base.precision), workloads::name(scaling),
                           streams == executor::HostStreams::folded ? "folded" : "threads"),
       .request = hybrid.scale(base, mesh, scaling),
       .streams = streams};
@@ -172,7 +172,7 @@ inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point) 
   EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
   const auto travels = point.request.options.find("grad_dtype");
   const bool narrow = travels != point.request.options.end() && travels->second != "same";
-  if (point.request.precision == workloads::Precision::f64 && !narrow) {
+  if (point.request.precision == program::Precision::f64 && !narrow) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << point.name;
   }
 }

@@ -18,8 +18,8 @@
 namespace isoscale::runner {
 namespace {
 
+using program::Precision;
 using workloads::Options;
-using workloads::Precision;
 
 /// Points with these options on every mesh of all ranks that has replicas, each with `runs` sets of
 /// the other options' levels, in turn.

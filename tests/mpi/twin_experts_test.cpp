@@ -57,7 +57,7 @@ std::vector<workloads::Options> routings() {
 }
 
 TwinCase case_of(const workloads::Model& model, const mesh::Shape& mesh,
-                 const workloads::Options& options, workloads::Precision precision,
+                 const workloads::Options& options, program::Precision precision,
                  workloads::Scaling scaling) {
   workloads::Request base{.model = model, .precision = precision, .options = options};
   base.options["microbatch"] = "2";
@@ -65,7 +65,7 @@ TwinCase case_of(const workloads::Model& model, const mesh::Shape& mesh,
   if (model.layers % mesh.pp != 0) base.options["stage_layers"] = "nearest";
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   TwinCase result{.name = fmt::format("{} on {}, {}, {}", model.name, mesh::to_string(mesh),
-                                      workloads::name(precision), workloads::name(scaling)),
+                                      program::name(precision), workloads::name(scaling)),
                   .request = hybrid.scale(base, mesh, scaling)};
   for (const auto& [key, value] : options) result.name += fmt::format(" {}={}", key, value);
   return result;
@@ -87,9 +87,8 @@ TEST(TwinExperts, OfEveryMeshEqualOneRank) {
       if (mesh::violation(meshes[m], workloads::find_workload("hybrid").limits(base, scaling))) {
         continue;
       }
-      TwinCase point =
-          case_of(model, meshes[m], options[o],
-                  is_f32 ? workloads::Precision::f32 : workloads::Precision::f64, scaling);
+      TwinCase point = case_of(model, meshes[m], options[o],
+                               is_f32 ? program::Precision::f32 : program::Precision::f64, scaling);
       point.streams = o % 2 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
       expect_equal_to_one_rank(ranks, point);
     }
@@ -105,7 +104,7 @@ TEST(TwinExperts, OfSixtyFourRanksAreFreeOfDeadlock) {
         mesh::Shape{.ep = 4, .dp = 2, .pp = 8}}) {
     for (workloads::Options options : routings()) {
       const auto twin = hybrid.twin(
-          case_of(gated_model(), mesh, options, workloads::Precision::f32, workloads::Scaling::weak)
+          case_of(gated_model(), mesh, options, program::Precision::f32, workloads::Scaling::weak)
               .request);
       EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh);
     }

@@ -10,7 +10,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 struct Way {
   const char *elementwise, *recompute;
@@ -124,7 +124,7 @@ TEST_P(NarrowLayerTwin, OfEveryMeshEqualsOneRankInF64) {
 INSTANTIATE_TEST_SUITE_P(Precisions, NarrowLayerTwin,
                          testing::Values(Precision::bf16, Precision::fp8),
                          [](const auto& precision) {
-                           return std::string{workloads::name(precision.param)};
+                           return std::string{program::name(precision.param)};
                          });
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 class NarrowTwin : public testing::TestWithParam<Precision> {};
 
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, NarrowTwin,
                          testing::Values(Precision::tf32, Precision::f16, Precision::bf16,
                                          Precision::fp8),
                          [](const auto& precision) {
-                           return std::string{workloads::name(precision.param)};
+                           return std::string{program::name(precision.param)};
                          });
 
 TEST(Host, ReducesNarrowTypesAsTheirValues) {

@@ -50,7 +50,7 @@ TEST(Twin, OfEveryScheduleEqualsOneRank) {
       base.options["schedule"] = variant.schedule;
       base.options["microbatch"] = "2";
       base.options["microbatches"] = std::to_string(2 * mesh.pp * mesh.dp);
-      base.precision = turn % 3 == 0 ? workloads::Precision::f32 : workloads::Precision::f64;
+      base.precision = turn % 3 == 0 ? program::Precision::f32 : program::Precision::f64;
       const workloads::Request request =
           workloads::find_workload("hybrid").scale(base, mesh, workloads::Scaling::strong);
       expect_equal_to_one_rank(ranks, {.name = variant.schedule + " on " + mesh::to_string(mesh),

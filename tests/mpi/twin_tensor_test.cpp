@@ -92,7 +92,7 @@ TEST(ContextTwin, PartsOfTheSequenceOverEveryMeshEqualOneRank) {
 }
 
 TEST(RowsTwin, InNarrowTypesEqualOneRankInF64) {
-  using workloads::Precision;
+  using program::Precision;
   const Ranks ranks;
   const int n = ranks.world.size();
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");

@@ -87,7 +87,7 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
   for (const mesh::Shape& mesh : large_meshes(ranks.world.size())) {
     for (const char* schedule : {"1f1b", "gpipe"}) {
       workloads::Request base{.model = large_model(mesh.pp),
-                              .precision = workloads::Precision::f64,
+                              .precision = program::Precision::f64,
                               .options = {{"microbatch", "2"},
                                           {"microbatches", "4"},
                                           {"bucket", "128KiB"},

@@ -23,7 +23,7 @@ using workloads::Request;
 
 const workloads::Workload& tiles() { return workloads::find_workload("tiles"); }
 
-Request request_of(const Options& options, workloads::Precision precision) {
+Request request_of(const Options& options, program::Precision precision) {
   return {.precision = precision, .options = options};
 }
 
@@ -78,7 +78,7 @@ TEST(TilesTwin, OfEveryGridEqualsOneRank) {
       // Streams in turn: over two grids each set of levels is played both ways.
       const auto streams =
           ++turn % 2 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
-      const Request point = tiles().scale(request_of(options_of(levels), workloads::Precision::f64),
+      const Request point = tiles().scale(request_of(options_of(levels), program::Precision::f64),
                                           mesh, levels.scaling);
       const Verdict verdict = verify_twin(tiles(), point, ranks.executor(streams), ranks.world);
       const std::string name = fmt::format(
@@ -91,7 +91,7 @@ TEST(TilesTwin, OfEveryGridEqualsOneRank) {
 }
 
 TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
-  using workloads::Precision;
+  using program::Precision;
   const Ranks ranks;
   int turn = 0;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
@@ -104,7 +104,7 @@ TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
           workloads::Scaling::strong);
       const Verdict verdict = verify_twin(tiles(), point, *ranks.emulating, ranks.world);
       const std::string name =
-          fmt::format("{} {} kernel={}", mesh::to_string(mesh), workloads::name(precision), kernel);
+          fmt::format("{} {} kernel={}", mesh::to_string(mesh), program::name(precision), kernel);
       EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
       // Nothing is vacuous: these types do round.
       EXPECT_GT(verdict.difference.value_or(0), tolerance(precision) / 1000) << name;
@@ -120,7 +120,7 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
       const std::string image = fmt::format("{}x{}", 2 * mesh.cp, 2 * mesh.tp);
       const Request point = tiles().scale(
           request_of({{"image", image}, {"kernel", "5"}, {"boundary", boundary}, {"batch", "8"}},
-                     workloads::Precision::f64),
+                     program::Precision::f64),
           mesh, workloads::Scaling::strong);
       const Verdict verdict = verify_twin(tiles(), point, *ranks.threads, ranks.world);
       EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << " " << boundary << verdict.detail;
@@ -139,7 +139,7 @@ TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
                                {"channels", "4"},
                                {"layers", "2"},
                                {"batch", "128"}},
-                              workloads::Precision::f64);
+                              program::Precision::f64);
     base.keep = workloads::Keep::observables;
     const Request point = tiles().scale(base, mesh, workloads::Scaling::strong);
     const program::ProgramSet set = tiles().build(point);
@@ -251,7 +251,7 @@ struct Stepped {
 };
 
 Stepped step_alone(const Options& options, const comm::Communicator& world) {
-  Request base = request_of(options, workloads::Precision::f64);
+  Request base = request_of(options, program::Precision::f64);
   base.keep = workloads::Keep::observables;
   const program::ProgramSet set =
       tiles().build(tiles().scale(base, {}, workloads::Scaling::strong));

@@ -87,7 +87,7 @@ class TurnsOfACurve : public testing::Test {
     return order;
   }
 
-  config::RunConfig config_ = samples::config_of("dp");
+  settings::RunConfig config_ = samples::config_of("dp");
   Plan plan_ = make_plan(config_, samples::site_of(4));
   std::set<int> wanted_;
   Seconds elapsed_{0};

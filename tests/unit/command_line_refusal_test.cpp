@@ -9,10 +9,10 @@
 
 #include "base/text.hpp"
 #include "config/command_line.hpp"
-#include "config/option_table.hpp"
 #include "config_support.hpp"
+#include "settings/option_table.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -20,9 +20,9 @@ using testing::HasSubstr;
 
 using Arguments = std::vector<std::string>;
 
-Command parse(Arguments arguments) {
+config::Command parse(Arguments arguments) {
   arguments.insert(arguments.begin(), "isoscale");
-  return parse_arguments(arguments, testing_support::fake_workloads());
+  return config::parse_arguments(arguments, testing_support::fake_workloads());
 }
 
 struct Refusal {
@@ -204,4 +204,4 @@ TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

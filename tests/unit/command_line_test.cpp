@@ -11,11 +11,11 @@
 
 #include "base/build_info.hpp"
 #include "config/command_line.hpp"
-#include "config/option_table.hpp"
-#include "config/values.hpp"
 #include "config_support.hpp"
+#include "settings/option_table.hpp"
+#include "settings/values.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -27,16 +27,16 @@ using testing_support::fake_workloads;
 
 using Arguments = std::vector<std::string>;
 
-Command parse(Arguments arguments) {
+config::Command parse(Arguments arguments) {
   arguments.insert(arguments.begin(), "isoscale");
-  return parse_arguments(arguments, fake_workloads());
+  return config::parse_arguments(arguments, fake_workloads());
 }
 RunConfig parse_run(Arguments arguments) {
   arguments.insert(arguments.begin(), "run");
   return std::get<RunConfig>(parse(arguments));
 }
 std::string text_of(const Arguments& arguments) {
-  return std::get<PrintCommand>(parse(arguments)).text;
+  return std::get<config::PrintCommand>(parse(arguments)).text;
 }
 std::vector<std::string> workloads_of(const RunConfig& run) {
   std::vector<std::string> names;
@@ -50,7 +50,7 @@ TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
   EXPECT_THAT(workloads_of(run), ElementsAre("calibrate", "dp", "tp", "pp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
     EXPECT_EQ(experiment.base.mesh, mesh::Shape{});
     EXPECT_THAT(experiment.mesh, IsEmpty());
   }
@@ -83,7 +83,7 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
 }
 
 TEST(CommandLine, ReadsEveryOption) {
-  const RunConfig run = parse_run(shell_words(
+  const RunConfig run = parse_run(base::shell_words(
       "--workload dp,hybrid --model=gpt-125m --dtype f64 --set bucket=1MiB --set batch=16 "
       "--seed 18446744073709551615 --mesh dp=2 --scaling weak --placement spread --device host "
       "--ranks 8,1,4 --fill replicas --blas-threads 2 --host-streams threads --precision 0.5% "
@@ -92,7 +92,7 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_THAT(workloads_of(run), ElementsAre("dp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("gpt-125m"));
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f64);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f64);
     EXPECT_EQ(experiment.base.options, (workloads::Options{{"bucket", "1MiB"}, {"batch", "16"}}));
     EXPECT_EQ(experiment.base.seed, 18'446'744'073'709'551'615U);
     EXPECT_EQ(experiment.mesh, (mesh::Request{{mesh::Axis::dp, 2}}));
@@ -148,10 +148,11 @@ TEST(CommandLine, OptionsChangeASuite) {
 
 TEST(CommandLine, QuotesTheCommandForAShell) {
   const Arguments words{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"};
-  EXPECT_EQ(shell_words(shell_quoted(words)), words);
-  EXPECT_EQ(shell_quoted(Arguments{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"}),
-            R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
-  EXPECT_EQ(shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
+  EXPECT_EQ(base::shell_words(base::shell_quoted(words)), words);
+  EXPECT_EQ(
+      base::shell_quoted(Arguments{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"}),
+      R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
+  EXPECT_EQ(base::shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
 }
 
 TEST(CommandLine, ReadsWhatOnlyGpusHave) {
@@ -197,7 +198,7 @@ TEST(CommandLine, Report) {
 }
 
 TEST(CommandLine, Predict) {
-  const auto asked = std::get<PredictCommand>(parse(shell_words(
+  const auto asked = std::get<PredictCommand>(parse(base::shell_words(
       "predict a.toml --ranks 64,8 --workload hybrid --model tiny --dtype f32 --scaling weak "
       "--mesh tp=2 --best --set bucket=1MiB --set gemm=2x,memory=2x --nodes-of 4 --each-rank "
       "--baseline 8 --format csv --html a.html --force")));
@@ -205,7 +206,7 @@ TEST(CommandLine, Predict) {
   EXPECT_THAT(asked.ranks, ElementsAre(8, 64));
   EXPECT_EQ(asked.workload, "hybrid");
   EXPECT_EQ(asked.model->name, "tiny");
-  EXPECT_EQ(asked.precision, workloads::Precision::f32);
+  EXPECT_EQ(asked.precision, program::Precision::f32);
   EXPECT_EQ(asked.scaling, workloads::Scaling::weak);
   EXPECT_EQ(asked.mesh, (mesh::Request{{mesh::Axis::tp, 2}}));
   EXPECT_TRUE(asked.best);
@@ -231,17 +232,20 @@ TEST(CommandLine, Predict) {
 }
 
 TEST(CommandLine, List) {
-  EXPECT_EQ(std::get<ListCommand>(parse({"list", "workloads"})).what, ListCommand::What::workloads);
-  EXPECT_EQ(std::get<ListCommand>(parse({"list", "models"})).what, ListCommand::What::models);
-  EXPECT_EQ(std::get<ListCommand>(parse({"list", "suites"})).what, ListCommand::What::suites);
-  const auto options = std::get<ListCommand>(parse({"list", "options", "dp"}));
-  EXPECT_EQ(options.what, ListCommand::What::options);
+  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "workloads"})).what,
+            config::ListCommand::What::workloads);
+  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "models"})).what,
+            config::ListCommand::What::models);
+  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "suites"})).what,
+            config::ListCommand::What::suites);
+  const auto options = std::get<config::ListCommand>(parse({"list", "options", "dp"}));
+  EXPECT_EQ(options.what, config::ListCommand::What::options);
   EXPECT_EQ(options.workload, "dp");
 }
 
 TEST(CommandLine, ListingsShowEachItem) {
   const auto list = [](const Arguments& arguments) {
-    return listing(std::get<ListCommand>(parse(arguments)), fake_workloads());
+    return config::listing(std::get<config::ListCommand>(parse(arguments)), fake_workloads());
   };
   EXPECT_THAT(list({"list", "workloads"}), AllOf(HasSubstr("dp"), HasSubstr("hybrid")));
   EXPECT_THAT(list({"list", "models"}), AllOf(HasSubstr("tiny"), HasSubstr("arXiv 2407.21783")));
@@ -313,4 +317,4 @@ TEST(CommandLine, Version) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

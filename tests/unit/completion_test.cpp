@@ -11,7 +11,7 @@
 
 #include "config/app.hpp"
 #include "config/command_line.hpp"
-#include "config/option_table.hpp"
+#include "settings/option_table.hpp"
 #include "tests/unit/config_support.hpp"
 
 namespace isoscale::config {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -110,4 +110,4 @@ TEST(ExperimentFile, HostileTextIsEchoedShortAndClean) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -10,13 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "config/command_line.hpp"
-#include "config/layer.hpp"
-#include "config/option_table.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/layer.hpp"
+#include "settings/option_table.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -56,12 +57,13 @@ force = true
 dry_run = true
 quiet = false
 )");
-  RunConfig typed = std::get<RunConfig>(parse_arguments(
-      shell_words("isoscale run --workload dp,hybrid --model gpt-125m --dtype f64 "
-                  "--set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --scaling weak "
-                  "--placement spread --device host --ranks 4,1 --fill replicas --blas-threads 2 "
-                  "--host-streams folded --precision 0.05 --max-time 10 --trace-steps 1 "
-                  "--trace-ranks 2 --output out.h5 --force --dry-run"),
+  RunConfig typed = std::get<RunConfig>(config::parse_arguments(
+      base::shell_words(
+          "isoscale run --workload dp,hybrid --model gpt-125m --dtype f64 "
+          "--set bucket=1MiB --set batch=8 --seed 7 --mesh dp=2 --scaling weak "
+          "--placement spread --device host --ranks 4,1 --fill replicas --blas-threads 2 "
+          "--host-streams folded --precision 0.05 --max-time 10 --trace-steps 1 "
+          "--trace-ranks 2 --output out.h5 --force --dry-run"),
       fake_workloads()));
   typed.command_line = "";
   EXPECT_EQ(run, typed);
@@ -128,14 +130,14 @@ dtype = "f32"
 )");
   ASSERT_EQ(run.experiments.size(), 3U);
   EXPECT_EQ(run.experiments[0].base.model.name, "gpt-125m");
-  EXPECT_EQ(run.experiments[0].base.precision, workloads::Precision::f64);
+  EXPECT_EQ(run.experiments[0].base.precision, program::Precision::f64);
   EXPECT_EQ(run.experiments[0].base.options,
             (workloads::Options{{"batch", "16"}, {"bucket", "1MiB"}}));
   EXPECT_EQ(run.experiments[1].workload, "tp");
   EXPECT_EQ(run.experiments[1].base.options, (workloads::Options{{"batch", "8"}}));
   EXPECT_EQ(run.experiments[2].workload, "pp");
   EXPECT_EQ(run.experiments[2].base.model.name, "tiny");
-  EXPECT_EQ(run.experiments[2].base.precision, workloads::Precision::f32);
+  EXPECT_EQ(run.experiments[2].base.precision, program::Precision::f32);
 }
 
 TEST(ExperimentFile, WithoutWorkloadsIsTheQuickSuite) {
@@ -149,7 +151,7 @@ TEST(ExperimentFile, MayNameASuite) {
   const RunConfig run = read_real("suite = \"standard\"\ndtype = \"f32\"");
   EXPECT_EQ(run.suite, "standard");
   for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
   }
 }
 
@@ -187,7 +189,7 @@ class OnDisk : public testing::Test {
   RunConfig run(std::string_view toml, std::vector<std::string> options) const {
     std::ofstream{path_} << toml;
     options.insert(options.begin(), {"isoscale", "run", path_.string()});
-    return std::get<RunConfig>(parse_arguments(options, fake_workloads()));
+    return std::get<RunConfig>(config::parse_arguments(options, fake_workloads()));
   }
   std::filesystem::path path_;
 };
@@ -248,9 +250,9 @@ TEST(Suites, QuickIsQuick) {
   EXPECT_LE(run.max_time.value(), 2.0);
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model.name, "tiny");
-    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
   }
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

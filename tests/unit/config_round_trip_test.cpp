@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing_support::fake_workloads;
@@ -107,7 +107,7 @@ class Generator {
     Experiment result;
     result.workload = workload.name;
     result.base.model = model();
-    using enum workloads::Precision;
+    using enum program::Precision;
     result.base.precision = pick(std::array{f64, f32, tf32, f16, bf16, fp8});
     result.base.seed = std::uniform_int_distribution<std::uint64_t>{}(random_);
     for (const auto& spec : workload.options) {
@@ -167,7 +167,7 @@ TEST(RoundTrip, HoldsForWhatTheCommandLineGives) {
         {"isoscale", "run", "--suite", "standard"},
         {"isoscale", "run", "--ranks", "all", "--output", "it's \"here\".h5"},
         {"isoscale", "run", "--workload", "dp", "--mesh", "dp=4", "--precision", "0.1%"}}) {
-    auto run = std::get<RunConfig>(parse_arguments(arguments, workloads::registry()));
+    auto run = std::get<RunConfig>(config::parse_arguments(arguments, workloads::registry()));
     run.on_gpus.reset();  // settled before a run is recorded
     EXPECT_EQ(from_toml(to_toml(run), "echo", workloads::registry()), run);
   }
@@ -211,4 +211,4 @@ placement = "packed"
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -65,7 +65,7 @@ Pipeline pipeline(const mesh::Shape& mesh, int microbatches) {
                                     .layers = mesh.pp,
                                     .sequence = 64,
                                     .vocabulary = 0},
-                          .precision = workloads::Precision::f32,
+                          .precision = program::Precision::f32,
                           .options = {}};
   base.options = {{"microbatch", "1"}, {"microbatches", std::to_string(microbatches * mesh.dp)}};
   Pipeline result{.set = hybrid.build(hybrid.scale(base, mesh, workloads::Scaling::strong)),

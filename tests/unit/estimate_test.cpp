@@ -34,7 +34,7 @@ PlannedPoint point_of(std::string_view workload) {
 constexpr double step_seconds = 0.08 + 1.0 / 3;
 
 TEST(Estimate, IsTheFormula) {
-  config::RunConfig config;
+  settings::RunConfig config;
   config.max_time = Seconds{2};
   const PointTime time = estimate(point_of("dp"), config, "host");
   EXPECT_NEAR(time.set_up.value(), 0.02 + 0.04 + 2, 1e-9);
@@ -51,20 +51,20 @@ TEST(Estimate, IsTheFormula) {
 }
 
 TEST(Estimate, DependsOnDeviceTypeAndThreads) {
-  config::RunConfig config;
+  settings::RunConfig config;
   config.blas_threads = 2;
   PlannedPoint point = point_of("dp");
   point.load.sent = {};
   EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.04, 1e-9);
-  point.request.precision = workloads::Precision::f64;
+  point.request.precision = program::Precision::f64;
   EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.08, 1e-9);
-  point.request.precision = workloads::Precision::bf16;
+  point.request.precision = program::Precision::bf16;
   EXPECT_NEAR(estimate(point, config, "cuda").least.value(), 13 * 8e-5, 1e-12);
 }
 
 /// How long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
 /// that scatter as is assumed.
-double played(double step, const config::RunConfig& config) {
+double played(double step, const settings::RunConfig& config) {
   const Effort effort{.precision = config.precision,
                       .max_time = config.max_time,
                       .trace_steps = config.trace_steps,
@@ -96,7 +96,7 @@ TEST(LoopTime, IsRightWithinHalfOfWhatTheLoopDoes) {
   for (const double precision : {0.01, 0.02}) {
     for (const double max_time : {2.0, 30.0}) {
       for (const double step : {1e-3, 0.025, 0.1, 0.4, 1.0, 5.0, 40.0}) {
-        config::RunConfig config;
+        settings::RunConfig config;
         config.precision = precision;
         config.max_time = Seconds{max_time};
         const double really = played(step, config);
@@ -109,7 +109,7 @@ TEST(LoopTime, IsRightWithinHalfOfWhatTheLoopDoes) {
 }
 
 TEST(LoopTime, IsBoundWhereNothingIsPreciseEnough) {
-  config::RunConfig config;
+  settings::RunConfig config;
   config.precision = 1e-6;
   config.max_time = Seconds{3600};
   EXPECT_EQ(loop_time(Seconds{1e-6}, config), Seconds{3600});
@@ -119,7 +119,7 @@ TEST(Estimate, OfAMicroBenchmarkCountsCasesAndSessions) {
   PlannedPoint point = point_of("collectives");
   point.load.cases = 50;
   point.load.sessions = 3;
-  config::RunConfig config;
+  settings::RunConfig config;
   config.max_time = Seconds{2};
   const PointTime time = estimate(point, config, "host");
   EXPECT_NEAR(time.set_up.value(), 3 * 2.06, 1e-9);

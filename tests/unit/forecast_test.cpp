@@ -16,7 +16,7 @@
 namespace isoscale::analysis {
 namespace {
 
-Prediction predicted(const config::PredictCommand& command) {
+Prediction predicted(const settings::PredictCommand& command) {
   return predict(question_of(command, samples::plain_sheet()));
 }
 
@@ -45,8 +45,8 @@ TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
 }
 
 /// Of workload dp, where nothing is between GEMMs but dp's communication.
-config::PredictCommand dp_command() {
-  config::PredictCommand command = samples::plain_command();
+settings::PredictCommand dp_command() {
+  settings::PredictCommand command = samples::plain_command();
   command.workload = "dp";
   return command;
 }
@@ -132,13 +132,13 @@ TEST(Forecast, SaysWhereTheLimitMoves) {
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   simulate::Machine machine = samples::plain_sheet();
-  EXPECT_EQ(peak_rate(machine, workloads::Precision::f32), 1e12);
-  EXPECT_EQ(peak_rate(machine, workloads::Precision::bf16), std::nullopt);
+  EXPECT_EQ(peak_rate(machine, program::Precision::f32), 1e12);
+  EXPECT_EQ(peak_rate(machine, program::Precision::bf16), std::nullopt);
   machine.measured.gemms = {
       {.type = program::DType::f32, .m = 100, .n = 100, .k = 100, .seconds = 4e-6},
       {.type = program::DType::f32, .m = 10, .n = 10, .k = 10, .seconds = 1e-6},
       {.type = program::DType::f64, .m = 100, .n = 100, .k = 100, .seconds = 1e-6}};
-  EXPECT_DOUBLE_EQ(*peak_rate(machine, workloads::Precision::f32), 2e6 / 4e-6);
+  EXPECT_DOUBLE_EQ(*peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 
 TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
@@ -170,7 +170,7 @@ TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
 }
 
 TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
-  config::PredictCommand command = samples::plain_command();
+  settings::PredictCommand command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
@@ -196,7 +196,7 @@ TEST(Forecast, HasTheRateOfARankWithTheIntervalOfTheStep) {
 }
 
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
-  config::PredictCommand command = dp_command();
+  settings::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");
   command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
   const Prediction prediction = predicted(command);
@@ -217,7 +217,7 @@ TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
 }
 
 TEST(Forecast, TakesTheBaselineThatIsNamed) {
-  config::PredictCommand command = dp_command();
+  settings::PredictCommand command = dp_command();
   command.baseline = 16;
   const Prediction prediction = predicted(command);
   EXPECT_EQ(prediction.baseline, 16);

@@ -10,7 +10,7 @@
 namespace isoscale::machine {
 namespace {
 
-using config::ShareGpu;
+using settings::ShareGpu;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -152,7 +152,7 @@ TEST(SharedGpus, AreRefusedUnlessAskedFor) {
 }
 
 TEST(Precisions, AreThoseOfTheChip) {
-  using enum workloads::Precision;
+  using enum program::Precision;
   EXPECT_THAT(precisions_of(5, 2), ElementsAre(f64, f32));
   EXPECT_THAT(precisions_of(5, 3), ElementsAre(f64, f32, f16));
   EXPECT_THAT(precisions_of(7, 5), ElementsAre(f64, f32, f16));

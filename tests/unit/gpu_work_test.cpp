@@ -14,12 +14,12 @@
 namespace isoscale::runner {
 namespace {
 
+using program::Precision;
 using testing::HasSubstr;
-using workloads::Precision;
 
-config::RunConfig asked(std::vector<std::string> options = {}) {
+settings::RunConfig asked(std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"isoscale", "run"});
-  return std::get<config::RunConfig>(config::parse_arguments(options, workloads::registry()));
+  return std::get<settings::RunConfig>(config::parse_arguments(options, workloads::registry()));
 }
 
 /// GPUs on one node, of so much memory (0: unknown) and such a compute capability.
@@ -53,7 +53,7 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
     const auto [config, line] = with_gpu_work(asked(), gpus(is.ranks, is.mebibytes, is.capability));
     EXPECT_FALSE(config.on_gpus);
     EXPECT_THAT(line, HasSubstr(is.model + " in bf16, batch=" + is.batch)) << line;
-    for (const config::Experiment& experiment : config.experiments) {
+    for (const settings::Experiment& experiment : config.experiments) {
       EXPECT_EQ(experiment.base.model.name, is.model);
       EXPECT_EQ(experiment.base.precision, Precision::bf16);
       if (experiment.workload == "calibrate") continue;
@@ -62,7 +62,7 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
       EXPECT_EQ(experiment.base.options.at("bucket"), "25MiB");
     }
     // What was taken is recorded as if the user had named it.
-    EXPECT_EQ(config::from_toml(config::to_toml(config), "echo"), config);
+    EXPECT_EQ(settings::from_toml(settings::to_toml(config), "echo"), config);
   }
 }
 

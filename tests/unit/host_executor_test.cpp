@@ -106,7 +106,7 @@ TEST(HostExecutor, DescribesItself) {
   EXPECT_EQ(description.name, "host");
   EXPECT_THAT(description.detail, testing::HasSubstr("1 thread"));
   EXPECT_THAT(description.precisions,
-              testing::UnorderedElementsAre(workloads::Precision::f32, workloads::Precision::f64));
+              testing::UnorderedElementsAre(program::Precision::f32, program::Precision::f64));
   EXPECT_GE(description.cores, 1);
   EXPECT_GT(description.memory_free.value().value(), 0U);
   EXPECT_EQ(description.memory_pool, MemoryPool::node);

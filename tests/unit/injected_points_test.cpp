@@ -56,7 +56,7 @@ class Touches : public testing::Test {
     PlannedPoint point;
     point.workload = &workloads::find_workload(workload);
     point.world_ranks = {4, 5, 6, 7};
-    return touches(config::parse_injections(injection).at(0), point, set);
+    return touches(settings::parse_injections(injection).at(0), point, set);
   }
   const program::ProgramSet pipeline_ =
       set_of({.pp = 4}, {program::Gemm{}, message(mesh::Axis::pp, Direction::send, 1),
@@ -106,10 +106,10 @@ class InjectedPlan : public testing::Test {
  protected:
   Plan plan(const char* workload, std::string_view injections) {
     config_ = samples::config_of(workload);
-    config_.injections = config::parse_injections(injections);
+    config_.injections = settings::parse_injections(injections);
     return make_plan(config_, samples::site_of(4));
   }
-  config::RunConfig config_;
+  settings::RunConfig config_;
 };
 
 TEST_F(InjectedPlan, NamesPointsByTheProgramsThatTheyPlay) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // What --inject means, and what of it is refused.
-#include "config/injection.hpp"
+#include "settings/injection.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/layer.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/layer.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::ElementsAre;
@@ -27,7 +27,7 @@ using testing_support::usage_error;
 
 RunConfig parse_run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"isoscale", "run", "--workload", "dp"});
-  return std::get<RunConfig>(parse_arguments(arguments, fake_workloads()));
+  return std::get<RunConfig>(config::parse_arguments(arguments, fake_workloads()));
 }
 
 TEST(Injection, EveryKindIsRead) {
@@ -147,7 +147,7 @@ TEST(Nvtx, HasAMeaningOnlyOnAGpu) {
 TEST(ReportTrace, NamesAFileThatForceMayReplace) {
   const auto report = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"isoscale", "report", "run.h5"});
-    return std::get<ReportCommand>(parse_arguments(arguments, fake_workloads()));
+    return std::get<ReportCommand>(config::parse_arguments(arguments, fake_workloads()));
   };
   EXPECT_EQ(report({"--trace", "t.json"}).trace, "t.json");
   EXPECT_EQ(report({"--trace", "t.json"}).if_exists, IfExists::refuse);
@@ -157,4 +157,4 @@ TEST(ReportTrace, NamesAFileThatForceMayReplace) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

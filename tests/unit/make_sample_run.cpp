@@ -23,7 +23,7 @@ int main(int argument_count, char** arguments) {
     constexpr int few_steps = 5, many_steps = 120'000;
     results::RunData run = results::samples::header();
     run.preflight = results::samples::preflight();
-    results::RunWriter writer{arguments[1], run, config::IfExists::refuse, room_for_small_points};
+    results::RunWriter writer{arguments[1], run, settings::IfExists::refuse, room_for_small_points};
     writer.commit(results::samples::point(0, few_steps));
     writer.commit(results::samples::point(1, many_steps));
     writer.commit(results::samples::skipped_point(2));

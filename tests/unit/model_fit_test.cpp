@@ -63,7 +63,7 @@ TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
   run.config_toml =
       "[[experiment]]\nworkload = 'dp'\nmodel = 'tiny'\nscaling = 'weak'\n"
       "set = { microbatch = 4, microbatches = 2 }\n";
-  config::PredictCommand command;
+  settings::PredictCommand command;
   command.ranks = {more_ranks};
   EXPECT_EQ(question_of(command, run).baseline, run.points[0].ranks);
   results::RunData of_few = run;

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// A plan of `experiments`, each of whose points has one of `skipped`'s reasons.
-Plan plan_of(std::span<const config::Experiment> experiments,
+Plan plan_of(std::span<const settings::Experiment> experiments,
              const std::vector<std::vector<std::string>>& reasons) {
   Plan plan;
   for (std::size_t e = 0; e < experiments.size(); ++e) {
@@ -42,7 +42,7 @@ TEST(EndsThenMiddles, BisectEveryGap) {
 }
 
 TEST(MostTellingFirst, TakesTurns) {
-  std::array<config::Experiment, 2> experiments;
+  std::array<settings::Experiment, 2> experiments;
   experiments[0].workload = "dp";
   experiments[1].workload = "tp";
   // dp: points 0 to 3, tp: points 4 to 6.
@@ -52,7 +52,7 @@ TEST(MostTellingFirst, TakesTurns) {
 }
 
 TEST(MostTellingFirst, CalibratesOnceThereIsACurve) {
-  std::array<config::Experiment, 3> experiments;
+  std::array<settings::Experiment, 3> experiments;
   experiments[0].workload = "calibrate";
   experiments[1].workload = "dp";
   experiments[2].workload = "tp";
@@ -62,7 +62,7 @@ TEST(MostTellingFirst, CalibratesOnceThereIsACurve) {
 }
 
 TEST(MostTellingFirst, IsNoCurveOfMicroBenchmarks) {
-  std::array<config::Experiment, 2> experiments;
+  std::array<settings::Experiment, 2> experiments;
   experiments[0].workload = "gemm";
   experiments[1].workload = "calibrate";
   EXPECT_THAT(most_telling_first(plan_of(experiments, {measured(2), measured(2)})),
@@ -70,7 +70,7 @@ TEST(MostTellingFirst, IsNoCurveOfMicroBenchmarks) {
 }
 
 TEST(MostTellingFirst, PutsDownWhatIsSkippedAtOnce) {
-  std::array<config::Experiment, 2> experiments;
+  std::array<settings::Experiment, 2> experiments;
   experiments[0].workload = "dp";
   experiments[1].workload = "dp";  // another curve of the same workload
   // Points 0 and 4 do not fit: the baselines are 1 and 5.

@@ -12,14 +12,14 @@
 namespace isoscale::runner {
 namespace {
 
-using config::RunConfig;
+using program::Precision;
 using samples::config_of;
 using samples::refusal;
 using samples::site_of;
+using settings::RunConfig;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using workloads::Precision;
 using workloads::Scaling;
 
 std::vector<int> ranks_of(const Plan& plan) {
@@ -37,7 +37,7 @@ TEST(PlanCounts, DoubleUpToTheWorldAndTheWorld) {
 
 TEST(PlanCounts, AreAsNamed) {
   RunConfig config = config_of("dp");
-  config.rank_counts = config::RankCounts::every;
+  config.rank_counts = settings::RankCounts::every;
   EXPECT_THAT(ranks_of(make_plan(config, site_of(5))), ElementsAre(1, 2, 3, 4, 5));
   config.ranks = {2, 8};
   EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(2, 8));
@@ -71,7 +71,7 @@ TEST(PlanOrder, ExperimentAfterExperimentNumberedThrough) {
 TEST(PlanMisfits, AreSkippedWhenChosen) {
   // 16 samples in microbatches of 2 do not divide by 3 or 6.
   RunConfig config = config_of("dp");
-  config.rank_counts = config::RankCounts::every;
+  config.rank_counts = settings::RankCounts::every;
   const Plan plan = make_plan(config, site_of(6));
   ASSERT_EQ(plan.points.size(), 6U);
   for (const PlannedPoint& point : plan.points) {
@@ -199,7 +199,7 @@ std::uint64_t need_of_dp(int ranks) {
 
 /// Whether dp on `ranks` fits into nodes with so much free each.
 bool fits(int ranks, Site site, const std::vector<std::uint64_t>& free,
-          config::FillIdle fill = config::FillIdle::idle,
+          settings::FillIdle fill = settings::FillIdle::idle,
           mesh::Placement placement = mesh::Placement::packed) {
   RunConfig config = config_of("dp");
   config.ranks = {ranks};
@@ -210,11 +210,11 @@ bool fits(int ranks, Site site, const std::vector<std::uint64_t>& free,
 }
 
 TEST(PlanMemory, RanksThatPlayOnANodeTakeFromOnePool) {
-  const auto idle = config::FillIdle::idle, replicas = config::FillIdle::replicas;
+  const auto idle = settings::FillIdle::idle, replicas = settings::FillIdle::replicas;
   struct Case {
     int ranks, world;
     std::uint64_t playing;
-    config::FillIdle fill;
+    settings::FillIdle fill;
   };
   // The last: two ranks and one copy of them; the fifth sleeps.
   for (const Case& at : {Case{1, 4, 1, idle}, Case{4, 4, 4, idle}, Case{1, 4, 4, replicas},
@@ -227,7 +227,7 @@ TEST(PlanMemory, RanksThatPlayOnANodeTakeFromOnePool) {
 
 TEST(PlanMemory, NodesAreSeparate) {
   const std::uint64_t need = need_of_dp(2);
-  const auto idle = config::FillIdle::idle;
+  const auto idle = settings::FillIdle::idle;
   EXPECT_TRUE(fits(2, site_of(4, 2), {need, need}, idle, mesh::Placement::spread));
   EXPECT_FALSE(fits(2, site_of(4, 2), {need, need}, idle, mesh::Placement::packed));
   EXPECT_TRUE(fits(2, site_of(4, 2), {2 * need, 0}, idle, mesh::Placement::packed));

@@ -15,16 +15,16 @@
 namespace isoscale::runner {
 namespace {
 
-using config::RunConfig;
 using samples::config_of;
 using samples::site_of;
+using settings::RunConfig;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
 TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   RunConfig config = config_of("dp");
-  config.rank_counts = config::RankCounts::every;
+  config.rank_counts = settings::RankCounts::every;
   config.max_time = units::Seconds{5};
   const Plan plan = make_plan(config, site_of(4, 2));
   const std::string text = describe(plan, config, "host");

@@ -14,7 +14,7 @@ namespace isoscale::samples {
 inline runner::Site site_of(int ranks, int per_node = 1'000) {
   runner::Site site{.ranks = ranks,
                     .node_of_rank = {},
-                    .precisions = {workloads::Precision::f64, workloads::Precision::f32},
+                    .precisions = {program::Precision::f64, program::Precision::f32},
                     .device = "host",
                     .memory_free = {}};
   for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
@@ -22,10 +22,10 @@ inline runner::Site site_of(int ranks, int per_node = 1'000) {
 }
 
 /// The planned request of one workload.
-inline config::RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {},
-                                   const workloads::Request& base = planned_request()) {
-  config::RunConfig config;
-  config::Experiment& experiment = config.experiments.emplace_back();
+inline settings::RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {},
+                                     const workloads::Request& base = planned_request()) {
+  settings::RunConfig config;
+  settings::Experiment& experiment = config.experiments.emplace_back();
   experiment.workload = workload;
   experiment.mesh = mesh;
   experiment.base = base;
@@ -33,7 +33,7 @@ inline config::RunConfig config_of(const std::string& workload, const mesh::Requ
 }
 
 /// Returns why there is no plan; "" if there is one.
-inline std::string refusal(const config::RunConfig& config, const runner::Site& site) {
+inline std::string refusal(const settings::RunConfig& config, const runner::Site& site) {
   try {
     static_cast<void>(runner::make_plan(config, site));
   } catch (const base::UsageError& error) {

@@ -26,11 +26,11 @@ inline simulate::Machine plain_sheet() {
 }
 
 /// predict SYSTEM.toml --model tiny --dtype f32 --ranks 8,16,64 --set batch=256
-inline config::PredictCommand plain_command() {
-  config::PredictCommand command;
+inline settings::PredictCommand plain_command() {
+  settings::PredictCommand command;
   command.source = "plain.toml";
   command.model = workloads::load_model("tiny");
-  command.precision = workloads::Precision::f32;
+  command.precision = program::Precision::f32;
   command.ranks = {8, 16, 64};
   command.settings = {{"batch", "256"}};
   return command;

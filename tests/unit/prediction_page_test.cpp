@@ -165,9 +165,9 @@ TEST(PredictionPage, IsNotWrittenOverAFileUnlessToldTo) {
   if (!page_asset()) GTEST_SKIP() << "this build has no page";
   const auto path = std::filesystem::path{testing::TempDir()} / "isoscale_prediction_page.html";
   std::ofstream{path} << "mine";
-  EXPECT_THROW(write_page_file(prediction(), path, config::IfExists::refuse), base::UsageError);
+  EXPECT_THROW(write_page_file(prediction(), path, settings::IfExists::refuse), base::UsageError);
   EXPECT_EQ(std::filesystem::file_size(path), 4U);
-  write_page_file(prediction(), path, config::IfExists::overwrite);
+  write_page_file(prediction(), path, settings::IfExists::overwrite);
   EXPECT_GT(std::filesystem::file_size(path), 100'000U);
   std::filesystem::remove(path);
 }

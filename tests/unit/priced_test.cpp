@@ -30,10 +30,10 @@ PricedMachine plain_machine() {
 }
 
 /// hybrid and a micro-benchmark with what a prediction takes for granted.
-config::RunConfig planned(std::vector<int> ranks) {
-  config::RunConfig config;
+settings::RunConfig planned(std::vector<int> ranks) {
+  settings::RunConfig config;
   for (const char* workload : {"hybrid", "gemm"}) {
-    config::Experiment& experiment = config.experiments.emplace_back();
+    settings::Experiment& experiment = config.experiments.emplace_back();
     experiment.workload = workload;
     experiment.base.model = workloads::load_model("tiny");
   }
@@ -45,7 +45,7 @@ config::RunConfig planned(std::vector<int> ranks) {
 }
 
 TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
-  config::RunConfig config = planned({8, 16, 64});
+  settings::RunConfig config = planned({8, 16, 64});
   const PricedMachine machine = plain_machine();
   const Site site = site_of(machine, config, 1);
   Plan plan = make_plan(config, site);
@@ -67,7 +67,7 @@ TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
 }
 
 TEST(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
-  config::RunConfig config = planned({16});
+  settings::RunConfig config = planned({16});
   const PricedMachine machine = plain_machine();
   EXPECT_EQ(site_of(machine, config, 1).memory_free.size(), 2U);
   Plan of_sheet = make_plan(config, site_of(machine, config, 1));
@@ -80,7 +80,7 @@ TEST(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
 }
 
 TEST(PricedPlan, HasTheMemoryOfTheSheet) {
-  config::RunConfig config = planned({8});
+  settings::RunConfig config = planned({8});
   config.suite = "";
   PricedMachine machine = plain_machine();
   EXPECT_NO_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))));
@@ -89,8 +89,8 @@ TEST(PricedPlan, HasTheMemoryOfTheSheet) {
 }
 
 TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
-  config::RunConfig config = planned({8});
-  config.experiments.front().base.precision = workloads::Precision::bf16;  // no rate of the sheet
+  settings::RunConfig config = planned({8});
+  config.experiments.front().base.precision = program::Precision::bf16;  // no rate of the sheet
   const PricedMachine machine = plain_machine();
   Plan plan = make_plan(config, site_of(machine, config, 1));
   try {
@@ -102,15 +102,15 @@ TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
 }
 
 TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
-  config::RunConfig config = planned({4});
+  settings::RunConfig config = planned({4});
   EXPECT_EQ(beyond_host(config), std::nullopt);
-  config.experiments.front().base.precision = workloads::Precision::bf16;
+  config.experiments.front().base.precision = program::Precision::bf16;
   EXPECT_THAT(beyond_host(config).value_or(""), HasSubstr("bf16"));
-  config.experiments.front().base.precision = workloads::Precision::f32;
+  config.experiments.front().base.precision = program::Precision::f32;
 
   Site site{.ranks = 4,
             .node_of_rank = {0, 0, 1, 1},
-            .precisions = {workloads::Precision::f32},
+            .precisions = {program::Precision::f32},
             .device = "host",
             .memory_free = {}};
   config.experiments.pop_back();

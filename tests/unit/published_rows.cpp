@@ -81,7 +81,7 @@ Request request_of(const Row& row, int microbatch, int chunks, const Settings& s
                          .tied_embedding = true,
                          .learned_positions = true},
                .mesh = {},
-               .precision = workloads::Precision::f16,
+               .precision = program::Precision::f16,
                .options = {{"vocabulary", "on"},
                            {"elementwise", "on"},
                            {"recompute", settings.recompute},

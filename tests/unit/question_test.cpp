@@ -13,7 +13,7 @@
 namespace isoscale::analysis {
 namespace {
 
-using config::PredictCommand;
+using settings::PredictCommand;
 
 Question asked(const PredictCommand& command) {
   return question_of(command, samples::plain_sheet());

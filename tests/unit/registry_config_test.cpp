@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/layer.hpp"
 #include "config_support.hpp"
+#include "settings/layer.hpp"
 
 /// Configurations of the workloads that really exist.
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -82,4 +82,4 @@ TEST(Registry, NoArgumentsAtAllAreHelp) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -35,7 +35,7 @@ class KilledBeforeEveryCall : public testing::TestWithParam<Files> {};
   try {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(3);
     raise(SIGSTOP);
-    RunWriter writer{file, samples::header(), config::IfExists::refuse, part_limit};
+    RunWriter writer{file, samples::header(), settings::IfExists::refuse, part_limit};
     writer.commit(samples::point(0));
     getppid();  // marks the moment for the tracer: nothing else calls it
     writer.commit(samples::point(1));
@@ -115,8 +115,8 @@ TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
     ASSERT_LE(indices.size(), static_cast<std::size_t>(progress.committed) + 1);
     ASSERT_TRUE(run.complete || !ended);
     // The next run cleans up and can take the name.
-    check_output(file, config::IfExists::overwrite);
-    RunWriter{file, samples::header(), config::IfExists::overwrite}.finish(samples::header());
+    check_output(file, settings::IfExists::overwrite);
+    RunWriter{file, samples::header(), settings::IfExists::overwrite}.finish(samples::header());
     ASSERT_THAT(directory.names(), testing::ElementsAre("run.h5"));
   }
   EXPECT_GT(calls, 50);  // copy, append, flush, rename: or nothing was traced

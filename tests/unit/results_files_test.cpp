@@ -17,7 +17,7 @@ namespace isoscale::results {
 namespace {
 
 namespace fs = std::filesystem;
-using config::IfExists;
+using settings::IfExists;
 
 class Files : public RunFileTest {
  protected:

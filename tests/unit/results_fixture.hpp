@@ -36,13 +36,13 @@ class RunFileTest : public testing::Test {
   }
   void put(std::string_view bytes) const { put(file(), bytes); }
 
-  [[nodiscard]] RunWriter new_writer(config::IfExists if_exists = config::IfExists::refuse,
+  [[nodiscard]] RunWriter new_writer(settings::IfExists if_exists = settings::IfExists::refuse,
                                      units::Bytes part_limit = default_part_limit) const {
     return RunWriter{file(), samples::header(), if_exists, part_limit};
   }
   /// The point as it is read from a new file that has it alone.
   [[nodiscard]] PointData written_and_read(const PointData& point) const {
-    new_writer(config::IfExists::overwrite).commit(point);
+    new_writer(settings::IfExists::overwrite).commit(point);
     return read_run(file()).points.at(0);
   }
   static std::vector<int> indices(const RunData& run) {

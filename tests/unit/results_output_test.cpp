@@ -17,7 +17,7 @@
 namespace isoscale::results {
 namespace {
 
-using config::IfExists;
+using settings::IfExists;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -14,7 +14,7 @@
 namespace isoscale::results {
 namespace {
 
-using config::IfExists;
+using settings::IfExists;
 using testing::ElementsAre;
 
 /// How points are spread over files.

@@ -126,8 +126,8 @@ TEST_F(Rows, LeaveACalibrationThatIsKept) {
   writer.commit(samples::point(0));
   EXPECT_EQ(read_run(file()).calibration, std::nullopt);
   // An empty one: nothing was fitted.
-  for (const auto& kept : {std::optional{samples::calibration()},
-                           std::optional{CalibrationData{}}, std::optional<CalibrationData>{}}) {
+  for (const auto& kept : {std::optional{samples::calibration()}, std::optional{CalibrationData{}},
+                           std::optional<CalibrationData>{}}) {
     last.calibration = kept;
     writer.finish(last);
     EXPECT_EQ(read_run(file()).calibration, kept);
@@ -139,7 +139,7 @@ TEST_F(Rows, LeaveACalibrationThatIsRefusedWhenItContradictsItself) {
   last.calibration = samples::calibration();
   const auto refused = [&](const char* table, const char* column, const std::vector<double>& values,
                            const char* why) {
-    new_writer(config::IfExists::overwrite).finish(last);
+    new_writer(settings::IfExists::overwrite).finish(last);
     replace((std::string{"calibration/"} + table).c_str(), column, values);
     expect_refused(why);
   };

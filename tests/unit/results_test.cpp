@@ -11,7 +11,7 @@
 namespace isoscale::results {
 namespace {
 
-using config::IfExists;
+using settings::IfExists;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;

@@ -117,7 +117,7 @@ class ResumedPlan : public testing::Test {
     return point;
   }
 
-  config::RunConfig config_ = samples::config_of("dp");
+  settings::RunConfig config_ = samples::config_of("dp");
   Plan plan_ = make_plan(config_, samples::site_of(4));
 };
 

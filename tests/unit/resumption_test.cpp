@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/layer.hpp"
+#include "settings/layer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "config/command_line.hpp"
-#include "config/run_config.hpp"
 #include "config_support.hpp"
+#include "settings/run_config.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 using testing::AllOf;
@@ -22,7 +22,7 @@ using testing_support::usage_error;
 
 RunConfig run(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"isoscale", "run"});
-  return std::get<RunConfig>(parse_arguments(arguments, fake_workloads()));
+  return std::get<RunConfig>(config::parse_arguments(arguments, fake_workloads()));
 }
 
 TEST(Budget, IsATimeOnTheCommandLineAndInAFile) {
@@ -115,4 +115,4 @@ TEST(ExperimentsDocument, HasEveryKeyOnceAndNoOther) {
 }
 
 }  // namespace
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -27,7 +27,7 @@ class MovedRun : public testing::Test {
 
   samples::Directory directory_, fallback_;
   std::filesystem::path file_ = directory_.path() / "run.h5";
-  RunFile run_{{file_, samples::header(), config::IfExists::refuse, units::Bytes{1}},
+  RunFile run_{{file_, samples::header(), settings::IfExists::refuse, units::Bytes{1}},
                file_,
                samples::header(),
                fallback_.path()};

@@ -58,7 +58,7 @@ Request base_of(workloads::Options options, int layers = 8) {
                     .layers = layers,
                     .sequence = 512,
                     .vocabulary = 8192},
-          .precision = workloads::Precision::bf16,
+          .precision = program::Precision::bf16,
           .options = std::move(options)};
 }
 

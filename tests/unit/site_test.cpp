@@ -189,7 +189,7 @@ Site two_nodes() {
 
 TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   const Site site = two_nodes();
-  config::RunConfig config;
+  settings::RunConfig config;
   EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 1}));
   config.ranks = {1, 2};
   EXPECT_EQ(planned_site(site, config).nodes, Nodes::known);
@@ -205,7 +205,7 @@ TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
 
 TEST(PlannedSite, HasTheRanksOfANodeThatAreNamed) {
   const Site site = two_nodes();
-  config::RunConfig config;
+  settings::RunConfig config;
   config.ranks_per_node = 2;
   EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 0}));
   config.ranks = {1, 5};

@@ -231,7 +231,7 @@ TEST(PassTime, ReturnsNoSoonerThanAsked) {
 
 TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
   const auto injections =
-      config::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
+      settings::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
   const std::vector<int> point{4, 6, 8};
   const program::Faults six = runner::faults_of(injections, point, 6, 7);
   EXPECT_EQ(six.gemm_factor, 3);
@@ -248,20 +248,20 @@ TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
 }
 
 TEST(Faults, DelaysAreOfEveryRank) {
-  const auto injections = config::parse_injections("delay=2GFLOP/s");
+  const auto injections = settings::parse_injections("delay=2GFLOP/s");
   for (const int rank : {4, 6}) {
     EXPECT_EQ(runner::faults_of(injections, std::vector{4, 6}, rank, 7).gemm_rate, 2e9);
   }
 }
 
 TEST(Faults, RanksThatPlayACopyHaveNone) {
-  const auto injections = config::parse_injections("slow-rank=9:3,slow-link=8-9:2,jitter=5%");
+  const auto injections = settings::parse_injections("slow-rank=9:3,slow-link=8-9:2,jitter=5%");
   EXPECT_FALSE(runner::faults_of(injections, std::vector{4, 6}, 9, 7).any());
   EXPECT_TRUE(runner::faults_of(injections, std::vector{8, 9}, 9, 7).any());
 }
 
 TEST(Faults, RankBeyondTheLaunchIsRefused) {
-  const auto injections = config::parse_injections("slow-link=1-4:2");
+  const auto injections = settings::parse_injections("slow-link=1-4:2");
   EXPECT_NO_THROW(runner::require_ranks(injections, 5));
   try {
     runner::require_ranks(injections, 4);
@@ -272,7 +272,7 @@ TEST(Faults, RankBeyondTheLaunchIsRefused) {
 }
 
 TEST(Faults, ClockIsThatOfItsRankOnly) {
-  const auto injections = config::parse_injections("clock=2:5ms:20ppm");
+  const auto injections = settings::parse_injections("clock=2:5ms:20ppm");
   EXPECT_FALSE(runner::clock_fault_of(injections, 1));
   const auto fault = runner::clock_fault_of(injections, 2);
   ASSERT_TRUE(fault);

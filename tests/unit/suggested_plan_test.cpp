@@ -33,7 +33,7 @@ std::string text_of(const Wish& wish) {
 
 /// "" where the plan is accepted.
 std::string refusal(const Wish& wish) {
-  config::RunConfig config = samples::config_of(wish.workload, wish.mesh, wish.base);
+  settings::RunConfig config = samples::config_of(wish.workload, wish.mesh, wish.base);
   config.ranks = {wish.ranks};
   return samples::refusal(config, samples::site_of(most_ranks));
 }

@@ -13,7 +13,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 /// GPUs whose memory nobody has looked at, eight to a node.
 Site gpus(int ranks) {
@@ -27,19 +27,21 @@ Site gpus(int ranks) {
   return site;
 }
 
-config::RunConfig suite(const std::string& name) {
+settings::RunConfig suite(const std::string& name) {
   const std::vector<std::string> arguments{"isoscale", "run", "--suite", name, "--device", "cuda"};
-  return std::get<config::RunConfig>(config::parse_arguments(arguments, workloads::registry()));
+  return std::get<settings::RunConfig>(config::parse_arguments(arguments, workloads::registry()));
 }
 
 /// The plan of all counts up to the world.
-Plan plan_of(const config::RunConfig& config, int ranks) { return make_plan(config, gpus(ranks)); }
+Plan plan_of(const settings::RunConfig& config, int ranks) {
+  return make_plan(config, gpus(ranks));
+}
 
 /// On GPUs of 80 GB (79.6 GiB), eight to a node, refuses what makes no sense: more memory than one
 /// has, less what libraries reserve; tp over more than two nodes; other meshes than dp's along a
 /// hybrid curve.
 void expect_sensible(const std::string& name, int ranks) {
-  const config::RunConfig config = suite(name);
+  const settings::RunConfig config = suite(name);
   int measured = 0;
   for (const PlannedPoint& point : plan_of(config, ranks).points) {
     if (!point.skip_reason.empty()) continue;
@@ -67,7 +69,7 @@ TEST(Suites, PlanWhatMakesSense) {
 
 TEST(Suites, SkipWhatACurveCannotHold) {
   std::vector<std::string> skipped;
-  const config::RunConfig config = suite("standard");
+  const settings::RunConfig config = suite("standard");
   for (const PlannedPoint& point : plan_of(config, 8).points) {
     if (point.skip_reason.empty()) continue;
     skipped.push_back(fmt::format("{} {}", point.workload->name, point.ranks));

@@ -32,21 +32,6 @@ PlayBounds play_bounds(const Machine& machine) {
           .cold = units::Bytes{2 * cache.value()}};
 }
 
-DType stored_type(Precision precision) {
-  constexpr std::array stored{DType::f64, DType::f32,  DType::f32,
-                              DType::f16, DType::bf16, DType::e4m3};
-  return stored[static_cast<std::size_t>(precision)];
-}
-
-std::optional<Precision> precision_of(DType type) {
-  using enum Precision;
-  if (type == DType::e5m2) return fp8;
-  for (const Precision precision : {f64, f32, f16, bf16, fp8}) {
-    if (stored_type(precision) == type) return precision;
-  }
-  return std::nullopt;
-}
-
 std::vector<DType> element_types(const Request& request, std::string_view list) {
   if (list.empty()) return {stored_type(request.precision)};
   std::vector<DType> types;

@@ -15,6 +15,7 @@
 #include "mesh/mesh.hpp"
 #include "mesh/request.hpp"
 #include "program/buffer.hpp"
+#include "program/precision.hpp"
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/options.hpp"
@@ -189,7 +190,7 @@ template <class KeyOf, class Write>
   return set;
 }
 
-enum class Precision : std::uint8_t;
+using program::Precision;
 struct Request;
 
 /// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
@@ -229,21 +230,10 @@ struct BenchHooks {
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 
-/// Returns the type in which data of a precision is stored; e4m3 for fp8.
-[[nodiscard]] program::DType stored_type(Precision precision);
-/// Returns the precision that an executor must support to handle `type`; absent for integers, which
-/// all executors handle.
-[[nodiscard]] std::optional<Precision> precision_of(program::DType type);
 /// Returns the types in a list such as "f32,i32". "" means the type in which the request's
 /// precision is stored.
 [[nodiscard]] std::vector<program::DType> element_types(const Request& request,
                                                         std::string_view list);
-
-/// The type that a run computes in; tf32 is stored as f32.
-enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
-[[nodiscard]] std::string_view name(Precision precision);
-/// Returns the precision of this name. Throws base::UsageError with all names if there is none.
-[[nodiscard]] Precision parse_precision(std::string_view text);
 
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);

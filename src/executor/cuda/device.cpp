@@ -139,7 +139,7 @@ std::vector<machine::VisibleGpu> visible_gpus() {
 }
 
 ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
-                   config::ShareGpu share) {
+                   settings::ShareGpu share) {
   const comm::Communicator node = world.split_node();
   machine::GpuView view{.visible = {},
                         .local_rank = node.rank(),

@@ -10,10 +10,10 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
 #include "machine/gpu_choice.hpp"
+#include "settings/run_config.hpp"
 
 /// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {
@@ -67,7 +67,7 @@ struct ChosenGpu {
 /// a GPU, each rank gets an NCCL_HOSTID of its own: NCCL refuses two ranks of one host on one GPU,
 /// but joins ranks of different hosts through sockets.
 [[nodiscard]] ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
-                                 config::ShareGpu share);
+                                 settings::ShareGpu share);
 
 /// Describes the GPU and its software.
 [[nodiscard]] Description description_of(const ChosenGpu& chosen);

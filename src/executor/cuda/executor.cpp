@@ -274,7 +274,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     });
   });
   choice.reset();
-  if (options_.nvtx == config::Nvtx::on) {
+  if (options_.nvtx == settings::Nvtx::on) {
     const auto sections = program.sections();
     for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
       prepared.sections[i].ranges = ranges_of(*sections[i]);
@@ -288,7 +288,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   facts.memory = storage_of(program, *memory);
   facts.memory += prepared.scratch.bytes + puts.bytes();
   facts.host_memory = units::Bytes{program.host_bytes()};
-  facts.graph = options_.graph == config::Graph::on;
+  facts.graph = options_.graph == settings::Graph::on;
   facts.communicator_creation = creation;
   facts.gemm_choices = prepared.choices;
   facts.communicators = communicators->facts();

@@ -93,12 +93,12 @@ PlayTime CudaSession::play_checked(const Play& what) {
   // make connections. A capture may forbid that, and it may wait for a stream that the gate holds
   // back.
   const bool is_first = !played_.contains(what.section);
-  const bool replays = parts_.graph == config::Graph::on && prepared.can_be_captured &&
+  const bool replays = parts_.graph == settings::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;
   const cudaGraphExec_t graph = replays ? graph_of(what.section, what.trace) : nullptr;
 
   const bool is_step = what.section == program::Section::step;
-  const Range range{parts_.nvtx == config::Nvtx::on && is_step
+  const Range range{parts_.nvtx == settings::Nvtx::on && is_step
                         ? fmt::format("step {}", steps_).c_str()
                         : nullptr};
   if (is_step) ++steps_;

@@ -121,8 +121,8 @@ struct SessionParts {
   DeviceBarrier barrier;
   PreparedProgram program;
   StreamPlayer player;
-  config::Graph graph = config::Graph::off;
-  config::Nvtx nvtx = config::Nvtx::off;
+  settings::Graph graph = settings::Graph::off;
+  settings::Nvtx nvtx = settings::Nvtx::off;
   SessionFacts facts;
 };
 

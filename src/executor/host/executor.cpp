@@ -226,7 +226,7 @@ class HostExecutor final : public Executor {
         blas_threads_ == 0 ? "unknown number of threads" : base::counted(blas_threads_, "thread"));
     const std::string warning = blas_warning();
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
-    using workloads::Precision;
+    using program::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
     description_.memory_free = machine::memory_available(machine::read_file);
     description_.memory_pool = MemoryPool::node;

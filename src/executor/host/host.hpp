@@ -9,15 +9,15 @@
 #include <limits>
 #include <memory>
 
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "mesh/mesh.hpp"
 #include "program/program.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::executor {
 
-using config::HostStreams;
+using settings::HostStreams;
 
 /// The largest count of one MPI call, whose counts are int; larger slices are sent in parts.
 inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "program/program.hpp"
@@ -15,6 +14,7 @@
 #include "runner/measure/measure_steps.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/plan/step_loop.hpp"
+#include "settings/run_config.hpp"
 
 namespace isoscale::runner {
 
@@ -22,7 +22,7 @@ class Progress;
 
 /// The environment of a run in which all of its points are measured.
 struct PointContext {
-  const config::RunConfig& config;
+  const settings::RunConfig& config;
   const Site& site;
   std::span<const machine::MachineFacts> facts;
   const comm::Communicator& world;

@@ -192,8 +192,8 @@ Difference compare(executor::Session& session, const program::RankProgram& progr
   return worst;
 }
 
-double tolerance(workloads::Precision precision) {
-  using workloads::Precision;
+double tolerance(program::Precision precision) {
+  using program::Precision;
   switch (precision) {
     case Precision::f64:
       return 1e-11;
@@ -215,7 +215,7 @@ double tolerance(const workloads::Request& twin) {
   const double computed = tolerance(twin.precision);
   const auto travels = twin.options.find("grad_dtype");
   if (travels == twin.options.end() || travels->second == "same") return computed;
-  return std::max(computed, tolerance(workloads::parse_precision(travels->second)));
+  return std::max(computed, tolerance(program::parse_precision(travels->second)));
 }
 
 Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,

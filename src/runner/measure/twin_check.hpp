@@ -42,7 +42,7 @@ inline constexpr int twin_steps = 2;
 /// 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 stages; half of that on 2), fp8 1.4e-1 (on 4 ranks). A
 /// missing update or all-reduce exceeds the tolerance in every precision, since changes of weights
 /// are compared, too; tests inject both errors.
-[[nodiscard]] double tolerance(workloads::Precision precision);
+[[nodiscard]] double tolerance(program::Precision precision);
 /// Returns the larger of two tolerances: that of the type in which the twin computes, and that of
 /// the type in which it sends gradients.
 [[nodiscard]] double tolerance(const workloads::Request& twin);

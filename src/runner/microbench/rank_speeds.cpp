@@ -39,7 +39,7 @@ Sizes sizes_of(const executor::Description& device) {
   if (device.name == "host") {
     return {.dtype = DType::f32, .gemms = {256, 768}, .messages = {mib, 8 * mib}};
   }
-  const bool has_bf16 = std::ranges::count(device.precisions, workloads::Precision::bf16) > 0;
+  const bool has_bf16 = std::ranges::count(device.precisions, program::Precision::bf16) > 0;
   return {.dtype = has_bf16 ? DType::bf16 : DType::f32,
           .gemms = {1024, 8192},
           .messages = {8 * mib, 256 * mib}};

@@ -22,9 +22,9 @@
 namespace isoscale::runner {
 namespace {
 
-using config::GpuWork;
-using config::RunConfig;
-using workloads::Precision;
+using program::Precision;
+using settings::GpuWork;
+using settings::RunConfig;
 
 /// named: the user named the rank count. chosen: the program chose it.
 enum class Origin : std::uint8_t { named, chosen };
@@ -34,7 +34,7 @@ struct Count {
   Origin origin = Origin::chosen;
 };
 
-std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) {
+std::vector<Count> counts_of(const settings::RunConfig& config, const Site& site) {
   std::vector<Count> counts;
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
@@ -46,7 +46,7 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
   }
   if (!counts.empty()) return counts;
-  if (config.rank_counts == config::RankCounts::every) {
+  if (config.rank_counts == settings::RankCounts::every) {
     for (int ranks = 1; ranks <= site.ranks; ++ranks) counts.push_back({ranks, Origin::chosen});
     return counts;
   }
@@ -66,11 +66,11 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
 
 /// Throws base::UsageError if the site does not support `precision`. `what` is the option that asks
 /// for it: "--dtype bf16".
-void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
+void require_precision(program::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
   std::vector<std::string_view> names;
-  for (const workloads::Precision one : known) names.push_back(workloads::name(one));
+  for (const program::Precision one : known) names.push_back(program::name(one));
   throw base::UsageError(fmt::format("{}: the {} device computes in {} only{}", what, site.device,
                                      fmt::join(names, ", "),
                                      site.device == "host" ? "; GPUs do more (--device cuda, also "
@@ -80,7 +80,7 @@ void require_precision(workloads::Precision precision, std::string_view what, co
 
 /// Throws base::UsageError if an experiment asks for a device or for types that the site does not
 /// support.
-void require_device(const config::Experiment& experiment, const Site& site) {
+void require_device(const settings::Experiment& experiment, const Site& site) {
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   const workloads::BenchHooks& bench = workload.bench;
   if (!bench.only_on.empty() && bench.only_on != site.device) {
@@ -88,10 +88,10 @@ void require_device(const config::Experiment& experiment, const Site& site) {
                                        workload.name, bench.only_on, site.device));
   }
   require_precision(experiment.base.precision,
-                    fmt::format("--dtype {}", workloads::name(experiment.base.precision)), site);
+                    fmt::format("--dtype {}", program::name(experiment.base.precision)), site);
   if (bench.types == nullptr) return;
   for (const program::DType type : bench.types(experiment.base)) {
-    const auto precision = workloads::precision_of(type);
+    const auto precision = program::precision_of(type);
     if (precision)
       require_precision(*precision, fmt::format("types={}", program::name(type)), site);
   }
@@ -142,8 +142,8 @@ std::string curve_problem(mesh::Request fixed, int count) {
 
 /// Plans a point on the mesh that the user named or, if `fixed` is not empty, on a mesh with these
 /// extents.
-PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Request& fixed,
-                        Count count, const config::RunConfig& config, const Site& site) {
+PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Request& fixed,
+                        Count count, const settings::RunConfig& config, const Site& site) {
   PlannedPoint point{
       .index = 0,
       .experiment = &experiment,
@@ -206,7 +206,7 @@ std::optional<units::Bytes> least_memory(const Site& site) {
 PlannedPoint step_of(const workloads::Model& model, Precision precision, const GpuWork& work,
                      long long batch, const Site& site) {
   RunConfig config;
-  config::Experiment& experiment = config.experiments.emplace_back();
+  settings::Experiment& experiment = config.experiments.emplace_back();
   experiment.workload = "dp";
   experiment.base = {.model = model, .precision = precision, .options = work.options};
   experiment.base.options["batch"] = std::to_string(batch);
@@ -218,21 +218,21 @@ PlannedPoint step_of(const workloads::Model& model, Precision precision, const G
   return point;
 }
 
-bool knows(const config::Experiment& experiment, std::string_view option) {
+bool knows(const settings::Experiment& experiment, std::string_view option) {
   const auto table = workloads::find_workload(experiment.workload).options;
   return std::ranges::find(table, option, &workloads::OptionSpec::key) != table.end();
 }
 
 }  // namespace
 
-std::vector<RankRole> rank_roles(const std::vector<int>& point_ranks, config::FillIdle fill,
+std::vector<RankRole> rank_roles(const std::vector<int>& point_ranks, settings::FillIdle fill,
                                  const std::vector<int>& node_of_rank) {
   std::vector<RankRole> roles(node_of_rank.size());
   const auto of = [&](int rank) -> RankRole& { return roles[static_cast<std::size_t>(rank)]; };
   for (std::size_t i = 0; i < point_ranks.size(); ++i) {
     of(point_ranks[i]) = {.replica = 0, .position = static_cast<int>(i)};
   }
-  if (fill == config::FillIdle::idle) return roles;
+  if (fill == settings::FillIdle::idle) return roles;
   std::vector<int> rest;
   const auto world = static_cast<int>(node_of_rank.size());
   for (const int rank : mesh::place(mesh::Placement::packed, node_of_rank, world)) {
@@ -252,11 +252,11 @@ bool uses_model(const PlannedPoint& point) {
   return bench.uses_model != nullptr && bench.uses_model(point.request);
 }
 
-Plan make_plan(const config::RunConfig& config, const Site& site) {
+Plan make_plan(const settings::RunConfig& config, const Site& site) {
   require_ranks(config.injections, site.ranks);
   const std::vector<Count> counts = counts_of(config, site);
   Plan plan;
-  for (const config::Experiment& experiment : config.experiments) {
+  for (const settings::Experiment& experiment : config.experiments) {
     require_device(experiment, site);
     const workloads::Workload& workload = workloads::find_workload(experiment.workload);
     require_axes(workload, experiment.mesh);
@@ -317,7 +317,7 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
   long long batch = least_batch;
   for (; 2 * flop <= most_flop; flop *= 2) batch *= 2;
 
-  for (config::Experiment& experiment : config.experiments) {
+  for (settings::Experiment& experiment : config.experiments) {
     experiment.base.model = *model;
     experiment.base.precision = work.precision;
     for (const auto& [key, value] : work.options) {
@@ -333,7 +333,7 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
                             units::format(*memory), units::format(work.longest_step));
   return {std::move(config),
           fmt::format("model: {} in {}, batch={}: of {} the {}: {}\n", model->name,
-                      workloads::name(work.precision), batch, fmt::join(names, ", "),
+                      program::name(work.precision), batch, fmt::join(names, ", "),
                       suits ? "first that suits" : "last", why)};
 }
 

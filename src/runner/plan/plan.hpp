@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "config/run_config.hpp"
 #include "program/facts.hpp"
 #include "program/program.hpp"
 #include "runner/plan/site.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -40,8 +40,8 @@ struct Load {
 
 struct PlannedPoint {
   int index = 0;
-  const config::Experiment* experiment = nullptr;  ///< not owned, part of the RunConfig
-  const workloads::Workload* workload = nullptr;   ///< not owned, part of the registry
+  const settings::Experiment* experiment = nullptr;  ///< not owned, part of the RunConfig
+  const workloads::Workload* workload = nullptr;     ///< not owned, part of the registry
   int ranks = 1;
   workloads::Request request;    ///< at the point's mesh
   std::vector<int> world_ranks;  ///< in mesh order
@@ -77,7 +77,7 @@ struct Plan {
 /// on a node; all ranks that play there count, replicas included. If the free memory is not that of
 /// the plan's nodes but only of this machine, a point that does not fit is marked and stays in the
 /// plan. `config` must outlive the plan.
-[[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
+[[nodiscard]] Plan make_plan(const settings::RunConfig& config, const Site& site);
 
 /// Returns the facts of each program, not of each rank: index them with
 /// ProgramSet::program_of_rank. Ranks with the same work share a program, and analysing a program
@@ -87,7 +87,7 @@ struct Plan {
 /// Builds the programs of a point, and stores their work, memory and traffic in it, and the
 /// injections that affect it. Throws base::UsageError if the programs do not fit into the memory of
 /// `site`.
-void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site);
+void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, const Site& site);
 
 /// The role of one rank of the world while a point is measured.
 struct RankRole {
@@ -99,17 +99,17 @@ struct RankRole {
 /// copies of it, in groups as large as the point and in node order; the ranks that are left over
 /// sleep. Pure.
 [[nodiscard]] std::vector<RankRole> rank_roles(const std::vector<int>& point_ranks,
-                                               config::FillIdle fill,
+                                               settings::FillIdle fill,
                                                const std::vector<int>& node_of_rank);
 
-/// Returns `asked` with the suite's work for GPUs (config::GpuWork) instead of its model, type and
-/// options, if the site has GPUs and the suite has such work; else `asked` as it is. The second
+/// Returns `asked` with the suite's work for GPUs (settings::GpuWork) instead of its model, type
+/// and options, if the site has GPUs and the suite has such work; else `asked` as it is. The second
 /// value is a line that says which model was chosen and why, "" if none was. The chosen model is
 /// the first one of which a dp program fits into the memory of one GPU, and whose step on one GPU,
 /// with a batch of one sample for every rank, is short enough at Site::half_precision_rate; else it
 /// is the last model. The batch is then the largest power of two whose step is short enough. If the
 /// GPUs lack bf16, f16 is used. The result is the same on every rank.
-[[nodiscard]] std::pair<config::RunConfig, std::string> with_gpu_work(
-    const config::RunConfig& asked, const Site& site);
+[[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
+    const settings::RunConfig& asked, const Site& site);
 
 }  // namespace isoscale::runner

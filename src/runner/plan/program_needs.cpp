@@ -136,7 +136,7 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
 /// their node (or the device of one of them) has free. If the free memory is that of this machine
 /// and not of the plan's nodes, it sets PlannedPoint::misfit and does not throw.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
-                    config::FillIdle fill, const Site& site) {
+                    settings::FillIdle fill, const Site& site) {
   struct Need {
     units::Bytes bytes{0};  ///< memory needed from one pool
     int ranks = 0;          ///< ranks that play on the node
@@ -176,10 +176,10 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
   }
 }
 
-void add_injections(std::span<const config::Injection> injections, const program::ProgramSet& set,
+void add_injections(std::span<const settings::Injection> injections, const program::ProgramSet& set,
                     PlannedPoint& point) {
   std::vector<std::string> texts;
-  for (const config::Injection& injection : injections) {
+  for (const settings::Injection& injection : injections) {
     const bool is_known =
         std::ranges::find(point.injections, injection.text) != point.injections.end();
     if (is_known || touches(injection, point, set)) texts.push_back(injection.text);
@@ -202,15 +202,15 @@ void add_traffic(const program::Facts& facts, PlannedPoint& point) {
 
 /// Returns the sections that a run adds to a point's programs for checks; absent if it adds none.
 std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
-                                                     const config::RunConfig& config) {
+                                                     const settings::RunConfig& config) {
   if (point.workload->is_bench()) return std::nullopt;
   return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
 }
 
 /// Adds the work and memory of the programs to the point. Throws base::UsageError if they do not
 /// fit into memory.
-void add_needs(const program::ProgramSet& set, PlannedPoint& point, const config::RunConfig& config,
-               const Site& site) {
+void add_needs(const program::ProgramSet& set, PlannedPoint& point,
+               const settings::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0, busiest = 0;
   units::Bytes memory{0}, on_host{0}, sent{0}, most_sent{0};
@@ -258,7 +258,7 @@ std::vector<program::Facts> facts_of_programs(const program::ProgramSet& set) {
   return facts;
 }
 
-void add_program_needs(PlannedPoint& point, const config::RunConfig& config, const Site& site) {
+void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, const Site& site) {
   const workloads::Workload& workload = *point.workload;
   if (!workload.is_bench()) {
     return add_needs(workload.build(point.request), point, config, site);

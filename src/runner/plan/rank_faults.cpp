@@ -40,9 +40,9 @@ bool computes(const program::Op& op) { return program::computes(program::kind_of
 
 }  // namespace
 
-void require_ranks(std::span<const config::Injection> injections, int ranks) {
-  for (const config::Injection& injection : injections) {
-    for (const int rank : config::ranks_of(injection)) {
+void require_ranks(std::span<const settings::Injection> injections, int ranks) {
+  for (const settings::Injection& injection : injections) {
+    for (const int rank : settings::ranks_of(injection)) {
       if (rank < ranks) continue;
       throw base::UsageError(
           fmt::format("--inject {}: rank {} does not exist; the launch has ranks 0 to {}",
@@ -51,10 +51,10 @@ void require_ranks(std::span<const config::Injection> injections, int ranks) {
   }
 }
 
-bool touches(const config::Injection& injection, const PlannedPoint& point,
+bool touches(const settings::Injection& injection, const PlannedPoint& point,
              const program::ProgramSet& set) {
   std::vector<int> ranks;  // ranks of the point
-  for (const int world_rank : config::ranks_of(injection)) {
+  for (const int world_rank : settings::ranks_of(injection)) {
     const std::optional<int> rank = place_of(point.world_ranks, world_rank);
     if (!rank) return false;
     ranks.push_back(*rank);
@@ -64,26 +64,26 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
     const program::ProgramSet& set;
     std::span<const int> ranks;
 
-    bool operator()(const config::SlowRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
-    bool operator()(const config::SlowLink&) const {
+    bool operator()(const settings::SlowRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
+    bool operator()(const settings::SlowLink&) const {
       return any_op(set.of(ranks[0]), [&](const program::Op& op) {
         const std::vector<int> partners = program::partners(op, set.mesh, ranks[0]);
         return std::ranges::find(partners, ranks[1]) != partners.end();
       });
     }
-    bool operator()(const config::Jitter&) const { return any_op(set, computes); }
-    bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
-    bool operator()(const config::FlippedBits&) const { return !point.workload->is_bench(); }
-    bool operator()(const config::StuckRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
-    bool operator()(const config::Delay&) const { return any_op(set, is_gemm); }
+    bool operator()(const settings::Jitter&) const { return any_op(set, computes); }
+    bool operator()(const settings::ClockError&) const { return !point.workload->is_bench(); }
+    bool operator()(const settings::FlippedBits&) const { return !point.workload->is_bench(); }
+    bool operator()(const settings::StuckRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
+    bool operator()(const settings::Delay&) const { return any_op(set, is_gemm); }
   };
   return std::visit(Visitor{point, set, ranks}, injection.what);
 }
 
-std::vector<std::string> idle_injections(std::span<const config::Injection> injections,
+std::vector<std::string> idle_injections(std::span<const settings::Injection> injections,
                                          const Plan& plan) {
   std::vector<std::string> texts;
-  for (const config::Injection& injection : injections) {
+  for (const settings::Injection& injection : injections) {
     const bool is_put_in = std::ranges::any_of(plan.points, [&](const PlannedPoint& point) {
       return point.skip_reason.empty() &&
              std::ranges::find(point.injections, injection.text) != point.injections.end();
@@ -93,25 +93,25 @@ std::vector<std::string> idle_injections(std::span<const config::Injection> inje
   return texts;
 }
 
-program::Faults faults_of(std::span<const config::Injection> injections,
+program::Faults faults_of(std::span<const settings::Injection> injections,
                           std::span<const int> world_ranks, int world_rank, std::uint64_t seed) {
   const std::optional<int> rank = place_of(world_ranks, world_rank);
   if (!rank) return {};
   program::Faults faults{.seed = program::fill_origin(program::fill_origin(seed) +
                                                       static_cast<std::uint64_t>(world_rank))};
-  for (const config::Injection& injection : injections) {
-    if (const auto* const slow = std::get_if<config::SlowRank>(&injection.what)) {
+  for (const settings::Injection& injection : injections) {
+    if (const auto* const slow = std::get_if<settings::SlowRank>(&injection.what)) {
       if (slow->rank == world_rank) faults.gemm_factor = slow->factor;
-    } else if (const auto* const link = std::get_if<config::SlowLink>(&injection.what)) {
+    } else if (const auto* const link = std::get_if<settings::SlowLink>(&injection.what)) {
       const std::optional<int> low = place_of(world_ranks, link->low);
       const std::optional<int> high = place_of(world_ranks, link->high);
       if (!low || !high || (*low != *rank && *high != *rank)) continue;
       faults.slow_links.push_back({.low = *low, .high = *high, .factor = link->factor});
-    } else if (const auto* const jitter = std::get_if<config::Jitter>(&injection.what)) {
+    } else if (const auto* const jitter = std::get_if<settings::Jitter>(&injection.what)) {
       faults.jitter = jitter->mean;
-    } else if (const auto* const delay = std::get_if<config::Delay>(&injection.what)) {
+    } else if (const auto* const delay = std::get_if<settings::Delay>(&injection.what)) {
       faults.gemm_rate = delay->rate.value();
-    } else if (const auto* const stuck = std::get_if<config::StuckRank>(&injection.what)) {
+    } else if (const auto* const stuck = std::get_if<settings::StuckRank>(&injection.what)) {
       if (stuck->rank != world_rank) continue;
       faults.stuck = stuck->how;
       faults.stuck_rank = world_rank;
@@ -120,20 +120,20 @@ program::Faults faults_of(std::span<const config::Injection> injections,
   return faults;
 }
 
-std::optional<int> flipping_rank(std::span<const config::Injection> injections,
+std::optional<int> flipping_rank(std::span<const settings::Injection> injections,
                                  std::span<const int> world_ranks) {
-  for (const config::Injection& injection : injections) {
-    const auto* const flipped = std::get_if<config::FlippedBits>(&injection.what);
+  for (const settings::Injection& injection : injections) {
+    const auto* const flipped = std::get_if<settings::FlippedBits>(&injection.what);
     if (flipped == nullptr) continue;
     if (const auto rank = place_of(world_ranks, flipped->rank)) return rank;
   }
   return std::nullopt;
 }
 
-std::optional<comm::ClockFault> clock_fault_of(std::span<const config::Injection> injections,
+std::optional<comm::ClockFault> clock_fault_of(std::span<const settings::Injection> injections,
                                                int world_rank) {
-  for (const config::Injection& injection : injections) {
-    const auto* const clock = std::get_if<config::ClockError>(&injection.what);
+  for (const settings::Injection& injection : injections) {
+    const auto* const clock = std::get_if<settings::ClockError>(&injection.what);
     if (clock == nullptr || clock->rank != world_rank) continue;
     return comm::ClockFault{.offset = units::to_nanoseconds(clock->offset), .drift = clock->drift};
   }

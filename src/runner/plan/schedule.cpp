@@ -17,7 +17,7 @@
 namespace isoscale::runner {
 namespace {
 
-using workloads::Precision;
+using program::Precision;
 
 constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
@@ -67,7 +67,7 @@ constexpr std::size_t ends = 2;  // points: the smallest count and the largest
 
 /// The points of an experiment that are measured, and how many of them have had their turn.
 struct Curve {
-  const config::Experiment* experiment = nullptr;
+  const settings::Experiment* experiment = nullptr;
   std::vector<int> points;  ///< in the order of ends_then_middles()
   std::size_t taken = 0;
 };
@@ -162,7 +162,7 @@ PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time)
   return result;
 }
 
-units::Seconds loop_time(units::Seconds step, const config::RunConfig& config) {
+units::Seconds loop_time(units::Seconds step, const settings::RunConfig& config) {
   const double spread = units_of_median * assumed_scatter;
   const Effort effort{.precision = config.precision,
                       .max_time = config.max_time,
@@ -184,7 +184,7 @@ units::Seconds loop_time(units::Seconds step, const config::RunConfig& config) {
   return elapsed;
 }
 
-PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
+PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                    std::string_view device) {
   if (!point.skip_reason.empty()) return {};
   const Rates rates = rates_of(device);
@@ -281,7 +281,7 @@ std::optional<Portion> next_portion(std::span<const PointTime> points, units::Se
                  .loop = std::clamp(common_loop(fitting, left), point.least, point.most)};
 }
 
-Schedule::Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
+Schedule::Schedule(const Plan& plan, const settings::RunConfig& config, std::string_view device,
                    std::set<int> wanted, const std::set<int>& last)
     : plan_(&plan), config_(&config), device_(device), waiting_(std::move(wanted)) {
   if (config.budget) {
@@ -338,7 +338,7 @@ void Schedule::done(const Turn& turn, std::optional<units::Seconds> time) {
   shortest_ = std::min(shortest_.value_or(turn.loop), turn.loop);
 }
 
-std::map<int, units::Seconds> expected_loops(const Plan& plan, const config::RunConfig& config,
+std::map<int, units::Seconds> expected_loops(const Plan& plan, const settings::RunConfig& config,
                                              std::string_view device) {
   std::set<int> all;
   for (const PlannedPoint& point : plan.points) all.insert(point.index);

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/run_config.hpp"
 #include "runner/plan/plan.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
 /// The schedule of a run: it estimates how long points will take, and chooses which point is
@@ -46,7 +46,7 @@ struct PointTime {
 
 /// Estimates how long a loop lasts if its steps take `step` on average with a scatter of
 /// `assumed_scatter`. It simulates StepLoop.
-[[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
+[[nodiscard]] units::Seconds loop_time(units::Seconds step, const settings::RunConfig& config);
 
 /// Estimates the time of a point. Let s be the time of one step of the busiest rank: Load::step if
 /// it is known, else FLOP / rate + bytes sent / bandwidth. Then the parts are
@@ -60,7 +60,7 @@ struct PointTime {
 /// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
 /// takes no time. Rates by device ("host", "cuda") and precision are in schedule.cpp and
 /// docs/experiments.md.
-[[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
+[[nodiscard]] PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                                  std::string_view device);
 
 /// Returns the numbers 0 ... count - 1 in another order: the first, the last, then the middle of
@@ -112,7 +112,7 @@ class Schedule {
  public:
   /// `wanted` holds the indices of the points to measure; those in `last` come after all others.
   /// The plan and the configuration must outlive the schedule.
-  Schedule(const Plan& plan, const config::RunConfig& config, std::string_view device,
+  Schedule(const Plan& plan, const settings::RunConfig& config, std::string_view device,
            std::set<int> wanted, const std::set<int>& last = {});
 
   /// Returns the next point when the run has lasted `elapsed`; absent if no point is left or none
@@ -139,7 +139,7 @@ class Schedule {
   };
 
   const Plan* plan_;
-  const config::RunConfig* config_;
+  const settings::RunConfig* config_;
   std::string_view device_;
   std::vector<int> order_;
   std::set<int> waiting_;
@@ -151,7 +151,7 @@ class Schedule {
 /// Returns the loop times, by index, of the points that would be measured if each took exactly its
 /// estimated time. Without a budget these are all points that are not skipped.
 [[nodiscard]] std::map<int, units::Seconds> expected_loops(const Plan& plan,
-                                                           const config::RunConfig& config,
+                                                           const settings::RunConfig& config,
                                                            std::string_view device);
 
 /// Returns the warning for a run that has no time for any point of its curves; `waiting` holds the

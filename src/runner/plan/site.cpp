@@ -169,7 +169,7 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   return site;
 }
 
-Site planned_site(Site site, const config::RunConfig& config) {
+Site planned_site(Site site, const settings::RunConfig& config) {
   const int planned = config.ranks.empty() ? site.ranks : config.ranks.back();
   if (planned <= site.ranks && !config.ranks_per_node) return site;
   site.nodes = config.ranks_per_node ? Nodes::known : Nodes::unknown;

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
+#include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -30,8 +30,8 @@ enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
-  std::vector<workloads::Precision> precisions;  ///< that the executor supports
-  std::string device;                            ///< "host"
+  std::vector<program::Precision> precisions;  ///< that the executor supports
+  std::string device;                          ///< "host"
   /// The least free memory that a rank of each node finds in its pool, by node; absent if unknown.
   /// May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
@@ -66,7 +66,7 @@ struct Site {
 /// plan has more than were started. --ranks-per-node determines which ranks share a node; without
 /// it the nodes of additional ranks are unknown. Additional nodes are assumed to have as much
 /// memory as the started node with the least.
-[[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
+[[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
 /// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; 0 = unknown) is expected to
 /// reach in bf16 or f16: about half of the peak in data sheets for dense matrices.

@@ -86,7 +86,7 @@ void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>>
 void put_setting(RowData& row, const Offer& offer) {
   const Setting& setting = offer.setting;
   const workloads::OptionReader options{workloads::serve::option_table(), offer.request.options};
-  row.text["dtype"] = std::string{workloads::name(offer.request.precision)};
+  row.text["dtype"] = std::string{program::name(offer.request.precision)};
   for (const char* const key : {"arrivals", "dispatch", "lengths"}) {
     row.text[key] = options.text(key);
   }

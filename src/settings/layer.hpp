@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "config/option_table.hpp"
-#include "config/run_config.hpp"
+#include "settings/option_table.hpp"
+#include "settings/run_config.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 // A layer holds the settings that one source (the command line, an experiment file or a suite)
 // gives for a run, as text. Several layers are combined into one RunConfig.
@@ -65,4 +65,4 @@ void give(Choices& choices, const RunOption& option, std::string_view text,
 /// Reads a built-in suite. Throws base::UsageError with the nearest name if there is none.
 [[nodiscard]] Layer load_suite(std::string_view name);
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

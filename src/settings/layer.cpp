@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "config/layer.hpp"
+#include "settings/layer.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -10,11 +10,11 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 namespace {
 
@@ -180,7 +180,7 @@ GpuWork read_gpu(const Entry& entry) {
         work.models.push_back(workloads::load_model(name));
       }
     } else if (key.str() == "dtype") {
-      work.precision = workloads::parse_precision(to_text(item));
+      work.precision = program::parse_precision(to_text(item));
     } else if (key.str() == "longest_step") {
       work.longest_step = parse_time_limit(to_text(item));
     } else if (key.str() == "set") {
@@ -282,4 +282,4 @@ Layer load_suite(std::string_view name) {
                                      base::did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -20,7 +20,7 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 // These functions read values of options from text. All throw base::UsageError or
 // std::invalid_argument with a sentence that begins with the value and says what would be accepted.
@@ -104,4 +104,4 @@ struct GpuName {
                                                        std::string_view place,
                                                        std::span<const workloads::Workload> known);
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

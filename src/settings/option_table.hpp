@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 /// The table of all options of a run. It is used for --help, to check values, to read experiment
 /// files, and to write the configuration that a run file keeps.
-namespace isoscale::config {
+namespace isoscale::settings {
 
 /// The groups of options in --help, each with a heading.
 enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
@@ -51,4 +51,4 @@ struct RunOption {
 /// Returns the option with this long name; nullptr if there is none.
 [[nodiscard]] const RunOption* find_option(std::string_view long_name);
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "config/option_table.hpp"
+#include "settings/option_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,11 +17,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/run_config.hpp"
-#include "config/values.hpp"
+#include "settings/run_config.hpp"
+#include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 namespace {
 
@@ -126,7 +126,7 @@ const std::array rows{
     row<&Q::model, [](In text) { return workloads::load_model(text); }, write_model>(
         {"model", "NAME|FILE.toml", "tiny", Group::basic,
          "transformer whose shapes to use (isoscale list models)"}),
-    row<&Q::precision, workloads::parse_precision, write_name>(
+    row<&Q::precision, program::parse_precision, write_name>(
         {"dtype", "f64|f32|tf32|f16|bf16|fp8", "f32", Group::basic,
          "compute type; the host has f64 and f32 only"}),
     RunOption{"set", "KEY=VALUE", "", Group::basic,
@@ -267,4 +267,4 @@ const RunOption* find_option(std::string_view long_name) {
   return found == options.end() ? nullptr : &*found;
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

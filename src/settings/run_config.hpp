@@ -8,17 +8,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "config/injection.hpp"
 #include "mesh/mesh.hpp"
 #include "mesh/request.hpp"
+#include "settings/injection.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Turns the command line and TOML files into one frozen record of what the user asked for. Only
 /// this library reads argv.
-namespace isoscale::config {
+namespace isoscale::settings {
 
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
@@ -71,7 +72,7 @@ struct Experiment {
 /// GPUs it finds.
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
-  workloads::Precision precision = workloads::Precision::bf16;
+  program::Precision precision = program::Precision::bf16;
   workloads::Options options{};   ///< for the workloads that know them
   units::Seconds longest_step{};  ///< limit for the step of one rank alone
 
@@ -133,6 +134,53 @@ struct CheckCommand {
   RunConfig config;  ///< only device, BLAS threads, GPUs and `allowed` matter
   Format format = Format::text;
 };
+struct ReportCommand {
+  std::vector<std::filesystem::path> files;
+  Format format = Format::text;
+  std::optional<int> baseline;          ///< rank count; absent = first point that is ok
+  bool whole_node = false;              ///< take the first point that fills a node instead
+  std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
+  bool index_only = false;              ///< describe each file by itself
+  std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
+  std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
+  IfExists if_exists = IfExists::refuse;
+};
+
+struct CompareCommand {
+  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; launches of each
+  std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
+  Format format = Format::text;
+  std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
+  bool whole_node = false;       ///< take the first point that fills a node instead
+  std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
+  bool strict = false;           ///< fail also if the gate cannot decide
+  bool anyway = false;           ///< compare even if settings differ, and mark it
+  std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
+  IfExists if_exists = IfExists::refuse;
+};
+
+struct PredictCommand {
+  std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
+  std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
+  std::vector<int> ranks;                       ///< ascending, at least one
+  std::string workload;  ///< "" = that of the run's first curve; for a sheet hybrid
+  std::optional<workloads::Model> model;  ///< absent = that of the run
+  std::string model_source{};             ///< the value of --model; "" = not given
+  std::string network{};                  ///< sheet or run that replaces the network; "" = none
+  std::optional<program::Precision> precision;  ///< absent = that of the run; for a sheet bf16
+  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; for a sheet strong
+  mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
+  bool best = false;   ///< search for the fastest mesh and options
+  /// Workload options, and what-if changes of the machine: key and value in the order given.
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
+  bool each_rank = false;         ///< simulate every rank, noise and slow ranks included
+  std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
+  Format format = Format::text;
+  std::filesystem::path html{};  ///< where the prediction is written as a page; empty = nowhere
+  IfExists if_exists = IfExists::refuse;
+};
+
 /// Returns the options that were given although they have no effect without a GPU: "--graph,
 /// --share-gpu"; "" if there are none.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);
@@ -153,4 +201,4 @@ struct CheckCommand {
 /// checks and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

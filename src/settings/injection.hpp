@@ -12,7 +12,7 @@
 
 /// The faults of known size that --inject adds to a run, so that users see how a report shows them.
 /// Ranks are those of the launch.
-namespace isoscale::config {
+namespace isoscale::settings {
 
 /// "slow-rank=3:1.2": every GEMM of rank 3 takes 1.2 times as long.
 struct SlowRank {
@@ -75,4 +75,4 @@ struct Injection {
 /// "" if there are none. Only the host supports these.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

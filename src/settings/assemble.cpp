@@ -11,12 +11,12 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/layer.hpp"
-#include "config/run_config.hpp"
-#include "config/values.hpp"
+#include "settings/layer.hpp"
+#include "settings/run_config.hpp"
+#include "settings/values.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 namespace {
 
@@ -361,4 +361,4 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   return run;
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "config/values.hpp"
+#include "settings/values.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 void refuse_value(std::string_view text, std::string_view why) {
   throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
@@ -207,4 +207,4 @@ const workloads::Workload& find_workload(std::string_view name, std::string_view
                                      fmt::join(names, ", ")));
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "config/run_config.hpp"
+#include "settings/run_config.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +9,11 @@
 #include <array>
 #include <vector>
 
-#include "config/layer.hpp"
+#include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 
 namespace {
 
@@ -107,4 +107,4 @@ RunConfig resumed(const RunConfig& asked, std::string_view toml) {
   return run;
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/injection.hpp"
+#include "settings/injection.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,11 +15,11 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/values.hpp"
+#include "settings/values.hpp"
 #include "units/text.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::config {
+namespace isoscale::settings {
 namespace {
 
 constexpr int most_launch_ranks = 1 << 24;
@@ -196,4 +196,4 @@ std::string slowing_injections(const std::vector<Injection>& injections) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-}  // namespace isoscale::config
+}  // namespace isoscale::settings
