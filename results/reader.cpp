@@ -134,11 +134,11 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
   const std::string writer = root.has_attribute("isoscale_version")
                                  ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
                                  : std::string{};
-  refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; use "
-                           "{}",
-                           writer, text, schema_major,
-                           major > schema_major ? "a newer Isoscale"
-                                                : "the Isoscale that wrote it"));
+  refuse(path,
+         fmt::format("was written{} with schema version {}, and this program reads {}.x; use "
+                     "{}",
+                     writer, text, schema_major,
+                     major > schema_major ? "a newer Isoscale" : "the Isoscale that wrote it"));
 }
 
 /// Refuses HDF5 files that do not have the wanted format. Returns the minor schema version.

@@ -122,9 +122,7 @@ constexpr auto fields_of(const JobFacts*) {
 using nlohmann::json;
 
 template <class T>
-concept Facts = requires(const T* facts) {
-  fields_of(facts);
-};
+concept Facts = requires(const T* facts) { fields_of(facts); };
 template <class T>
 struct IsOptional : std::false_type {};
 template <class T>

@@ -298,8 +298,7 @@ Comparison Expectations::compare(executor::Session& session,
   // once.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
-  std::ranges::stable_sort(
-      order, {}, [](const auto* one) -> const auto& { return one->sources; });
+  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
   Comparison result;
   for (const workloads::Expectation* const next : order) {
     const workloads::Expectation& one = *next;
