@@ -18,8 +18,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-Command parse(const std::vector<const char*>& arguments) {
-  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+config::Command parse(const std::vector<const char*>& arguments) {
+  return config::parse_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
 TEST(Registry, SuitesNameWorkloadsAndOptionsThatExist) {
