@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

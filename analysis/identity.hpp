@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// The identity of runs: which files hold the same run, and which launches measured the same
 /// experiment on the same machine with the same settings.

@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "results/reader.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/reader.hpp"
 
 namespace isoscale::analysis {
 

@@ -20,8 +20,8 @@
 #include "analysis/tracing_overhead.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
-#include "results/counted_steps.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/counted_steps.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

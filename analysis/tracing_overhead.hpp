@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "results/counted_steps.hpp"
+#include "results/records/counted_steps.hpp"
 #include "statistics/robust.hpp"
 
 /// The share by which tracing makes steps longer.

@@ -18,7 +18,7 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
 
 namespace isoscale {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
 
 namespace isoscale {
 namespace {

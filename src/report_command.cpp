@@ -27,9 +27,9 @@
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
-#include "results/reader.hpp"
-#include "results/run_files.hpp"
-#include "results/summary.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/reader.hpp"
+#include "results/reader/summary.hpp"
 
 namespace isoscale {
 namespace {

@@ -22,7 +22,7 @@
 #include "config/command_line.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "runner/watch/supervisor.hpp"

@@ -11,7 +11,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

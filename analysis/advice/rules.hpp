@@ -13,7 +13,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/report.hpp"
 #include "mesh/mesh.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// The rules of the advice: their table, facts about points that several rules need, and the
 /// functions that judge.

@@ -13,7 +13,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "calibration/calibration.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 /// Rules about GEMMs and their sizes, clocks, and the bubble of pipelines.

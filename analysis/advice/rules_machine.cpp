@@ -15,7 +15,7 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 

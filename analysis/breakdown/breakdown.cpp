@@ -21,7 +21,7 @@
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "mesh/mesh.hpp"
 #include "program/op.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
 /// Divides the time of a traced step into exclusive categories, in the order of priority of

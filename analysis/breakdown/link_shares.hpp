@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "results/calibration_data.hpp"
-#include "results/run_data.hpp"
+#include "results/records/calibration_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Collectives within steps, compared with the same calls alone.
 namespace isoscale::analysis {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Times of ops in traced steps: by kind, and of matrix multiplications by shape.
 namespace isoscale::analysis {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// The bubble of a pipeline by its schedule's formula, and the times of messages between stages.
 namespace isoscale::analysis {

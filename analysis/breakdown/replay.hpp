@@ -9,7 +9,7 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "program/match_table.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 

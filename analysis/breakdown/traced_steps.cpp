@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "program/match_table.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -19,7 +19,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/identity.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

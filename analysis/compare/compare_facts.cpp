@@ -14,7 +14,7 @@
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -24,7 +24,7 @@
 #include "analysis/render/cells.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -18,7 +18,7 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {

@@ -20,7 +20,7 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/render/text.hpp"
 #include "base/error.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 

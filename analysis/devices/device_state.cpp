@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

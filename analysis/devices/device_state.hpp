@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Tells the state of devices while a point was measured, from the samples in a run file, with pure
 /// functions. They check which conclusions the samples allow, since files may be damaged or written

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "analysis/devices/device_state.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "analysis/efficiency/stragglers.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/t_test.hpp"
 #include "units/text.hpp"

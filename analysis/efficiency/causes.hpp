@@ -9,7 +9,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "statistics/robust.hpp"
 
 /// Finds the causes why points of a curve are not faster.

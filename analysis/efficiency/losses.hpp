@@ -9,7 +9,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "mesh/mesh.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Explains the lost efficiency of a point: POP factors, and the waterfall of lost time by cause.
 namespace isoscale::analysis {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Finds ranks and links that are slower than their peers.
 namespace isoscale::analysis {

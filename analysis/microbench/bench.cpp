@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 #include "units/text.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/microbench/row_report.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Evaluates all rows of a micro-benchmark's point together: pairs of ranks and the slow ones among
 /// them, and the overlap of multiplications with collectives.

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// The peaks of GPUs by their datasheets.
 namespace isoscale::analysis {

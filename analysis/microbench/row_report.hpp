@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/microbench/datasheets.hpp"
-#include "results/calibration_data.hpp"
-#include "results/run_data.hpp"
+#include "results/records/calibration_data.hpp"
+#include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 

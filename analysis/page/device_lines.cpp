@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/devices/device_state.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/page/lane_spans.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "analysis/merge/join.hpp"
 #include "analysis/report.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Turns the pictures of a point into JSON: steps, ranks, timeline and devices, each sampled.
 namespace isoscale::analysis {

@@ -16,7 +16,7 @@
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

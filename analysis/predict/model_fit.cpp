@@ -8,7 +8,7 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "results/counted_steps.hpp"
+#include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 #include "statistics/t_test.hpp"

@@ -9,7 +9,7 @@
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/machine.hpp"
 
 namespace isoscale::analysis {

@@ -15,7 +15,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
 #include "mesh/request.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"

@@ -14,7 +14,7 @@
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {

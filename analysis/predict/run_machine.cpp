@@ -23,7 +23,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/estimate.hpp"
 

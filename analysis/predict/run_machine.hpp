@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/traced_ops.hpp"
-#include "results/counted_steps.hpp"
+#include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

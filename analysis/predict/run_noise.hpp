@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 

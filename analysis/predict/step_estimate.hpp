@@ -11,7 +11,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"

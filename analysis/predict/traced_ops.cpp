@@ -15,8 +15,8 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "base/error.hpp"
-#include "results/counted_steps.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/counted_steps.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "program/op.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/machine.hpp"
 
 namespace isoscale::analysis {

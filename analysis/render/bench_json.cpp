@@ -11,7 +11,7 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/render_json.hpp"
 #include "calibration/calibration.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/render/text_and_markdown.hpp"
 
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

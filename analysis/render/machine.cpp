@@ -21,7 +21,7 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -10,7 +10,7 @@
 #include "analysis/render/document.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// The machine of a run in reports: where the ranks ran and on what hardware and software,
 /// preflight checks, and the devices during the loop. All text for people is escaped.

@@ -13,7 +13,7 @@
 
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

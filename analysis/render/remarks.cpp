@@ -21,8 +21,8 @@
 #include "analysis/render/text.hpp"
 #include "analysis/tracing_overhead.hpp"
 #include "base/text.hpp"
-#include "results/counted_steps.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/counted_steps.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -12,7 +12,7 @@
 #include "analysis/render/render.hpp"
 #include "analysis/render/render_json.hpp"
 #include "analysis/render/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 /// The CSV report: one list of columns for each part of a line, with the places of their values in
 /// the JSON of that part.

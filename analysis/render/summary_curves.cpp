@@ -17,7 +17,7 @@
 #include "analysis/render/document.hpp"
 #include "analysis/render/summary.hpp"
 #include "base/text.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 

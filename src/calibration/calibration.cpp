@@ -17,7 +17,7 @@
 #include <tuple>
 #include <utility>
 
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 

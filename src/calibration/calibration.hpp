@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "results/calibration_data.hpp"
-#include "results/run_data.hpp"
+#include "results/records/calibration_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Fits curves of time against message size, and rates of matrix multiplications by their shape, to
 /// the rows of a run.

@@ -17,8 +17,8 @@
 #include "preflight/check.hpp"
 #include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
-#include "results/point_facts.hpp"
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
+#include "results/records/point_facts.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/site.hpp"
 

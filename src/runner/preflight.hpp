@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 
 /// The steps before the measurement: choosing the executor, and checking the ranks and machines of

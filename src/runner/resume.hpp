@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/plan/plan.hpp"
 
 /// Resuming a run that ended early: finds the points that it lacks, and decides whether this launch

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/watch/supervisor.hpp"
 #include "settings/run_config.hpp"

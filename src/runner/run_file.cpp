@@ -24,8 +24,8 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
-#include "results/reader.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/reader.hpp"
 
 namespace isoscale::runner {
 

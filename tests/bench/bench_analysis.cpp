@@ -15,7 +15,7 @@
 #include "analysis/report.hpp"
 #include "bench.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/api/workload.hpp"
 

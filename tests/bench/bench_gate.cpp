@@ -20,7 +20,7 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/report.hpp"
 #include "bench.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 namespace isoscale {
 namespace {

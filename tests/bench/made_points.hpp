@@ -16,7 +16,7 @@
 
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -20,7 +20,7 @@
 #include "mesh/request.hpp"
 #include "page_run_steps.hpp"
 #include "preflight/check.hpp"
-#include "results/writer.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "made_points.hpp"
-#include "results/writer.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
 
 namespace isoscale {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 
 /// What a cluster of eight GPUs a node could have measured, from simulated steps: for looking at

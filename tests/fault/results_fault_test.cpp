@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "results/writer.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/fault/failing_calls.hpp"
 #include "tests/unit/results_samples.hpp"
 

@@ -11,10 +11,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "results/get_fields.hpp"
-#include "results/hdf5.hpp"
-#include "results/op_records.hpp"
-#include "results/point_layout.hpp"
+#include "results/hdf5/hdf5.hpp"
+#include "results/records/get_fields.hpp"
+#include "results/records/op_records.hpp"
+#include "results/records/point_layout.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Hand-made points of micro-benchmarks. A call's median time is exactly the one that is given.
 namespace isoscale::samples {

@@ -17,7 +17,7 @@
 #include "analysis/compare/unlike_settings.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

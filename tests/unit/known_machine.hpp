@@ -15,7 +15,7 @@
 #include "bench_samples.hpp"
 #include "calibration/calibration.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/api/workload.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "results/writer.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
 

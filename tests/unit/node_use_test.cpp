@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/point_facts.hpp"
+#include "results/records/point_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/counted_steps.hpp"
+#include "results/records/counted_steps.hpp"
 
 #include <gtest/gtest.h>
 

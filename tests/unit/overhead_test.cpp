@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/tracing_overhead.hpp"
-#include "results/counted_steps.hpp"
+#include "results/records/counted_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

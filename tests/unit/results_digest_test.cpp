@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/integrity.hpp"
+#include "results/hdf5/integrity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

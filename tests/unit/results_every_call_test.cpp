@@ -13,9 +13,9 @@
 #include <set>
 #include <string>
 
-#include "results/reader.hpp"
-#include "results/run_files.hpp"
-#include "results/writer.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/reader.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 
 /// A writer is killed before each of its system calls in turn.

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "results/hdf5.hpp"
-#include "results/point_layout.hpp"
-#include "results/reader.hpp"
-#include "results/writer.hpp"
+#include "results/hdf5/hdf5.hpp"
+#include "results/reader/reader.hpp"
+#include "results/records/point_layout.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 
 namespace isoscale::results {

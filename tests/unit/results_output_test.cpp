@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
 #include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "results/run_hdf5.hpp"
+#include "results/hdf5/run_hdf5.hpp"
 #include "tests/unit/results_fixture.hpp"
 
 /// The tables of a point and of a calibration, and which of them are refused.

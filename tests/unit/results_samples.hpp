@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// A run with something in every field, made by hand.
 namespace isoscale::results::samples {

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/summary.hpp"
+#include "results/reader/summary.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "results/integrity.hpp"
+#include "results/hdf5/integrity.hpp"
 #include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {

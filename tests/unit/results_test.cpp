@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "results/op_records.hpp"
-#include "results/point_facts.hpp"
+#include "results/records/op_records.hpp"
+#include "results/records/point_facts.hpp"
 #include "tests/unit/results_fixture.hpp"
 
 namespace isoscale::results {

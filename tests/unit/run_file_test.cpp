@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
 #include "tests/unit/results_samples.hpp"
 
 namespace isoscale::runner {

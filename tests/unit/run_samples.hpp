@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
 
 /// Hand-made programs and traces for the tests of the analysis.

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "machine/device_sampler.hpp"
-#include "results/op_records.hpp"
-#include "results/packed_rows.hpp"
-#include "results/point_layout.hpp"
+#include "results/records/op_records.hpp"
+#include "results/records/packed_rows.hpp"
+#include "results/records/point_layout.hpp"
 
 namespace isoscale::runner {
 namespace {

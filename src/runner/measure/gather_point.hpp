@@ -14,7 +14,7 @@
 #include "machine/facts.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 
 /// Gathers the records of all ranks of a point on its rank 0, and decides what each rank

@@ -14,7 +14,7 @@
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "program/program.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"

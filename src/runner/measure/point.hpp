@@ -10,7 +10,7 @@
 #include "executor/executor.hpp"
 #include "machine/facts.hpp"
 #include "program/program.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/plan/step_loop.hpp"

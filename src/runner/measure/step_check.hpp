@@ -13,7 +13,7 @@
 #include "executor/executor.hpp"
 #include "program/added_sections.hpp"
 #include "program/outline.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/measure/twin_check.hpp"
 
 /// Checks that the timed steps compute the right results. Their results cannot be predicted, so

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/measure/point.hpp"
 #include "runner/plan/plan.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"

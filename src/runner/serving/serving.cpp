@@ -21,7 +21,7 @@
 #include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
 #include "program/check.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/watch/progress.hpp"
 #include "workloads/serve/serve.hpp"

@@ -20,7 +20,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
 #include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {

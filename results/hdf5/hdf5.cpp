@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/hdf5.hpp"
+#include "results/hdf5/hdf5.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "results/integrity.hpp"
+#include "results/hdf5/integrity.hpp"
 
 namespace isoscale::results::hdf5 {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/reader.hpp"
+#include "results/reader/reader.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -25,13 +25,13 @@
 #include "base/error.hpp"
 #include "base/forked_work.hpp"
 #include "base/text.hpp"
-#include "results/hdf5.hpp"
-#include "results/integrity.hpp"
-#include "results/layout.hpp"
-#include "results/run_data.hpp"
-#include "results/run_files.hpp"
-#include "results/run_hdf5.hpp"
-#include "results/summary.hpp"
+#include "results/hdf5/hdf5.hpp"
+#include "results/hdf5/integrity.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/hdf5/run_hdf5.hpp"
+#include "results/reader/summary.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 

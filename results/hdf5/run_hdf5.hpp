@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "results/hdf5.hpp"
-#include "results/run_data.hpp"
+#include "results/hdf5/hdf5.hpp"
+#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 

@@ -4,9 +4,9 @@
 
 #include <tuple>
 
-#include "results/fields.hpp"
-#include "results/layout.hpp"
-#include "results/run_data.hpp"
+#include "results/records/fields.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/run_data.hpp"
 
 /// The fields of a point and of its tables, as in layout.hpp.
 namespace isoscale::results {

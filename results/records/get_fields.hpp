@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "results/fields.hpp"
-#include "results/layout.hpp"
-#include "results/stored_values.hpp"
+#include "results/records/fields.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/stored_values.hpp"
 
 /// Reads records by their lists of fields (fields.hpp) from a group of an HDF5 file, a JSON object
 /// or packed bytes, like put_fields.hpp. The functions throw base::Error for fields that are

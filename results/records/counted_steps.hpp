@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
 
 /// The steps of a point that count, and the confidence that its step time was judged with.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/summary.hpp"
+#include "results/reader/summary.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,11 +22,11 @@
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
-#include "results/get_fields.hpp"
-#include "results/hdf5.hpp"
-#include "results/layout.hpp"
-#include "results/point_layout.hpp"
-#include "results/put_fields.hpp"
+#include "results/hdf5/hdf5.hpp"
+#include "results/records/get_fields.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/point_layout.hpp"
+#include "results/records/put_fields.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {

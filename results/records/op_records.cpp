@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/op_records.hpp"
+#include "results/records/op_records.hpp"
 
 #include <cstddef>
 #include <map>
 #include <utility>
 
-#include "results/stored_values.hpp"
+#include "results/records/stored_values.hpp"
 
 namespace isoscale::results {
 

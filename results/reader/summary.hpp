@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "results/counted_steps.hpp"
-#include "results/run_data.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/records/counted_steps.hpp"
+#include "results/records/run_data.hpp"
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
 /// data, with a digest of its own (SCHEMA.md). It can be read without HDF5, on any thread. A

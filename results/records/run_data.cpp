@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "results/layout.hpp"
-#include "results/point_layout.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/point_layout.hpp"
 
 namespace isoscale::results {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 /// Facts about a point that need no report: its labels, MPI's ranks, and the nodes of the ranks.
 namespace isoscale::results {

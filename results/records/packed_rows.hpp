@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "results/get_fields.hpp"
-#include "results/put_fields.hpp"
+#include "results/records/get_fields.hpp"
+#include "results/records/put_fields.hpp"
 
 /// Packs tables of records into bytes, by the same fields as in a file, to send them to another
 /// rank. Both ranks run the same program on the same kind of machine, so no byte order is converted

@@ -13,7 +13,7 @@
 #include "mesh/mesh.hpp"
 #include "preflight/check_result.hpp"
 #include "program/outline.hpp"
-#include "results/calibration_data.hpp"
+#include "results/records/calibration_data.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

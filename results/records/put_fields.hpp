@@ -15,9 +15,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "results/fields.hpp"
-#include "results/layout.hpp"
-#include "results/stored_values.hpp"
+#include "results/records/fields.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/stored_values.hpp"
 
 /// Writes records by their lists of fields (fields.hpp). The functions are templates of where the
 /// fields go: to a group of an HDF5 file (hdf5.hpp), an estimate of its size (Room), a JSON object

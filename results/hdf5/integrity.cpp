@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/integrity.hpp"
+#include "results/hdf5/integrity.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
 
 namespace isoscale::results {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "results/fields.hpp"
-#include "results/run_data.hpp"
+#include "results/records/fields.hpp"
+#include "results/records/run_data.hpp"
 
 /// The layout of a run file: the fields of each record. SCHEMA.md describes the same for readers;
 /// change both and the version together. A field that a later minor version added says so last.

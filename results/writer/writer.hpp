@@ -10,9 +10,9 @@
 #include <set>
 #include <string>
 
-#include "results/run_data.hpp"
-#include "results/run_files.hpp"
-#include "results/summary.hpp"
+#include "results/hdf5/run_files.hpp"
+#include "results/reader/summary.hpp"
+#include "results/records/run_data.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/run_data.hpp"
+#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "results/run_files.hpp"
+#include "results/hdf5/run_files.hpp"
 
 namespace isoscale::results {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "results/hdf5.hpp"
+#include "results/hdf5/hdf5.hpp"
 
 namespace isoscale::results::hdf5 {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/fields.hpp"
-#include "results/layout.hpp"
+#include "results/records/fields.hpp"
+#include "results/records/layout.hpp"
 #include "timeline/timeline.hpp"
 
 /// The ops and traces of a point as records of the run file.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "results/run_hdf5.hpp"
+#include "results/hdf5/run_hdf5.hpp"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "results/get_fields.hpp"
-#include "results/layout.hpp"
-#include "results/op_records.hpp"
-#include "results/point_layout.hpp"
-#include "results/put_fields.hpp"
+#include "results/records/get_fields.hpp"
+#include "results/records/layout.hpp"
+#include "results/records/op_records.hpp"
+#include "results/records/point_layout.hpp"
+#include "results/records/put_fields.hpp"
 
 namespace isoscale::results {
 
