@@ -12,7 +12,7 @@
 
 int main(int argument_count, char** arguments) {
   namespace results = isoscale::results;
-  namespace config = isoscale::config;
+  namespace settings = isoscale::settings;
   namespace units = isoscale::units;
   if (argument_count != 2) {
     std::fputs("usage: make_sample_run FILE\n", stderr);

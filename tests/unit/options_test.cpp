@@ -163,14 +163,14 @@ TEST(Precision, NamesAndTextAgree) {
                                         {bf16, "bf16"},
                                         {fp8, "fp8"}}) {
     EXPECT_EQ(name(precision), text);
-    EXPECT_EQ(parse_precision(text), precision);
+    EXPECT_EQ(program::parse_precision(text), precision);
   }
 }
 
 TEST(Precision, UnknownNameGivesAll) {
   for (const std::string_view text : {"bf17", "", "F32", "float", "int8"}) {
     try {
-      (void)parse_precision(text);
+      (void)program::parse_precision(text);
       ADD_FAILURE() << text << " was not refused";
     } catch (const base::UsageError& error) {
       EXPECT_THAT(error.what(),

@@ -77,8 +77,10 @@ TEST(Registry, RefusalsNameWhatExists) {
 }
 
 TEST(Registry, NoArgumentsAtAllAreHelp) {
-  EXPECT_THAT(std::get<config::PrintCommand>(parse({"isoscale"})).text, HasSubstr("Usage: isoscale"));
-  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_command_line(0, nullptr)).text, HasSubstr("Usage"));
+  EXPECT_THAT(std::get<config::PrintCommand>(parse({"isoscale"})).text,
+              HasSubstr("Usage: isoscale"));
+  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_command_line(0, nullptr)).text,
+              HasSubstr("Usage"));
 }
 
 }  // namespace
