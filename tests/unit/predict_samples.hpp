@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "config/command_line.hpp"
+#include "settings/run_config.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
