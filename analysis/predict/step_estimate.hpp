@@ -55,7 +55,7 @@ struct StepEstimate {
   double work = 0;                     ///< of a step, as the workload counts it
   std::optional<PlayedStep> played{};  ///< with Detail::play
   std::optional<results::PointData> point{};  ///< with Detail::trace, see trace()
-  /// Of whole_step() with Detail::trace, or after trace().
+  /// The breakdown and the loss are set by whole_step() with Detail::trace, and by trace().
   std::optional<Breakdown> breakdown{};
   std::optional<StepLoss> loss{};
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// What the reader makes of datasets once HDF5 has read them: ops, traces, rows and texts.
+// Feeds the reader with datasets as HDF5 returns them: ops, traces, rows and texts.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -36,7 +36,7 @@ enum class Operation : std::uint8_t {
   barrier,
 };
 
-/// What the benchmark must know about an operation.
+/// The properties of an operation on which sizes, checks and rates depend.
 struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange

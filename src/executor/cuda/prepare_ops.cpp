@@ -106,8 +106,8 @@ Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
     if (std::is_same_v<Op, program::Fill>) return;  // those of host memory go through staging
     if constexpr (std::is_same_v<Op, program::Checksum>) {
-      // What is summed up may lie in pinned memory, although kernels reach it slowly, since
-      // checksums are not timed.
+      // The elements that are summed up may lie in pinned memory, although kernels reach it slowly,
+      // since checksums are not timed.
       const bool is_source = operand.elements == program::Elements::common;
       if (is_source && resolver.space(slice) == program::Space::pinned) return;
     }

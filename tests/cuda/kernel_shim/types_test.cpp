@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What has_kernel() says of an op's types, against the starts of the shipped kernels.
+// Compares has_kernel() with the starts of the shipped kernels, for all types of all ops.
 #include <gtest/gtest.h>
 
 #include <array>
