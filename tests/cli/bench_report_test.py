@@ -74,6 +74,11 @@ class Formats(harness.Case):
             found += 1
         self.assertEqual(found, 8)
 
+    def test_text_names_slow_pairs_and_wrong_elements(self):
+        text = self.report("text")
+        for verdict in (r"SLOW +rank 1 on node0 to rank 2 on node0", r"WRONG +1 row"):
+            self.assertRegex(text, verdict)
+
     def test_csv_has_a_line_a_row(self):
         rows = [row for row in csv.DictReader(io.StringIO(self.report("csv")))
                 if row["workload"] == "overlap"]
@@ -81,4 +86,3 @@ class Formats(harness.Case):
         self.assertEqual({row["part"] for row in rows},
                          {"gemm", "gemm traced", "gemm together", "collective",
                           "collective traced", "collective together", "together"})
-

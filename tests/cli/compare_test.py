@@ -97,10 +97,12 @@ class Compared(Comparing):
         self.assertEqual(self.json("a1.h5", "f64.h5", code=2)["refused"][0]["what"], "dtype")
         document = self.json("a1.h5", "f64.h5", "--anyway")
         self.assertEqual(document["curves"][0]["marks"], ["dtype"])
+        self.assertIn("UNLIKE dtype", self.compare("a1.h5", "f64.h5", "--anyway").stdout)
 
     def test_a_label_on_one_side_is_refused_and_on_both_compared(self):
         refused = self.json("a1.h5", "slow1.h5", code=2)["refused"]
         self.assertIn("labels", [each["what"] for each in refused])
+        self.assertIn("labels: none in a1", self.compare("a1.h5", "slow1.h5", code=2).stderr)
         document = self.json("slow1.h5", "slow2.h5")
         for side in document["curves"][0]["sides"]:
             for point in side["points"]:

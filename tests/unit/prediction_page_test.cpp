@@ -161,6 +161,15 @@ TEST(PredictionPage, CutsTextsThatAreTooLongAndSaysSo) {
   EXPECT_FALSE(data["notes"].empty());
 }
 
+TEST(PredictionPage, TextOfSourcesIsNoMarkup) {
+  if (!page_asset()) GTEST_SKIP() << "this build has no page";
+  Prediction made = prediction();
+  made.machine = "</script><img src=x onerror=alert(1)>";
+  const std::string document = page_document(page_data(made));
+  EXPECT_THAT(document, Not(HasSubstr("<img src=x")));
+  EXPECT_THAT(document, HasSubstr("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
+}
+
 TEST(PredictionPage, IsNotWrittenOverAFileUnlessToldTo) {
   if (!page_asset()) GTEST_SKIP() << "this build has no page";
   const auto path = std::filesystem::path{testing::TempDir()} / "isoscale_prediction_page.html";
