@@ -5,9 +5,10 @@
 
 Usage: check_layering.py ROOT
 
-Which folder may include which, that no folders include each other in a circle, where external
-headers may stand, own header first, #pragma once, the licence header, the budget of preprocessor
-conditionals, and that documents and comments name files that are there. Prints one line per breach
+Which folder may include which (the order of the layers, and the DEPENDS of its target), that each
+folder is one target and one namespace, that no folders include each other in a circle, where
+external headers may stand, own header first, #pragma once, the licence header, the budget of
+preprocessor conditionals, and that documents and comments name files that are there. Prints one line per breach
 (path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
 """
 import re
@@ -80,6 +81,71 @@ def component_of_include(root, name):
     """The component that provides an include in quotes; None when there is no such file."""
     path = file_of_include(root, name)
     return folder_of(path) if path else GENERATED.get(name)
+
+
+COMPONENT = re.compile(r"isoscale_component\((\w+)\s+SOURCES([^()]*)\)")
+
+
+def components(root):
+    """The targets that CMake's files declare: {name: (folder, names after DEPENDS)}; and breaches."""
+    found, breaches = {}, []
+    for tree in TREES:
+        for path in sorted((root / tree).rglob("CMakeLists.txt")):
+            for name, body in COMPONENT.findall(path.read_text(encoding="utf-8")):
+                parts = re.split(r"\b(DEPENDS|EXTERNAL)\b", body)
+                keyed = dict(zip(parts[1::2], parts[2::2]))
+                where = path.parent.relative_to(root)
+                folders = sorted({(where / source).parent.as_posix() for source in parts[0].split()
+                                  if not source.startswith("$")})
+                if len(folders) != 1 or name != target_of(folders[0]):
+                    breaches.append(f"{where.as_posix()}/CMakeLists.txt:1: target {name} has sources of "
+                                    f"{', '.join(folders)}: a folder is one target, named after it")
+                found[name] = keyed.get("DEPENDS", "").split()
+    return found, breaches
+
+
+def target_of(folder):
+    """The component of a folder: src/runner/plan -> runner_plan."""
+    return folder.removeprefix("src/").replace("/", "_")
+
+
+def reachable(targets):
+    """{target: all that it may use}: what it names after DEPENDS, what those name, and itself."""
+    reach = {}
+
+    def visit(name):
+        if name not in reach:
+            reach[name] = {name}
+            for other in targets.get(name, ()):
+                reach[name] |= visit(other)
+        return reach[name]
+
+    for name in targets:
+        visit(name)
+    return reach
+
+
+def check_depends(root, path, text, reach):
+    """Yields (line, message) for each include of a folder that CMake's DEPENDS does not reach."""
+    own = target_of(path.parent.as_posix())
+    if own not in reach:
+        return
+    for number, line in enumerate(without_comments(text).splitlines(), start=1):
+        match = INCLUDE.match(line)
+        other = file_of_include(root, match.group(2)) if match and match.group(1) == '"' else None
+        target = target_of(other.parent.as_posix()) if other else own
+        if target in reach and target not in reach[own]:
+            yield number, f"{own} must not include {target}: CMake does not name it after DEPENDS"
+
+
+def check_namespace(path, text):
+    """The complaint about a header whose namespace is not that of its folder."""
+    parts = path.parent.as_posix().removeprefix("src/").split("/")
+    names = re.findall(r"^namespace (isoscale[\w:]*) \{\n(?!class|struct)", text, flags=re.M)
+    wanted = "::".join(["isoscale", *parts])
+    if path.suffix != ".hpp" or any(f"{name}::".startswith(f"{wanted}::") for name in names):
+        return None
+    return f"a header of this folder opens namespace {wanted}"
 
 
 def without_comments(text):
