@@ -12,14 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "program/builder.hpp"
+#include "op_samples.hpp"
 #include "program/check.hpp"
 #include "tests/support/arena_bound.hpp"
 
 namespace isoscale::program {
 namespace {
-
-Matrix row(const Slice& slice) { return {.slice = slice, .row_stride = slice.count}; }
 
 /// A program whose ops stand on random streams and read and write random buffers, whole or half,
 /// which are released at random.
@@ -71,15 +69,10 @@ class RandomProgram {
   void write_to(StreamId stream, const Slice& to) {
     for (const BufferId from : readable_) {
       if (builder_.buffer(from).count < to.count || from == to.buffer || below(3) > 0) continue;
-      const Slice part{.buffer = from, .offset = 0, .count = to.count};
-      builder_.emit(stream, Copy{.rows = 1,
-                                 .columns = static_cast<std::uint32_t>(to.count),
-                                 .src = row(part),
-                                 .dst = row(to)});
+      builder_.emit(stream, copy({.buffer = from, .offset = 0, .count = to.count}, to));
       return;
     }
-    builder_.emit(stream,
-                  Fill{.dst = to, .shard = {.extents = {1, 1, to.count}, .local = {0, 0, 1}}});
+    builder_.emit(stream, fill(to));
   }
 
   void release(BufferId id) {

@@ -1,16 +1,22 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/added_sections.hpp"
 
+// Steps without their communication: of steps written by hand, and of every workload that has
+// steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "program/builder.hpp"
+#include "op_samples.hpp"
+#include "program/added_sections.hpp"
 #include "program/check.hpp"
+#include "program/hazards.hpp"
 #include "program/outline.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::program {
 namespace {
@@ -19,30 +25,16 @@ using mesh::Axis;
 
 constexpr std::uint64_t count = 64;
 
-BufferId floats(Builder& builder) {
-  return builder.allocate({.dtype = DType::f32, .role = Role::workspace, .count = count});
-}
-
-Fill fill(const Slice& dst) {
-  return {.dst = dst, .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}}};
-}
-
-Copy copy(const Slice& src, const Slice& dst) {
-  const auto columns = static_cast<std::uint32_t>(src.count);
-  return {.rows = 1,
-          .columns = columns,
-          .src = {.slice = src, .row_stride = columns},
-          .dst = {.slice = dst, .row_stride = columns}};
-}
-
 Collective all_reduce(const Slice& slice) {
   return {.kind = CollectiveKind::all_reduce, .axes = Axis::dp, .send = slice, .receive = slice};
 }
 
+using Lines = std::vector<std::string>;
+
 /// "copy 0 <- 2:1" for a copy on stream 0 that waits for the first op of stream 2; "*" after the
 /// kind where others wait for it.
-std::vector<std::string> described(const Program& program) {
-  std::vector<std::string> lines;
+Lines described(const Program& program) {
+  Lines lines;
   for (const Op& op : program.ops) {
     std::string line{name(kind_of(op.payload))};
     line += (op.awaited ? "* " : " ") + std::to_string(op.stream);
@@ -54,142 +46,122 @@ std::vector<std::string> described(const Program& program) {
   return lines;
 }
 
-using Lines = std::vector<std::string>;
+/// The step that is written for a mesh of two; setup has filled its buffers.
+class SoloStep : public testing::Test {
+ protected:
+  SoloStep() {
+    for (const Slice& buffer : {a, b, c}) emit(compute, fill(buffer));
+    builder.begin(Section::step);
+  }
 
-/// What steps are written with: buffers that setup has filled, and streams beside compute (0).
-struct Pen {
-  Builder& builder;
-  StreamId network, side;  ///< 1, 2
-  BufferId a, b, c;
+  void emit(StreamId stream, const Payload& payload) { builder.emit(stream, payload); }
+  /// Ends the step and returns how it is described.
+  Lines finish() {
+    program = builder.finish();
+    return described(program.step());
+  }
+  /// Returns how the step without communication is described.
+  [[nodiscard]] Lines solo() const { return described(without_communication(program.step())); }
 
-  void emit(StreamId stream, const Payload& payload) const { builder.emit(stream, payload); }
-  [[nodiscard]] Slice whole(BufferId buffer) const { return builder.whole(buffer); }
+  Builder builder{{.dp = 2}};
+  const StreamId compute = 0, network = builder.stream("network"), side = builder.stream("side");
+  const Slice a = builder.whole(floats(builder, count)), b = builder.whole(floats(builder, count)),
+              c = builder.whole(floats(builder, count));
+  RankProgram program;
 };
 
-/// Writes a step for a mesh of two.
-template <class Write>
-RankProgram step_of(const Write& write) {
-  Builder builder{{.dp = 2}};
-  const StreamId network = builder.stream("network"), side = builder.stream("side");
-  const Pen pen{.builder = builder,
-                .network = network,
-                .side = side,
-                .a = floats(builder),
-                .b = floats(builder),
-                .c = floats(builder)};
-  for (const BufferId buffer : {pen.a, pen.b, pen.c}) builder.emit(0, fill(builder.whole(buffer)));
-  builder.begin(Section::step);
-  write(pen);
-  return builder.finish();
-}
-
-TEST(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicate) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.builder.at({.phase = Phase::forward, .layer = 3});
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, fill(pen.whole(pen.c)));
-    pen.emit(0, fill(pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.b)));
-    pen.emit(pen.side, copy(pen.whole(pen.c), pen.whole(pen.c)));
-  });
-  const Program solo = without_communication(program.step());
-  EXPECT_EQ(described(solo), (Lines{"fill 0", "fill 2", "fill 0", "copy 2"}));
-  EXPECT_EQ(solo.ops[0].place.phase, Phase::forward);
-  EXPECT_EQ(solo.ops[0].place.layer, 3);
+TEST_F(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicate) {
+  builder.at({.phase = Phase::forward, .layer = 3});
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(side, fill(c));
+  emit(0, fill(b));
+  emit(network, all_reduce(b));
+  emit(side, copy(c, c));
+  finish();
+  const Program left = without_communication(program.step());
+  EXPECT_EQ(solo(), (Lines{"fill 0", "fill 2", "fill 0", "copy 2"}));
+  EXPECT_EQ(left.ops[0].place.phase, Phase::forward);
+  EXPECT_EQ(left.ops[0].place.layer, 3);
   EXPECT_EQ(solo_ops(program.step()), (std::vector<std::uint32_t>{0, 2, 3, 5}));
 }
 
-TEST(SoloStep, DropsAWaitThatLeadsBackToTheSameStream) {
+TEST_F(SoloStep, DropsAWaitThatLeadsBackToTheSameStream) {
   // A on stream 0, all_reduce of its result on stream 1, B on stream 0: stream order is enough.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  ASSERT_EQ(described(program.step()), (Lines{"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}));
-  EXPECT_EQ(described(without_communication(program.step())), (Lines{"fill 0", "copy 0"}));
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(0, copy(a, b));
+  ASSERT_EQ(finish(), (Lines{"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}));
+  EXPECT_EQ(solo(), (Lines{"fill 0", "copy 0"}));
 }
 
-TEST(SoloStep, WaitsForWhatTheCommunicationWaitedFor) {
+TEST_F(SoloStep, WaitsForWhatTheCommunicationWaitedFor) {
   // As above, but B is on stream 2: it waits for A itself.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.b)));
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  ASSERT_EQ(described(program.step()),
-            (Lines{"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}));
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill 0", "fill* 0", "copy 2 <- 0:2"}));
+  emit(0, fill(b));
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(side, copy(a, b));
+  ASSERT_EQ(finish(), (Lines{"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}));
+  EXPECT_EQ(solo(), (Lines{"fill 0", "fill* 0", "copy 2 <- 0:2"}));
 }
 
-TEST(SoloStep, FollowsOneCommunicationToTheNext) {
+TEST_F(SoloStep, FollowsOneCommunicationToTheNext) {
   // Two collectives one after the other on different streams between A and B.
-  const RankProgram program = step_of([](const Pen& pen) {
-    const StreamId last = pen.builder.stream("last");
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, all_reduce(pen.whole(pen.a)));
-    pen.emit(last, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())), (Lines{"fill* 0", "copy 3 <- 0:1"}));
+  const StreamId last = builder.stream("last");
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(side, all_reduce(a));
+  emit(last, copy(a, b));
+  finish();
+  EXPECT_EQ(solo(), (Lines{"fill* 0", "copy 3 <- 0:1"}));
 }
 
-TEST(SoloStep, CountsOnlyTheOpsThatAreLeft) {
+TEST_F(SoloStep, CountsOnlyTheOpsThatAreLeft) {
   // Stream 1 has collectives between what it computes: its third op becomes its first, and its
   // fifth its second.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.network, fill(pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.b), pen.whole(pen.c)));
-    pen.emit(pen.network, fill(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.c)));
-  });
-  const Lines whole = described(program.step());
-  ASSERT_EQ(whole[4], "copy 0 <- 1:3");
-  ASSERT_EQ(whole[6], "copy 0 <- 1:5");
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"}));
+  emit(network, all_reduce(a));
+  emit(network, all_reduce(a));
+  emit(network, fill(b));
+  emit(network, all_reduce(a));
+  emit(0, copy(b, c));
+  emit(network, fill(a));
+  emit(0, copy(a, c));
+  const Lines all = finish();
+  ASSERT_EQ(all[4], "copy 0 <- 1:3");
+  ASSERT_EQ(all[6], "copy 0 <- 1:5");
+  EXPECT_EQ(solo(), (Lines{"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"}));
 }
 
-TEST(SoloStep, DropsWaitsForCommunicationThatWaitedForNothing) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())), Lines{"copy 0"});
+TEST_F(SoloStep, DropsWaitsForCommunicationThatWaitedForNothing) {
+  emit(network, all_reduce(a));
+  emit(0, copy(a, b));
+  finish();
+  EXPECT_EQ(solo(), Lines{"copy 0"});
 }
 
-TEST(SoloStep, DoesNotWaitTwiceForTheSame) {
+TEST_F(SoloStep, DoesNotWaitTwiceForTheSame) {
   // Both ops of stream 2 read what stream 0 wrote, through collectives.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.c)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill* 0", "copy 2 <- 0:1", "copy 2"}));
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(side, copy(a, b));
+  emit(network, all_reduce(a));
+  emit(side, copy(a, c));
+  finish();
+  EXPECT_EQ(solo(), (Lines{"fill* 0", "copy 2 <- 0:1", "copy 2"}));
 }
 
-TEST(SoloStep, OfAStepOfCommunicationAloneIsEmpty) {
-  const RankProgram program =
-      step_of([](const Pen& pen) { pen.emit(pen.network, all_reduce(pen.whole(pen.a))); });
+TEST_F(SoloStep, OfAStepOfCommunicationAloneIsEmpty) {
+  emit(network, all_reduce(a));
+  finish();
   EXPECT_TRUE(without_communication(program.step()).ops.empty());
   EXPECT_TRUE(solo_ops(program.step()).empty());
 }
 
-TEST(SoloStep, IsAppendedToEveryProgram) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
+TEST_F(SoloStep, IsAppendedToEveryProgram) {
+  emit(0, fill(a));
+  emit(network, all_reduce(a));
+  emit(side, copy(a, b));
+  finish();
   ProgramSet set{.mesh = {.dp = 2}, .programs = {program, program}, .program_of_rank = {0, 1}};
   EXPECT_EQ(add_solo_step(set), step_section(1));
   for (const RankProgram& of_rank : set.programs) {
@@ -202,3 +174,104 @@ TEST(SoloStep, IsAppendedToEveryProgram) {
 
 }  // namespace
 }  // namespace isoscale::program
+
+namespace isoscale::workloads {
+namespace {
+
+/// Those of the meshes that a workload may have.
+std::vector<mesh::Shape> meshes_of(const Workload& workload) {
+  std::vector<mesh::Shape> meshes{{},
+                                  {.dp = 4},
+                                  {.tp = 4},
+                                  {.pp = 4},
+                                  {.tp = 2, .dp = 2},
+                                  {.dp = 2, .pp = 2},
+                                  {.tp = 2, .pp = 4},
+                                  {.tp = 2, .dp = 2, .pp = 2}};
+  std::erase_if(meshes, [&](const mesh::Shape& shape) {
+    return std::ranges::any_of(mesh::all_axes, [&](mesh::Axis axis) {
+      return shape[axis] > 1 && !workload.axes.contains(axis);
+    });
+  });
+  return meshes;
+}
+
+/// By stream, how many of its first ops do not communicate; entry i of the first i.
+std::vector<std::vector<std::uint32_t>> kept_of(const program::Program& step) {
+  std::vector<std::vector<std::uint32_t>> kept(program::max_streams, {0});
+  for (const program::Op& op : step.ops) {
+    auto& counts = kept[op.stream];
+    counts.push_back(counts.back() + (communicates(kind_of(op.payload)) ? 0 : 1));
+  }
+  return kept;
+}
+
+/// Of the ops that are left, each comes after the same ones as before, and after no others.
+void expect_same_order(const program::Program& step, const program::Program& solo) {
+  const auto kept = kept_of(step);
+  const auto before = program::clocks_before(step);
+  const auto alone = program::clocks_before(solo);
+  const auto ops = program::solo_ops(step);
+  ASSERT_EQ(ops.size(), solo.ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    ASSERT_FALSE(communicates(kind_of(solo.ops[i].payload)));
+    ASSERT_EQ(solo.ops[i].stream, step.ops[ops[i]].stream);
+    for (std::size_t stream = 0; stream < program::max_streams; ++stream) {
+      ASSERT_EQ(alone[i].done[stream], kept[stream][before[ops[i]].done[stream]])
+          << "op " << i << ", stream " << stream;
+    }
+  }
+}
+
+/// An op is awaited exactly where some wait names it.
+void expect_awaited(const program::Program& solo) {
+  std::vector<std::vector<std::size_t>> of_stream(program::max_streams);
+  for (std::size_t i = 0; i < solo.ops.size(); ++i) of_stream[solo.ops[i].stream].push_back(i);
+  std::vector<bool> awaited(solo.ops.size(), false);
+  for (const program::Op& op : solo.ops) {
+    for (const program::Wait& wait : solo.waits_of(op)) {
+      ASSERT_NE(wait.stream, op.stream);
+      awaited[of_stream[wait.stream].at(wait.count - 1)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < solo.ops.size(); ++i) EXPECT_EQ(solo.ops[i].awaited, awaited[i]) << i;
+}
+
+void expect_sound(const Request& request, const Workload& workload) {
+  program::ProgramSet set = workload.build(request);
+  const program::Section section = program::add_solo_step(set);
+  EXPECT_NO_THROW(program::check(set));
+  for (const program::RankProgram& program : set.programs) {
+    const program::Program& solo = program.section(section);
+    EXPECT_FALSE(solo.ops.empty());
+    expect_same_order(program.step(), solo);
+    expect_awaited(solo);
+  }
+}
+
+TEST(SoloWorkloads, PassTheCheckAndKeepTheirOrder) {
+  int points = 0;
+  for (const Workload& workload : registry()) {
+    if (workload.is_bench()) continue;
+    for (const mesh::Shape& mesh : meshes_of(workload)) {
+      SCOPED_TRACE(std::string{workload.name} + ", " + mesh::to_string(mesh));
+      expect_sound(workload.scale(small(4, 4), mesh, Scaling::weak), workload);
+      ++points;
+    }
+  }
+  EXPECT_GE(points, 3 * 2 + 8);  // dp, tp, pp on their axis and hybrid on all
+}
+
+TEST(SoloWorkloads, PassTheCheckWithOtherOptions) {
+  const Workload& workload = find_workload("hybrid");
+  for (const auto& [key, value] : Options{{"tp_output", "gather"}, {"schedule", "gpipe"}}) {
+    SCOPED_TRACE(key + "=" + value);
+    Request request = small(4, 4);
+    request.options[key] = value;
+    const mesh::Shape mesh{.tp = 2, .dp = 2, .pp = 2};
+    expect_sound(workload.scale(request, mesh, Scaling::weak), workload);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::workloads

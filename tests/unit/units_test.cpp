@@ -11,6 +11,7 @@
 #include <string>
 #include <type_traits>
 
+#include "refusal.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 
@@ -21,16 +22,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// The sentence with which `parse` refuses `text`; a test failure when it does not.
-template <class Parse>
-std::string refusal(Parse parse, std::string_view text) {
-  try {
-    (void)parse(text);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "'" << text << "' was accepted";
-  return {};
+std::string refusal(const auto& parse, std::string_view text) {
+  return testing_support::usage_error<std::invalid_argument>([&] { (void)parse(text); });
 }
 
 TEST(Quantity, KeepsItsUnitUnderArithmetic) {

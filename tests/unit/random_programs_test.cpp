@@ -1,16 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The storage that programs take is little more than what is live at one time, or than what the
+// Random combinations of mesh, schedule, strategy and options: 200 of them at 64 ranks, or
+// ISOSCALE_RANDOM_PROGRAMS, play to their end; sections that check and replay a step are sound; and
+// the storage that programs take is little more than what is live at one time, or than what the
 // order of their ops allows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "tests/support/arena_bound.hpp"
@@ -18,6 +23,101 @@
 
 namespace isoscale::workloads {
 namespace {
+
+using program::Checksum;
+using program::Program;
+
+TEST(RandomPrograms, AreFreeOfDeadlockAndRacesAt64Ranks) {
+  const char* const given = std::getenv("ISOSCALE_RANDOM_PROGRAMS");
+  const int wanted = given != nullptr ? std::stoi(given) : 200;
+  constexpr int ranks = 64;
+  const Workload& hybrid = find_workload("hybrid");
+  RandomRequests requests{20260102};
+  for (int i = 0; i < wanted; ++i) {
+    const Request request = requests.next(ranks);
+    EXPECT_NO_THROW(program::check(hybrid.build(hybrid.twin(request)))) << describe(request);
+  }
+  // The combinations reach every value of every choice, or they would prove less than it seems.
+  for (const OptionSpec& spec : hybrid.options) {
+    if (spec.type != OptionType::choice || !RandomRequests::draws(spec)) continue;
+    const auto values = requests.seen().find(std::string{spec.key});
+    const std::size_t seen = values == requests.seen().end() ? 0 : values->second.size();
+    EXPECT_EQ(seen, spec.choices.size()) << spec.key;
+  }
+}
+
+template <class Wanted>
+std::ptrdiff_t count_of(const Program& section) {
+  return std::ranges::count_if(section.ops, [](const program::Op& op) {
+    return std::holds_alternative<Wanted>(op.payload);
+  });
+}
+
+std::vector<program::OpKind> kinds_of(const Program& section) {
+  std::vector<program::OpKind> kinds;
+  for (const program::Op& op : section.ops) {
+    if (!std::holds_alternative<Checksum>(op.payload)) {
+      kinds.push_back(program::kind_of(op.payload));
+    }
+  }
+  return kinds;
+}
+
+template <class Test>
+void on_random_programs(int wanted, const Test& test) {
+  const Workload& hybrid = find_workload("hybrid");
+  RandomRequests requests{20261122};
+  for (int i = 0; i < wanted; ++i) {
+    const Request request = requests.next(16);
+    SCOPED_TRACE(describe(request));
+    test(hybrid.build(hybrid.twin(request)));
+  }
+}
+
+TEST(CheckedStep, PlaysToItsEndWithoutRacesAndLeavesOneSumOfEachOutput) {
+  on_random_programs(60, [](program::ProgramSet set) {
+    const program::CheckedSection checked = program::add_checked_step(set);
+    const program::CheckedSection weights = program::add_weight_check(set);
+    const program::Replay replay = program::add_replay(set);
+    EXPECT_NO_THROW(program::check(set));
+    for (std::size_t i = 0; i < set.programs.size(); ++i) {
+      const program::RankProgram& program = set.programs[i];
+      const Program& section = program.section(checked.section);
+      EXPECT_EQ(kinds_of(section), kinds_of(program.step()));
+      EXPECT_EQ(count_of<Checksum>(section), std::ssize(checked.sums[i].of));
+      EXPECT_EQ(count_of<Checksum>(program.section(weights.section)),
+                std::ssize(weights.sums[i].of));
+      const bool has_weights = std::ranges::any_of(program.buffers, [](const auto& buffer) {
+        return buffer.role == program::Role::weight && program::has_checksum(buffer);
+      });
+      EXPECT_EQ(weights.sums[i].of.empty(), !has_weights);
+      EXPECT_EQ(count_of<program::Copy>(program.section(replay.save)),
+                count_of<program::Copy>(program.section(replay.restore)));
+      // Each op that computes or receives something is looked at.
+      const std::set<std::uint32_t> summed{checked.sums[i].of.begin(), checked.sums[i].of.end()};
+      for (std::uint32_t op = 0; op < program.step().ops.size(); ++op) {
+        const auto outputs = program::outputs_of(program.step().ops[op].payload);
+        const bool is_seen = std::ranges::any_of(outputs, [&](const program::Output& output) {
+          return program::has_checksum(program.buffers[output.matrix.slice.buffer]);
+        });
+        if (!is_seen) continue;
+        EXPECT_TRUE(summed.contains(op)) << "op " << op;
+      }
+    }
+  });
+}
+
+TEST(CheckedStep, MayFlipBitsOnOneRankWithoutRaces) {
+  on_random_programs(20, [](program::ProgramSet set) {
+    const int rank = set.mesh.size() / 2;
+    const program::CheckedSection checked = program::add_checked_step(set, rank);
+    EXPECT_NO_THROW(program::check(set));
+    for (int other = 0; other < set.mesh.size(); ++other) {
+      const std::size_t program = set.program_of_rank[static_cast<std::size_t>(other)];
+      EXPECT_EQ(checked.sums[program].flips != program::no_buffer, other == rank);
+    }
+  });
+}
 
 /// Arenas at most this much above the peak of live bytes, or else this much above the least that
 /// the order of ops allows.
