@@ -53,16 +53,8 @@ TEST(Error, CarriesMessageSourceAndExitCode) {
   EXPECT_EQ(error.where().line(), static_cast<unsigned>(line));
   EXPECT_TRUE(std::string_view{error.where().file_name()}.ends_with("base_test.cpp"));
   EXPECT_EQ(error.exit_code(), ExitCode::failed);
-}
-
-TEST(Error, UsageErrorsExitWithTwo) {
-  try {
-    throw UsageError{"unknown option"};
-  } catch (const Error& error) {
-    EXPECT_EQ(static_cast<int>(error.exit_code()), 2);
-    return;
-  }
-  FAIL() << "a UsageError is an Error";
+  const UsageError usage{"unknown option"};
+  EXPECT_EQ(static_cast<int>(static_cast<const Error&>(usage).exit_code()), 2);
 }
 
 TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
@@ -130,22 +122,15 @@ class HandleTest : public testing::Test {
   void SetUp() override { freed().clear(); }
 };
 
-TEST_F(HandleTest, FreesOnceAtTheEndOfItsLife) {
+TEST_F(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
   {
-    const IntHandle handle{7};
+    const IntHandle handle{7}, none;
     EXPECT_TRUE(handle);
+    EXPECT_FALSE(none);
     EXPECT_EQ(handle.get(), 7);
     EXPECT_THAT(freed(), IsEmpty());
   }
   EXPECT_THAT(freed(), ElementsAre(7));
-}
-
-TEST_F(HandleTest, NullIsNeverFreed) {
-  {
-    const IntHandle handle;
-    EXPECT_FALSE(handle);
-  }
-  EXPECT_THAT(freed(), IsEmpty());
 }
 
 TEST_F(HandleTest, MovesTransferOwnership) {
@@ -178,7 +163,7 @@ TEST_F(HandleTest, ReleaseGivesUpAndResetReplaces) {
   EXPECT_THAT(freed(), ElementsAre(2, 3));
 }
 
-TEST(Plural, FollowsTheCount) {
+TEST(Lists, AreCountedAndShort) {
   EXPECT_EQ(counted(0, "rank"), "0 ranks");
   EXPECT_EQ(counted(1, "rank"), "1 rank");
   EXPECT_EQ(counted(2, "switch"), "2 switches");
@@ -187,33 +172,24 @@ TEST(Plural, FollowsTheCount) {
   EXPECT_EQ(counted(std::vector{1}, "rank"), "1 rank");
   EXPECT_EQ(counted(std::vector{1, 2}, "rank"), "1, 2 ranks");
   EXPECT_EQ(counted(std::vector{1, 2, 4, 8, 16}, "rank", 3), "1, 2, 4 and 2 more ranks");
-}
-
-TEST(Listed, CountsThoseThatItLeavesOut) {
   const std::vector<std::string> names{"a", "b", "c"};
   EXPECT_EQ(listed(std::vector<std::string>{}), "");
   EXPECT_EQ(listed(names), "a, b, c");
   EXPECT_EQ(listed(names, 3), "a, b, c");
   EXPECT_EQ(listed(names, 1), "a and 2 more");
-}
-
-TEST(Ranges, AreShort) {
   EXPECT_EQ(ranges_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
   EXPECT_EQ(ranges_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
   EXPECT_EQ(ranges_text(std::vector{0, 8, 9, 10}), "0, 8-10");
   EXPECT_EQ(ranges_text(std::vector<int>{}), "");
 }
 
-TEST(Printable, KeepsTextAndEscapesWhatATerminalWouldObey) {
+TEST(Printable, EscapesWhatATerminalWouldObeyAndBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("plain text, 100%"), "plain text, 100%");
   EXPECT_EQ(printable("\u00fcber \u65e5\u672c \U0001F600"), "\u00fcber \u65e5\u672c \U0001F600");
   EXPECT_EQ(printable("\x1b[31m\n\t\x7f"), "\\x1b[31m\\x0a\\x09\\x7f");
   EXPECT_EQ(printable(std::string_view{"a\0b", 3}), "a\\x00b");
   EXPECT_EQ(printable("\u009b31m"), "\\u{9b}31m");
   EXPECT_EQ(printable("abc\u202edef"), "abc\\u{202e}def");
-}
-
-TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(printable("\xc3"), "\\xc3");                             // cut short
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // '/' in two bytes
@@ -240,12 +216,19 @@ TEST(IsPlain, AgreesWithPrintable) {
 
 constexpr std::array<std::string_view, 4> names{"workload", "model", "dtype", "max-time"};
 
-TEST(NearestName, FindsTypingErrors) {
+TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
   EXPECT_EQ(nearest_name("modle", names), "model");
   EXPECT_EQ(nearest_name("MODEL", names), "model");
   EXPECT_EQ(nearest_name("maxtime", names), "max-time");
   EXPECT_EQ(nearest_name("workloads", names), "workload");
   EXPECT_EQ(nearest_name("tpye", names), "dtype");
+  constexpr std::array<std::string_view, 3> equals{"pp", "tp", "dp"};
+  EXPECT_EQ(nearest_name("xp", equals), "pp");
+  constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
+  EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
+  EXPECT_EQ(nearest_name("h20", systems), "b200");
+  EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
+  EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
 }
 
 TEST(NearestName, IsSilentWhenNothingIsNear) {
@@ -255,22 +238,6 @@ TEST(NearestName, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("model", {}), std::nullopt);
   constexpr std::array<std::string_view, 2> axes{"tp", "dp"};
   EXPECT_EQ(nearest_name("xy", axes), std::nullopt);
-}
-
-TEST(NearestName, PrefersTheFirstOfEquals) {
-  constexpr std::array<std::string_view, 3> equals{"pp", "tp", "dp"};
-  EXPECT_EQ(nearest_name("xp", equals), "pp");
-}
-
-TEST(NearestName, TakesTheBeginningOfAName) {
-  constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
-  EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
-  EXPECT_EQ(nearest_name("h20", systems), "b200");
-}
-
-TEST(DidYouMean, IsAHalfSentence) {
-  EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
-  EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
 }
 
 constexpr Limits plenty{.memory = units::Bytes{std::uint64_t{1} << 30U},

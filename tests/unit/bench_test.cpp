@@ -94,15 +94,12 @@ TEST(Pattern, TablesAreTheReductionInTheTypeItself) {
   EXPECT_GT(different, 60000);  // two ranks' data are not alike
 }
 
-TEST(Pattern, NarrowSumsUseManyValues) {
+TEST(Pattern, NarrowSumsUseManyValuesOfTheExactIntegers) {
   EXPECT_EQ(pattern_grid(DType::f32, 8), (PatternGrid{.range = 127}));
   EXPECT_EQ(pattern_grid(DType::bf16, 8), (PatternGrid{.range = 32}));
   EXPECT_EQ(pattern_grid(DType::bf16, 256), (PatternGrid{.range = 1}));
   EXPECT_GT(pattern_grid(DType::bf16, 512).one_in, 1U);
   EXPECT_EQ(pattern_grid(DType::i8, 4096), PatternGrid{});
-}
-
-TEST(Pattern, ExactIntegersAreThoseOfTheFormats) {
   EXPECT_EQ(exact_integers(DType::f16), 2048);
   EXPECT_EQ(exact_integers(DType::bf16), 256);
   EXPECT_EQ(exact_integers(DType::e4m3), 16);

@@ -130,8 +130,6 @@ TEST(Synchrony, MeetingsOnOtherStreamsCountWhereTheyAreWaitedFor) {
   EXPECT_EQ(with_waits({{.stream = 1, .count = 1}}), mesh::AxisSet{dp});
 }
 
-constexpr auto dp = mesh::Axis::dp;
-
 ClassStep play(const std::vector<MadeOp>& ops, const Overlap& overlap) {
   const AllAlike ranks = all_alike({.dp = 4}, ops);
   return play_classes(ranks.classes, ranks.costs, overlap, Record::spans);

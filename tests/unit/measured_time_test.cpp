@@ -41,13 +41,9 @@ std::optional<double> seconds_of_cube(const Measured& measured, std::uint32_t ex
   return measured_gemm_seconds(measured, {.m = extent, .n = extent, .k = extent}, type);
 }
 
-TEST(MeasuredGemm, IsExactForItsShape) {
+TEST(MeasuredGemm, IsExactForItsShapeTypeAndMode) {
   const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
   EXPECT_DOUBLE_EQ(seconds_of_cube(measured, 128).value(), 2 * 128.0 * 128 * 128 / 2e9);
-}
-
-TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
-  const Measured measured = with_gemms({cube(64, 1e9)});
   EXPECT_FALSE(seconds_of_cube(measured, 64, DType::bf16));
   EXPECT_FALSE(measured_gemm_seconds(
       measured, {.m = 64, .n = 64, .k = 64, .mode = program::ComputeMode::tf32}, DType::f32));
@@ -191,6 +187,7 @@ TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
   };
   expect_foreseen(binomial_seconds, OpKind::all_reduce);
   expect_foreseen(at_once_seconds, OpKind::all_reduce);
+  expect_foreseen(reduced_and_dealt_seconds, OpKind::reduce_scatter);
   const double parts = 2.0 * 7 / 8 * 32 * mib / 10e9;
   EXPECT_NEAR(seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts, 0.02 * parts);
   // Small messages tell nothing of bytes.
@@ -201,12 +198,6 @@ TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
   const double at_four = seconds(small, OpKind::all_reduce, 32 * mib, on_node(4));
   const double at_eight = seconds(small, OpKind::all_reduce, 32 * mib, on_node(8));
   EXPECT_NEAR(at_eight / at_four, small_parts, 0.01 * small_parts);
-}
-
-TEST(MeasuredCollective, ScattersWholeSumsWhereTwoGroupsDo) {
-  const Measured measured = groups(reduced_and_dealt_seconds, OpKind::reduce_scatter, {2, 4});
-  const double truth = reduced_and_dealt_seconds(OpKind::reduce_scatter, 8, 32 * mib, 5 * us, 10e9);
-  EXPECT_NEAR(seconds(measured, OpKind::reduce_scatter, 32 * mib, on_node(8)), truth, 0.01 * truth);
 }
 
 /// One group tells nothing: the assumption counts.

@@ -73,6 +73,10 @@ TEST(Options, AcceptWhatTheTableSays) {
                                    {"level", "9"}}) {
     EXPECT_NO_THROW(validate(spec(key), value)) << key << " = " << value;
   }
+  EXPECT_EQ(accepted(spec("overlap")), "on|off");
+  EXPECT_EQ(accepted(spec("batch")), "a whole number of at least 1");
+  EXPECT_EQ(accepted(spec("level")), "a whole number from -2 to 9");
+  EXPECT_EQ(accepted(spec("any")), "a size in bytes, such as 25MiB");
 }
 
 TEST(Options, RefusalsNameKeyValueAndWhatIsAccepted) {
@@ -114,13 +118,6 @@ TEST(Options, UnknownKeyGivesTheNearestAndWhereToLook) {
   EXPECT_NO_THROW(validate("dp", table, {{"batch", "8"}, {"overlap", "off"}}));
 }
 
-TEST(Options, SayWhatTheyAccept) {
-  EXPECT_EQ(accepted(spec("overlap")), "on|off");
-  EXPECT_EQ(accepted(spec("batch")), "a whole number of at least 1");
-  EXPECT_EQ(accepted(spec("level")), "a whole number from -2 to 9");
-  EXPECT_EQ(accepted(spec("any")), "a size in bytes, such as 25MiB");
-}
-
 TEST(TypedOptions, HaveWhatWasGivenOrTheDefault) {
   const auto typed = typed_options<Typed>(
       table, {{"overlap", "off"}, {"batch", "48"}, {"mode", "fast"}, {"parts", "c"}});
@@ -152,7 +149,7 @@ TEST(OptionReader, KnowsWhatIsAbsent) {
   EXPECT_THROW((void)reader.text("typo"), std::logic_error);
 }
 
-TEST(Precision, NamesAndTextAgree) {
+TEST(Precision, AndScalingHaveNames) {
   using enum Precision;
   for (const auto& [precision, text] : {std::pair{f64, "f64"},
                                         {f32, "f32"},
@@ -163,16 +160,10 @@ TEST(Precision, NamesAndTextAgree) {
     EXPECT_EQ(name(precision), text);
     EXPECT_EQ(program::parse_precision(text), precision);
   }
-}
-
-TEST(Precision, UnknownNameGivesAll) {
   for (const std::string_view text : {"bf17", "", "F32", "float", "int8"}) {
     EXPECT_THAT(testing_support::refusal([&] { (void)program::parse_precision(text); }),
                 AllOf(HasSubstr("unknown dtype"), HasSubstr("f64, f32, tf32, f16, bf16, fp8")));
   }
-}
-
-TEST(Scaling, HasNames) {
   EXPECT_EQ(name(Scaling::strong), "strong");
   EXPECT_EQ(name(Scaling::weak), "weak");
 }

@@ -296,13 +296,6 @@ TEST(StrategyTransport, ChangesNothingWhereNothingTravels) {
   }
 }
 
-TEST(StrategyTransport, IsFreeOfDeadlockOn64Ranks) {
-  for (const mesh::Shape& mesh :
-       {mesh::Shape{.tp = 8, .pp = 8}, mesh::Shape{.tp = 4, .dp = 4, .pp = 4}}) {
-    program::check(transported({{"transport", "symmetric"}, {"sequence_parallel", "on"}}, mesh));
-  }
-}
-
 TEST(StrategyTransport, OfMessagesHasNoAllToAll) {
   const Workload& p2p = find_workload("p2p");
   Request request{.mesh = {.dp = 4}, .options = {{"transport", "symmetric"}}};

@@ -26,7 +26,7 @@ constexpr std::uint64_t many = 200'000;
 
 // Arrivals
 
-TEST(Arrivals, AreReproducibleAndDifferBySeed) {
+TEST(Arrivals, AreReproducibleDifferBySeedAndScaleWithTheRate) {
   const Arrivals poisson{.rate = 3};
   const auto times = arrival_times(poisson, 100, 7);
   EXPECT_EQ(times, arrival_times(poisson, 100, 7));
@@ -36,9 +36,6 @@ TEST(Arrivals, AreReproducibleAndDifferBySeed) {
   // More of them begin alike.
   const auto more = arrival_times(poisson, 200, 7);
   EXPECT_TRUE(std::equal(times.begin(), times.end(), more.begin()));
-}
-
-TEST(Arrivals, ScaleWithTheRate) {
   const auto slow = arrival_times({.rate = 2}, 50, 1), quick = arrival_times({.rate = 8}, 50, 1);
   for (std::size_t i = 0; i < slow.size(); ++i) EXPECT_NEAR(slow[i], 4 * quick[i], 1e-9 * slow[i]);
 }
@@ -360,7 +357,7 @@ TEST(Summary, OneInAHundredMayBeLate) {
 
 // Search
 
-TEST(Search, FindsACapacityFromEitherSide) {
+TEST(Search, FindsACapacityFromEitherSideOrNone) {
   for (const double first : {0.1, 7.0, 500.0}) {
     RateSearch search{first};
     constexpr double capacity = 20;
@@ -376,12 +373,9 @@ TEST(Search, FindsACapacityFromEitherSide) {
     EXPECT_LE(*search.sustained(), capacity);
     EXPECT_GE(*search.sustained() * 1.05, highest_saturated) << first;
   }
-}
-
-TEST(Search, GivesUpWhereNothingIsSustained) {
-  RateSearch search{1};
-  while (search.next()) search.tell(RateSearch::Outcome::saturated);
-  EXPECT_EQ(search.sustained(), std::nullopt);
+  RateSearch none{1};
+  while (none.next()) none.tell(RateSearch::Outcome::saturated);
+  EXPECT_EQ(none.sustained(), std::nullopt);
 }
 
 }  // namespace

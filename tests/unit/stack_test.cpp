@@ -152,6 +152,70 @@ TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
   EXPECT_EQ(cases, 3 * 3 * 4 * 4 * 3);
 }
 
+/// Strategies with what they exclude or need, each on every mesh of 64 ranks that it may have.
+TEST(CheckTest, StrategiesAreFreeOfDeadlockAndRacesOn64Ranks) {
+  struct Case {
+    Options options;
+    std::vector<mesh::Shape> meshes;
+    std::vector<std::string> schedules{"1f1b"};
+    std::vector<Precision> precisions{Precision::f32};
+  };
+  const std::vector<mesh::Shape> dp{
+      {.tp = 4, .dp = 4, .pp = 4}, {.tp = 2, .dp = 8, .pp = 4}, {.dp = 64}};
+  const std::vector<mesh::Shape> rows{{.tp = 4, .dp = 4, .pp = 4},
+                                      {.tp = 4, .cp = 2, .dp = 2, .pp = 4},
+                                      {.tp = 2, .cp = 8, .pp = 4},
+                                      {.cp = 32, .dp = 2},
+                                      {.tp = 4, .cp = 16}};
+  const std::vector<mesh::Shape> symmetric{{.tp = 8, .pp = 8}, {.tp = 4, .dp = 4, .pp = 4}};
+  const std::vector<mesh::Shape> layers{
+      {.tp = 8, .dp = 2, .pp = 4}, {.tp = 2, .dp = 4, .pp = 8}, {.tp = 4, .dp = 16}};
+  const std::vector<std::string> any{"1f1b", "zb-h1", "interleaved", "gpipe"};
+  const std::vector<Precision> narrow{Precision::bf16, Precision::fp8};
+  std::vector<Case> cases{
+      {{{"zero", "1"}}, dp},
+      {{{"zero", "2"}}, dp, {"zb-h1"}},
+      {{{"zero", "3"}, {"prefetch", "2"}}, dp},
+      {{{"zero", "3"}, {"overlap", "off"}}, dp},
+      {{{"zero", "2"}, {"offload", "weights"}}, dp},
+      {{{"zero", "3"}, {"offload", "optimizer"}, {"optimizer", "adam"}}, dp},
+      {{{"sequence_parallel", "on"}}, rows, any},
+      {{{"sequence_parallel", "on"}, {"ring", "on"}, {"vocabulary", "on"}}, rows, any},
+      {{}, rows, any},
+      {{{"chunks", "2"}, {"overlap", "off"}}, rows, any},
+      {{{"transport", "symmetric"}, {"sequence_parallel", "on"}}, symmetric}};
+  for (const char* recompute : {"none", "selective", "full"}) {
+    for (const char* output : {"reduce", "gather"}) {
+      cases.push_back({{{"elementwise", "on"}, {"recompute", recompute}, {"tp_output", output}},
+                       layers,
+                       {"1f1b", "gpipe"},
+                       narrow});
+    }
+  }
+  for (const Case& one : cases) {
+    for (const mesh::Shape& mesh : one.meshes) {
+      ASSERT_EQ(mesh.size(), 64);
+      for (const std::string& schedule : one.schedules) {
+        for (const Precision precision : one.precisions) {
+          Request request = request_of({.hidden = 256,
+                                        .ffn = 1024,
+                                        .heads = 16,
+                                        .kv_heads = 16,
+                                        .head_size = 16,
+                                        .layers = 2 * mesh.pp,
+                                        .sequence = 256,
+                                        .vocabulary = 256},
+                                       4 * mesh.dp, one.options, precision);
+          request.options["schedule"] = schedule;
+          EXPECT_NO_THROW(program::check(strong(request, mesh)))
+              << mesh::to_string(mesh) << " " << schedule << " " << name(precision) << " case "
+              << &one - cases.data();
+        }
+      }
+    }
+  }
+}
+
 TEST(ScaleTest, StrongScalingKeepsTheBatchAndTakesMicrobatchesFirst) {
   const Workload& dp = find_workload("dp");
   const Request base = small(4, 8);

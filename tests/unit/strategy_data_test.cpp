@@ -413,19 +413,6 @@ TEST(OffloadTest, ManagedMemoryIsAdvisedAndNotCopied) {
   }
 }
 
-TEST(StatesCheckTest, SixtyFourRanksAreFreeOfDeadlock) {
-  for (const mesh::Shape mesh : {mesh::Shape{.tp = 4, .dp = 4, .pp = 4},
-                                 mesh::Shape{.tp = 2, .dp = 8, .pp = 4}, mesh::Shape{.dp = 64}}) {
-    for (const Options& options :
-         {Options{{"zero", "1"}}, Options{{"zero", "2"}, {"schedule", "zb-h1"}},
-          Options{{"zero", "3"}, {"prefetch", "2"}}, Options{{"zero", "3"}, {"overlap", "off"}},
-          Options{{"zero", "2"}, {"offload", "weights"}},
-          Options{{"zero", "3"}, {"offload", "optimizer"}, {"optimizer", "adam"}}}) {
-      EXPECT_NO_THROW(program::check(weak(states(options, 4), mesh))) << mesh::to_string(mesh);
-    }
-  }
-}
-
 TEST(StatesRefusalTest, SaysWhatExcludesWhatAndWhatWorks) {
   struct Refusal {
     Options options;

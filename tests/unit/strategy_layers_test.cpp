@@ -284,35 +284,5 @@ TEST(Recompute, OfFp8KeepsCastsOnlyWhereForwardIsNotRepeated) {
   EXPECT_EQ(full[Phase::backward], Counts(8 * layers, 8 * layers));
 }
 
-TEST(Recompute, AndElementwiseWorkAreFreeOfDeadlockOn64Ranks) {
-  Request base{.model = load_model("gpt-1.3b"), .options = {{"microbatch", "1"}}};
-  base.options["microbatches"] = "64";
-  const Workload& hybrid = find_workload("hybrid");
-  int cases = 0;
-  for (const mesh::Shape mesh :
-       {mesh::Shape{.tp = 8, .dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .dp = 4, .pp = 8},
-        mesh::Shape{.tp = 4, .dp = 16}}) {
-    for (const char* recompute : {"none", "selective", "full"}) {
-      for (const char* output : {"reduce", "gather"}) {
-        for (const Precision precision : {Precision::bf16, Precision::fp8}) {
-          for (const char* schedule : {"1f1b", "gpipe"}) {
-            Request request = base;
-            request.precision = precision;
-            request.options["elementwise"] = "on";
-            request.options["recompute"] = recompute;
-            request.options["tp_output"] = output;
-            request.options["schedule"] = schedule;
-            const Request scaled = hybrid.scale(request, mesh, Scaling::weak);
-            EXPECT_NO_THROW(program::check(hybrid.build(hybrid.twin(scaled))))
-                << mesh::to_string(mesh) << " " << recompute << " " << output;
-            ++cases;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_EQ(cases, 72);
-}
-
 }  // namespace
 }  // namespace isoscale::workloads

@@ -314,23 +314,6 @@ TEST(Ring, HidesItsStepsUnderTheGemmsOfTheBlocksThatAreThere) {
   EXPECT_LT(exposed(rows({{"ring", "on"}})), 0.5 * exposed(rows()));
 }
 
-TEST(RowsCheck, MeshesOf64RanksAreFreeOfDeadlockAndRaces) {
-  constexpr std::array schedules{"1f1b", "zb-h1", "interleaved", "gpipe", "zb-h1"};
-  std::size_t turn = 0;
-  for (const mesh::Shape mesh :
-       {mesh::Shape{.tp = 4, .dp = 4, .pp = 4}, mesh::Shape{.tp = 4, .cp = 2, .dp = 2, .pp = 4},
-        mesh::Shape{.tp = 2, .cp = 8, .pp = 4}, mesh::Shape{.cp = 32, .dp = 2},
-        mesh::Shape{.tp = 4, .cp = 16}}) {
-    ASSERT_EQ(mesh.size(), 64);
-    for (Options options : {rows(), rows({{"ring", "on"}, {"vocabulary", "on"}}), Options{},
-                            Options{{"chunks", "2"}, {"overlap", "off"}}}) {
-      options["schedule"] = schedules[turn++ % schedules.size()];
-      const auto set = strong(row_request(2 * mesh.pp, 4 * mesh.dp, options), mesh);
-      EXPECT_NO_THROW(program::check(set)) << mesh::to_string(mesh) << options["schedule"];
-    }
-  }
-}
-
 TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
   const mesh::Shape tp4{.tp = 4};
   EXPECT_THAT(refused(row_request(2, 4, rows({{"tp_output", "gather"}})), tp4),
