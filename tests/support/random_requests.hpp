@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -156,6 +158,18 @@ inline std::string describe(const Request& request) {
   std::string text = mesh::to_string(request.mesh) + " " + std::string{name(request.precision)};
   for (const auto& [key, value] : request.options) text += " " + key + "=" + value;
   return text;
+}
+
+/// Calls `test` with the programs of the twins of `wanted` combinations, and with their numbers.
+template <class Test>
+void on_random_programs(std::uint64_t seed, int ranks, int wanted, const Test& test) {
+  const Workload& hybrid = find_workload("hybrid");
+  RandomRequests requests{seed};
+  for (int i = 0; i < wanted; ++i) {
+    const Request request = requests.next(ranks);
+    SCOPED_TRACE(describe(request));
+    test(hybrid.build(hybrid.twin(request)), i);
+  }
 }
 
 }  // namespace isoscale::workloads

@@ -24,8 +24,6 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t many = 200'000;
 
-// Arrivals
-
 TEST(Arrivals, AreReproducibleDifferBySeedAndScaleWithTheRate) {
   const Arrivals poisson{.rate = 3};
   const auto times = arrival_times(poisson, 100, 7);
@@ -93,8 +91,6 @@ TEST(Lengths, AreFixedOrUniform) {
   EXPECT_EQ(seen.rbegin()->first, 4U);
   for (const auto& [tokens, count] : seen) EXPECT_NEAR(count, 10'000, 400) << tokens;
 }
-
-// Queues, simulated
 
 /// Servers that are nothing but queues: events in order of time, with the dispatch and the ledger
 /// that runs use. Request i arrives at arrivals[i] and takes service[i] seconds. A server takes up
@@ -220,8 +216,6 @@ TEST(Queue, BatchesAreTakenTogether) {
   EXPECT_DOUBLE_EQ(outcomes[3].finished, 6);
 }
 
-// Dispatch
-
 TEST(Dispatch, RoundRobinTakesTurnsWhateverIsAnswered) {
   Dispatch dispatch{Policy::round_robin, 3};
   std::vector<std::size_t> went;
@@ -257,8 +251,6 @@ TEST(Dispatch, AnswersFreeTheirReplica) {
       base::Error);
 }
 
-// Each request once
-
 std::string error_of(const auto& work) { return testing_support::refusal<base::Error>(work); }
 
 TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
@@ -277,8 +269,6 @@ TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
   ledger.answered(1, 1);
   EXPECT_EQ(error_of([&] { ledger.close(); }), "");
 }
-
-// Statistics
 
 TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
   std::vector<double> values(100);
@@ -354,8 +344,6 @@ TEST(Summary, OneInAHundredMayBeLate) {
   outcomes[150].finished += 0.5;
   EXPECT_TRUE(saturated(0.2));
 }
-
-// Search
 
 TEST(Search, FindsACapacityFromEitherSideOrNone) {
   for (const double first : {0.1, 7.0, 500.0}) {

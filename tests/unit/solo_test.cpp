@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -21,18 +23,10 @@
 namespace isoscale::program {
 namespace {
 
-using mesh::Axis;
-
-constexpr std::uint64_t count = 64;
-
-Collective all_reduce(const Slice& slice) {
-  return {.kind = CollectiveKind::all_reduce, .axes = Axis::dp, .send = slice, .receive = slice};
-}
-
 using Lines = std::vector<std::string>;
 
-/// "copy 0 <- 2:1" for a copy on stream 0 that waits for the first op of stream 2; "*" after the
-/// kind where others wait for it.
+/// Returns "copy 0 <- 2:1" for a copy on stream 0 that waits for the first op of stream 2; "*"
+/// after the kind where others wait for it.
 Lines described(const Program& program) {
   Lines lines;
   for (const Op& op : program.ops) {
@@ -46,122 +40,87 @@ Lines described(const Program& program) {
   return lines;
 }
 
-/// The step that is written for a mesh of two; setup has filled its buffers.
-class SoloStep : public testing::Test {
- protected:
-  SoloStep() {
-    for (const Slice& buffer : {a, b, c}) emit(compute, fill(buffer));
-    builder.begin(Section::step);
-  }
-
-  void emit(StreamId stream, const Payload& payload) { builder.emit(stream, payload); }
-  /// Ends the step and returns how it is described.
-  Lines finish() {
-    program = builder.finish();
-    return described(program.step());
-  }
-  /// Returns how the step without communication is described.
-  [[nodiscard]] Lines solo() const { return described(without_communication(program.step())); }
-
+/// Returns a program for a mesh of two that plays "fill 0 a", "copy 0 a b" (from a to b) and
+/// "all_reduce 1 a" on the streams that are named; setup has filled the buffers a, b and c.
+RankProgram playing(const Lines& ops) {
   Builder builder{{.dp = 2}};
-  const StreamId compute = 0, network = builder.stream("network"), side = builder.stream("side");
-  const Slice a = builder.whole(floats(builder, count)), b = builder.whole(floats(builder, count)),
-              c = builder.whole(floats(builder, count));
-  RankProgram program;
-};
-
-TEST_F(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicate) {
+  for (const char* stream : {"network", "side", "last"}) builder.stream(stream);
+  std::map<std::string, Slice> buffers;
+  for (const char* buffer : {"a", "b", "c"}) {
+    builder.emit(0, fill(buffers[buffer] = builder.whole(floats(builder, 64))));
+  }
+  builder.begin(Section::step);
   builder.at({.phase = Phase::forward, .layer = 3});
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(side, fill(c));
-  emit(0, fill(b));
-  emit(network, all_reduce(b));
-  emit(side, copy(c, c));
-  finish();
-  const Program left = without_communication(program.step());
-  EXPECT_EQ(solo(), (Lines{"fill 0", "fill 2", "fill 0", "copy 2"}));
-  EXPECT_EQ(left.ops[0].place.phase, Phase::forward);
-  EXPECT_EQ(left.ops[0].place.layer, 3);
-  EXPECT_EQ(solo_ops(program.step()), (std::vector<std::uint32_t>{0, 2, 3, 5}));
+  for (const std::string& op : ops) {
+    std::istringstream words{op};
+    std::string kind, from, to;
+    int stream = 0;
+    words >> kind >> stream >> from >> to;
+    const Slice slice = buffers.at(from);
+    const Payload payload = kind == "fill" ? Payload{fill(slice)}
+                            : kind == "copy"
+                                ? Payload{copy(slice, buffers.at(to))}
+                                : Payload{Collective{.kind = CollectiveKind::all_reduce,
+                                                     .axes = mesh::Axis::dp,
+                                                     .send = slice,
+                                                     .receive = slice}};
+    builder.emit(static_cast<StreamId>(stream), payload);
+  }
+  return builder.finish();
 }
 
-TEST_F(SoloStep, DropsAWaitThatLeadsBackToTheSameStream) {
-  // A on stream 0, all_reduce of its result on stream 1, B on stream 0: stream order is enough.
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(0, copy(a, b));
-  ASSERT_EQ(finish(), (Lines{"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}));
-  EXPECT_EQ(solo(), (Lines{"fill 0", "copy 0"}));
+TEST(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicateAndNoWaitMore) {
+  struct Case {
+    const char* what;
+    Lines step, solo, whole = {};
+  };
+  for (const Case& one : std::vector<Case>{
+           {"in the order of the step",
+            {"fill 0 a", "all_reduce 1 a", "fill 2 c", "fill 0 b", "all_reduce 1 b", "copy 2 c c"},
+            {"fill 0", "fill 2", "fill 0", "copy 2"}},
+           {"a wait that leads back to the same stream goes",
+            {"fill 0 a", "all_reduce 1 a", "copy 0 a b"},
+            {"fill 0", "copy 0"},
+            {"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}},
+           {"on another stream it waits for what the communication waited for",
+            {"fill 0 b", "fill 0 a", "all_reduce 1 a", "copy 2 a b"},
+            {"fill 0", "fill* 0", "copy 2 <- 0:2"},
+            {"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}},
+           {"one communication follows another",
+            {"fill 0 a", "all_reduce 1 a", "all_reduce 2 a", "copy 3 a b"},
+            {"fill* 0", "copy 3 <- 0:1"}},
+           {"only ops that are left are counted",
+            {"all_reduce 1 a", "all_reduce 1 a", "fill 1 b", "all_reduce 1 a", "copy 0 b c",
+             "fill 1 a", "copy 0 a c"},
+            {"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"},
+            {"all_reduce 1", "all_reduce 1", "fill* 1", "all_reduce 1", "copy 0 <- 1:3", "fill* 1",
+             "copy 0 <- 1:5"}},
+           {"the communication waited for nothing", {"all_reduce 1 a", "copy 0 a b"}, {"copy 0"}},
+           {"nothing is waited for twice",
+            {"fill 0 a", "all_reduce 1 a", "copy 2 a b", "all_reduce 1 a", "copy 2 a c"},
+            {"fill* 0", "copy 2 <- 0:1", "copy 2"}},
+           {"communication alone", {"all_reduce 1 a"}, {}}}) {
+    SCOPED_TRACE(one.what);
+    const RankProgram program = playing(one.step);
+    if (!one.whole.empty()) {
+      ASSERT_EQ(described(program.step()), one.whole);
+    }
+    const Program solo = without_communication(program.step());
+    EXPECT_EQ(described(solo), one.solo);
+    std::vector<std::uint32_t> kept;
+    for (std::uint32_t i = 0; i < one.step.size(); ++i) {
+      if (!one.step[i].starts_with("all_reduce")) kept.push_back(i);
+    }
+    EXPECT_EQ(solo_ops(program.step()), kept);
+    for (const Op& op : solo.ops) {
+      EXPECT_EQ(op.place.phase, Phase::forward);
+      EXPECT_EQ(op.place.layer, 3);
+    }
+  }
 }
 
-TEST_F(SoloStep, WaitsForWhatTheCommunicationWaitedFor) {
-  // As above, but B is on stream 2: it waits for A itself.
-  emit(0, fill(b));
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(side, copy(a, b));
-  ASSERT_EQ(finish(), (Lines{"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}));
-  EXPECT_EQ(solo(), (Lines{"fill 0", "fill* 0", "copy 2 <- 0:2"}));
-}
-
-TEST_F(SoloStep, FollowsOneCommunicationToTheNext) {
-  // Two collectives one after the other on different streams between A and B.
-  const StreamId last = builder.stream("last");
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(side, all_reduce(a));
-  emit(last, copy(a, b));
-  finish();
-  EXPECT_EQ(solo(), (Lines{"fill* 0", "copy 3 <- 0:1"}));
-}
-
-TEST_F(SoloStep, CountsOnlyTheOpsThatAreLeft) {
-  // Stream 1 has collectives between what it computes: its third op becomes its first, and its
-  // fifth its second.
-  emit(network, all_reduce(a));
-  emit(network, all_reduce(a));
-  emit(network, fill(b));
-  emit(network, all_reduce(a));
-  emit(0, copy(b, c));
-  emit(network, fill(a));
-  emit(0, copy(a, c));
-  const Lines all = finish();
-  ASSERT_EQ(all[4], "copy 0 <- 1:3");
-  ASSERT_EQ(all[6], "copy 0 <- 1:5");
-  EXPECT_EQ(solo(), (Lines{"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"}));
-}
-
-TEST_F(SoloStep, DropsWaitsForCommunicationThatWaitedForNothing) {
-  emit(network, all_reduce(a));
-  emit(0, copy(a, b));
-  finish();
-  EXPECT_EQ(solo(), Lines{"copy 0"});
-}
-
-TEST_F(SoloStep, DoesNotWaitTwiceForTheSame) {
-  // Both ops of stream 2 read what stream 0 wrote, through collectives.
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(side, copy(a, b));
-  emit(network, all_reduce(a));
-  emit(side, copy(a, c));
-  finish();
-  EXPECT_EQ(solo(), (Lines{"fill* 0", "copy 2 <- 0:1", "copy 2"}));
-}
-
-TEST_F(SoloStep, OfAStepOfCommunicationAloneIsEmpty) {
-  emit(network, all_reduce(a));
-  finish();
-  EXPECT_TRUE(without_communication(program.step()).ops.empty());
-  EXPECT_TRUE(solo_ops(program.step()).empty());
-}
-
-TEST_F(SoloStep, IsAppendedToEveryProgram) {
-  emit(0, fill(a));
-  emit(network, all_reduce(a));
-  emit(side, copy(a, b));
-  finish();
+TEST(SoloStep, IsAppendedToEveryProgram) {
+  const RankProgram program = playing({"fill 0 a", "all_reduce 1 a", "copy 2 a b"});
   ProgramSet set{.mesh = {.dp = 2}, .programs = {program, program}, .program_of_rank = {0, 1}};
   EXPECT_EQ(add_solo_step(set), step_section(1));
   for (const RankProgram& of_rank : set.programs) {
