@@ -20,7 +20,6 @@ namespace {
 using program::Advice;
 using program::OpKind;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* every_kind =
     "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,copy,triad,explicit,managed,"

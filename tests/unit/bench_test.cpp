@@ -4,7 +4,6 @@
 // The plans of the benchmarks of collectives, multiplications and overlap, and of a calibration:
 // sizes as nccl-tests realises them, programs that play to their end, volumes and work by formula,
 // data whose sums are exact.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +15,6 @@
 #include <set>
 
 #include "program/check.hpp"
-#include "program/facts.hpp"
 #include "program/low_precision.hpp"
 #include "refusal.hpp"
 #include "workloads/api/options.hpp"

@@ -158,19 +158,10 @@ TEST(ExperimentFile, MaySpellOutAModel) {
 workload = "dp"
 [experiment.model]
 name = "mine"
-source = "here"
 hidden = 8
-ffn = 32
 heads = 2
-kv_heads = 2
-head_size = 4
-gated_mlp = false
 layers = 1
 sequence = 4
-vocabulary = 16
-tied_embedding = true
-learned_positions = false
-published_parameters = 0
 )");
   EXPECT_EQ(run.experiments[0].base.model.name, "mine");
   EXPECT_EQ(run.experiments[0].base.model.hidden, 8);

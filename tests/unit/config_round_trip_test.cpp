@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -245,7 +244,7 @@ std::string values_of(std::string_view command, std::string_view word) {
   return row.substr(0, row.find('|'));
 }
 
-TEST(Completion, PlaceholdersSayWhatAValueMayBe) {
+TEST(Completion, SaysWhatAValueMayBeAndArgumentsInOrder) {
   EXPECT_EQ(values_of("run", "--device"), "auto cuda host");
   EXPECT_EQ(values_of("run", "--ranks"), ",all");
   EXPECT_EQ(values_of("run", "--output"), "*.h5");
@@ -255,6 +254,16 @@ TEST(Completion, PlaceholdersSayWhatAValueMayBe) {
   EXPECT_EQ(values_of("compare", "--baseline"), "node");
   EXPECT_EQ(values_of("compare", "--format"), "text json csv junit markdown");
   EXPECT_THAT(values_of("predict", "--model"), testing::MatchesRegex(".*tiny.* \\*\\.toml"));
+  EXPECT_EQ(values_of("run", "--workload"), ",dp tp pp hybrid calibrate");
+  EXPECT_THAT(values_of("run", "--suite"), HasSubstr("quick"));
+  EXPECT_EQ(values_of("run", "--set"), "batch= bucket= overlap= schedule=");
+  EXPECT_EQ(values_of("run", "--mesh"), ",tp= cp= ep= dp= pp=");
+  EXPECT_EQ(values_of("list", "1"), "workloads models suites options systems keys");
+  EXPECT_EQ(values_of("list", "2"), "dp tp pp hybrid calibrate");
+  EXPECT_EQ(values_of("report", "1"), "*.h5");
+  EXPECT_EQ(values_of("run", "1"), "*.toml");
+  EXPECT_THAT(values_of("predict", "1"), testing::MatchesRegex(".*h100-ndr.* \\*\\.h5 \\*\\.toml"));
+  EXPECT_EQ(values_of("compare", "1"), ",*.h5");
 }
 
 TEST(Completion, HoldsEveryOptionOfTheTable) {
@@ -276,22 +285,6 @@ TEST(Completion, EveryRowHasOneLine) {
     const std::string row = table.substr(at, next - at);
     EXPECT_GE(std::ranges::count(row, '|'), 3) << row;
   }
-}
-
-TEST(Completion, NamesComeFromTheRegistry) {
-  EXPECT_EQ(values_of("run", "--workload"), ",dp tp pp hybrid calibrate");
-  EXPECT_THAT(values_of("run", "--suite"), HasSubstr("quick"));
-  EXPECT_EQ(values_of("run", "--set"), "batch= bucket= overlap= schedule=");
-  EXPECT_EQ(values_of("run", "--mesh"), ",tp= cp= ep= dp= pp=");
-}
-
-TEST(Completion, ArgumentsStandInOrder) {
-  EXPECT_EQ(values_of("list", "1"), "workloads models suites options systems keys");
-  EXPECT_EQ(values_of("list", "2"), "dp tp pp hybrid calibrate");
-  EXPECT_EQ(values_of("report", "1"), "*.h5");
-  EXPECT_EQ(values_of("run", "1"), "*.toml");
-  EXPECT_THAT(values_of("predict", "1"), testing::MatchesRegex(".*h100-ndr.* \\*\\.h5 \\*\\.toml"));
-  EXPECT_EQ(values_of("compare", "1"), ",*.h5");
 }
 
 TEST(Completion, TheCommandTakesAShell) {

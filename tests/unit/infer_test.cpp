@@ -16,7 +16,6 @@
 #include "workloads/infer/infer.hpp"
 #include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::infer {
 namespace {

@@ -21,7 +21,6 @@ namespace isoscale::simulate {
 namespace {
 
 using program::DType;
-using program::Gemm;
 using program::OpKind;
 
 constexpr double us = 1e-6, mib = 1 << 20;

@@ -107,18 +107,13 @@ void expect_idle_formula(const program::ProgramSet& set, int m, std::string_view
       << schedule << " " << mesh::to_string(set.mesh) << " m=" << m;
 }
 
-TEST(PipelineTest, IdleFractionIsExactlyTheFormula) {
+TEST(PipelineTest, IdleFractionIsExactlyTheFormulaAlsoBesideDpAndTp) {
   for (const char* schedule : {"gpipe", "1f1b"}) {
     for (int p = 1; p <= 8; ++p) {
       for (int m = 1; m <= 32; ++m) {
         expect_idle_formula(weak(small(1, m, {{"schedule", schedule}}), {.pp = p}), m, schedule);
       }
     }
-  }
-}
-
-TEST(PipelineTest, IdleFractionHoldsBesideDpAndTp) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
     for (const mesh::Shape mesh : {mesh::Shape{.dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .pp = 3},
                                    mesh::Shape{.tp = 2, .dp = 2, .pp = 8}}) {
       for (const int m : {1, 3, 8, 32}) {

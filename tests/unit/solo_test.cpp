@@ -17,7 +17,6 @@
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "program/hazards.hpp"
-#include "program/outline.hpp"
 #include "stack_samples.hpp"
 
 namespace isoscale::program {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -257,12 +256,13 @@ TEST(ScaleTest, GatheringNeedsAHiddenSizeThatDividesAlsoWhenTheModelGrows) {
   EXPECT_TRUE(tp.limits(small(2, 4), Scaling::weak).empty());
 }
 
-TEST(ScaleTest, RefusesProgramsThatWouldNotFitInMemory) {
+TEST(ScaleTest, RefusesUnknownWorkloadsAndWhatWouldNotFitInMemory) {
   const Workload& dp = find_workload("dp");
   Request base = small(10, 8);
   base.options = {{"batch", "1000000000"}};
   EXPECT_THAT(testing_support::refusal([&] { (void)dp.scale(base, {}, Scaling::strong); }),
               AllOf(HasSubstr("microbatches=250000000"), HasSubstr("microbatches=25000 or fewer")));
+  EXPECT_THAT(testing_support::refusal([] { (void)find_workload("hybird"); }), HasSubstr("hybrid"));
 }
 
 TEST(ScaleTest, GiveAnyTwoOfTheBatchNumbers) {
@@ -298,10 +298,6 @@ TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
       EXPECT_FALSE(set.of(mesh.size() - 1).observables.empty());
     }
   }
-}
-
-TEST(RegistryTest, UnknownWorkloadNamesTheNearest) {
-  EXPECT_THAT(testing_support::refusal([] { (void)find_workload("hybird"); }), HasSubstr("hybrid"));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 
@@ -110,11 +109,13 @@ TEST(FunnelTest, KeepsOptimizerStateAndInputsOnTheFirstReplicaAlone) {
   }
 }
 
-TEST(FunnelTest, ComputesWhatDdpComputes) {
+TEST(FunnelTest, ComputesWhatDdpComputesWithoutOverlap) {
   const auto flop = [](const char* strategy) {
     return flop_in_all(weak(small(2, 4, {{"strategy", strategy}}), {.tp = 2, .dp = 2, .pp = 2}));
   };
   EXPECT_EQ(flop("ddp"), flop("funnel"));
+  const Request request = scaled(small(2, 8, {{"strategy", "funnel"}}), {.dp = 2}, Scaling::weak);
+  EXPECT_EQ(request.options.at("overlap"), "off");
 }
 
 TEST(GradDtypeTest, HalvesTheBytesAndFillsBucketsByWhatTravels) {
@@ -257,11 +258,6 @@ TEST(RequireDataTest, RefusesWithTheNumbersAndTheNearestThatWorks) {
       HasSubstr("microbatches=8"));
 }
 
-TEST(RequireDataTest, SaysThatAFunnelDoesNotOverlap) {
-  const Request request = scaled(small(2, 8, {{"strategy", "funnel"}}), {.dp = 2}, Scaling::weak);
-  EXPECT_EQ(request.options.at("overlap"), "off");
-}
-
 constexpr std::uint64_t layers = 4, psi = layers * 12 * 16 * 16;
 
 /// One bucket a layer (in f32) unless told otherwise.
@@ -358,15 +354,12 @@ TEST(ZeroTest, BucketsArePaddedToEqualParts) {
   EXPECT_EQ(sent(facts), 2 * layers * part * 4 * 4);
 }
 
-TEST(ZeroTest, WithoutReplicasItIsNothing) {
+TEST(ZeroTest, IsNothingWithoutReplicasAndHasStreamsOnlyWithOverlap) {
   for (const char* zero : {"1", "2", "3"}) {
     const program::ProgramSet set = weak(states({{"zero", zero}}, 2), {.tp = 2});
     const program::ProgramSet plain = weak(states({}, 2), {.tp = 2});
     EXPECT_EQ(set.of(0).step().ops.size(), plain.of(0).step().ops.size());
   }
-}
-
-TEST(ZeroTest, HasItsOwnStreamsOnlyWithOverlap) {
   const program::ProgramSet off = weak(states({{"zero", "3"}, {"overlap", "off"}}, 2), {.dp = 2});
   EXPECT_EQ(off.of(0).streams.size(), 1U);
   const program::ProgramSet on = weak(states({{"zero", "3"}}, 2), {.dp = 2});

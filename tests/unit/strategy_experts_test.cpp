@@ -14,7 +14,6 @@
 #include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {

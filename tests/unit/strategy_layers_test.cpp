@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 
 // Elementwise work and recomputation: bytes, FLOP, memory and traffic are those of their formulas.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <string>
 
-#include "program/check.hpp"
 #include "stack_samples.hpp"
 
 namespace isoscale::workloads {

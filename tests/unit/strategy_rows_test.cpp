@@ -7,11 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "program/check.hpp"
-#include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
@@ -105,8 +103,11 @@ TEST(ContextParallel, KeepsAShareOfEveryActivation) {
   }
 }
 
-TEST(ContextParallel, OneProgramServesTheRing) {
+TEST(ContextParallel, HasAWorkloadOfItsOwnAndOneProgramForTheRing) {
   EXPECT_EQ(strong(row_request(2, 4), {.cp = 8, .dp = 2}).programs.size(), 1U);
+  const Workload& cp = find_workload("cp");
+  EXPECT_EQ(cp.natural_mesh(8).at(Axis::cp), 8);
+  EXPECT_TRUE(find_workload("hybrid").axes.contains(Axis::cp));
 }
 
 TEST(ContextParallel, GrowsTheSequenceUnderWeakScalingAndCountsTheWork) {
@@ -180,12 +181,6 @@ TEST(ContextParallel, TwinsKeepTheMeshAndDivide) {
   }
 }
 
-TEST(ContextParallel, HasAWorkloadOfItsOwn) {
-  const Workload& cp = find_workload("cp");
-  EXPECT_EQ(cp.natural_mesh(8).at(Axis::cp), 8);
-  EXPECT_TRUE(find_workload("hybrid").axes.contains(Axis::cp));
-}
-
 constexpr double activation = row_s * row_b * row_h * row_element;  // bsh, in bytes
 
 Options rows(Options more = {}) {
@@ -257,7 +252,7 @@ TEST(SequenceParallel, KeepsAShareOfEveryActivation) {
   }
 }
 
-TEST(SequenceParallel, DoesTheSameFlop) {
+TEST(SequenceParallel, DoesTheSameFlopInOneProgramForAGroup) {
   for (const Options& options : {rows(), rows({{"chunks", "4"}}), rows({{"ring", "on"}}),
                                  Options{{"chunks", "8"}}, rows({{"vocabulary", "on"}})}) {
     Options plain = options;
@@ -266,12 +261,9 @@ TEST(SequenceParallel, DoesTheSameFlop) {
     EXPECT_EQ(facts_of(strong(row_request(2, 3, options), mesh)).flop.value(),
               facts_of(strong(row_request(2, 3, plain), mesh)).flop.value());
   }
-}
-
-TEST(SequenceParallel, TakesOneProgramForAGroup) {
-  const mesh::Shape mesh{.tp = 4, .pp = 2};
+  const mesh::Shape staged{.tp = 4, .pp = 2};
   for (const Options& options : {rows(), rows({{"chunks", "4"}}), rows({{"ring", "on"}})}) {
-    EXPECT_EQ(strong(row_request(2, 3, options), mesh).programs.size(), 2U);
+    EXPECT_EQ(strong(row_request(2, 3, options), staged).programs.size(), 2U);
   }
 }
 

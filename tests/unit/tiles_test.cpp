@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
