@@ -151,13 +151,31 @@ TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
   EXPECT_EQ(cases, 3 * 3 * 4 * 4 * 3);
 }
 
-/// Strategies with what they exclude or need, each on every mesh of 64 ranks that it may have.
+/// Each strategy plays on meshes of 64 ranks, with the options and schedules that it goes with.
 TEST(CheckTest, StrategiesAreFreeOfDeadlockAndRacesOn64Ranks) {
-  struct Case {
-    Options options;
-    std::vector<mesh::Shape> meshes;
-    std::vector<std::string> schedules{"1f1b"};
-    std::vector<Precision> precisions{Precision::f32};
+  const auto expect_free = [](const Options& options, const std::vector<mesh::Shape>& meshes,
+                              const std::vector<std::string>& schedules = {"1f1b"},
+                              const std::vector<Precision>& precisions = {Precision::f32}) {
+    for (const mesh::Shape& mesh : meshes) {
+      ASSERT_EQ(mesh.size(), 64);
+      for (const std::string& schedule : schedules) {
+        for (const Precision precision : precisions) {
+          Request request = request_of({.hidden = 256,
+                                        .ffn = 1024,
+                                        .heads = 16,
+                                        .kv_heads = 16,
+                                        .head_size = 16,
+                                        .layers = 2 * mesh.pp,
+                                        .sequence = 256,
+                                        .vocabulary = 256},
+                                       4 * mesh.dp, options, precision);
+          request.options["schedule"] = schedule;
+          EXPECT_NO_THROW(program::check(strong(request, mesh)))
+              << mesh::to_string(mesh) << " " << name(precision) << " "
+              << testing::PrintToString(request.options);
+        }
+      }
+    }
   };
   const std::vector<mesh::Shape> dp{
       {.tp = 4, .dp = 4, .pp = 4}, {.tp = 2, .dp = 8, .pp = 4}, {.dp = 64}};
@@ -171,46 +189,21 @@ TEST(CheckTest, StrategiesAreFreeOfDeadlockAndRacesOn64Ranks) {
       {.tp = 8, .dp = 2, .pp = 4}, {.tp = 2, .dp = 4, .pp = 8}, {.tp = 4, .dp = 16}};
   const std::vector<std::string> any{"1f1b", "zb-h1", "interleaved", "gpipe"};
   const std::vector<Precision> narrow{Precision::bf16, Precision::fp8};
-  std::vector<Case> cases{
-      {{{"zero", "1"}}, dp},
-      {{{"zero", "2"}}, dp, {"zb-h1"}},
-      {{{"zero", "3"}, {"prefetch", "2"}}, dp},
-      {{{"zero", "3"}, {"overlap", "off"}}, dp},
-      {{{"zero", "2"}, {"offload", "weights"}}, dp},
-      {{{"zero", "3"}, {"offload", "optimizer"}, {"optimizer", "adam"}}, dp},
-      {{{"sequence_parallel", "on"}}, rows, any},
-      {{{"sequence_parallel", "on"}, {"ring", "on"}, {"vocabulary", "on"}}, rows, any},
-      {{}, rows, any},
-      {{{"chunks", "2"}, {"overlap", "off"}}, rows, any},
-      {{{"transport", "symmetric"}, {"sequence_parallel", "on"}}, symmetric}};
+  expect_free({{"zero", "1"}}, dp);
+  expect_free({{"zero", "2"}}, dp, {"zb-h1"});
+  expect_free({{"zero", "3"}, {"prefetch", "2"}}, dp);
+  expect_free({{"zero", "3"}, {"overlap", "off"}}, dp);
+  expect_free({{"zero", "2"}, {"offload", "weights"}}, dp);
+  expect_free({{"zero", "3"}, {"offload", "optimizer"}, {"optimizer", "adam"}}, dp);
+  expect_free({{"sequence_parallel", "on"}}, rows, any);
+  expect_free({{"sequence_parallel", "on"}, {"ring", "on"}, {"vocabulary", "on"}}, rows, any);
+  expect_free({}, rows, any);
+  expect_free({{"chunks", "2"}, {"overlap", "off"}}, rows, any);
+  expect_free({{"transport", "symmetric"}, {"sequence_parallel", "on"}}, symmetric);
   for (const char* recompute : {"none", "selective", "full"}) {
     for (const char* output : {"reduce", "gather"}) {
-      cases.push_back({{{"elementwise", "on"}, {"recompute", recompute}, {"tp_output", output}},
-                       layers,
-                       {"1f1b", "gpipe"},
-                       narrow});
-    }
-  }
-  for (const Case& one : cases) {
-    for (const mesh::Shape& mesh : one.meshes) {
-      ASSERT_EQ(mesh.size(), 64);
-      for (const std::string& schedule : one.schedules) {
-        for (const Precision precision : one.precisions) {
-          Request request = request_of({.hidden = 256,
-                                        .ffn = 1024,
-                                        .heads = 16,
-                                        .kv_heads = 16,
-                                        .head_size = 16,
-                                        .layers = 2 * mesh.pp,
-                                        .sequence = 256,
-                                        .vocabulary = 256},
-                                       4 * mesh.dp, one.options, precision);
-          request.options["schedule"] = schedule;
-          EXPECT_NO_THROW(program::check(strong(request, mesh)))
-              << mesh::to_string(mesh) << " " << schedule << " " << name(precision) << " case "
-              << &one - cases.data();
-        }
-      }
+      expect_free({{"elementwise", "on"}, {"recompute", recompute}, {"tp_output", output}}, layers,
+                  {"1f1b", "gpipe"}, narrow);
     }
   }
 }
