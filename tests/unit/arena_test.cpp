@@ -56,7 +56,7 @@ class RandomProgram {
     } else {
       write_to(stream, half(readable_[below(readable_.size())]));
     }
-    // What setup has made stays for the steps.
+    // The steps keep what setup has made.
     if (!in_setup && below(5) < 3) release(readable_[below(readable_.size())]);
   }
 
@@ -89,8 +89,8 @@ class RandomProgram {
   std::vector<BufferId> live_, readable_, of_setup_;
 };
 
-/// Which ops of a section finish before which others begin, however long each takes: found op by
-/// op from the order of streams and the waits, without clocks.
+/// Returns which ops of a section finish before which others begin, however long each takes: found
+/// op by op from the order of streams and the waits, without clocks.
 std::vector<std::vector<bool>> finishes_before(const Program& program) {
   const std::size_t n = program.ops.size();
   std::vector<std::vector<bool>> before(n, std::vector<bool>(n));

@@ -49,7 +49,7 @@ TEST(MemoryBench, EveryKindIsAProgramThatHoldsTogether) {
   }
 }
 
-/// What a copy moves is counted once between memories, twice within one; a triad moves three
+/// The bytes of a copy are counted once between memories, twice within one; a triad moves three
 /// arrays.
 TEST(MemoryBench, BytesOfARowAreThoseOfItsOps) {
   const Bench bench = build(request_of(1, {{"kinds", every_kind}, {"sizes", "1MiB"}}), 0);

@@ -204,7 +204,7 @@ program::RankProgram filling(const mesh::Shape& mesh, std::uint64_t elements) {
   return builder.finish();
 }
 
-// Of twelve ranks along dp every third differs: two coordinates are enough, and without messages
+// Every third of twelve ranks along dp differs: two coordinates are enough, and without messages
 // along dp they are kept.
 TEST(Classes, KeepOneCoordinateOfThoseThatAreAlike) {
   const mesh::Shape mesh{.tp = 2, .dp = 12};

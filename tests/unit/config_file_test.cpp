@@ -27,7 +27,7 @@ using testing_support::fake_workloads;
 using testing_support::usage_error;
 
 RunConfig read(std::string_view toml) { return from_toml(toml, "exp.toml", fake_workloads()); }
-/// With the workloads that there are: suites name their options.
+/// Suites name options of the workloads that there are.
 RunConfig read_real(std::string_view toml) {
   return from_toml(toml, "exp.toml", workloads::registry());
 }

@@ -123,7 +123,7 @@ TEST(Infer, TrafficFollowsTheFormula) {
   }
 }
 
-/// Of a step of a bench, in units of one group's layers on one stage.
+/// Returns the time of a step of a bench, in units of one group's layers on one stage.
 std::int64_t simulated(const Bench& bench, std::size_t step) {
   const program::OutlineSet set = program::outline(bench.set, program::step_section(step));
   const auto plays = simulate::simulate(set, simulate::unit_costs(set), {.plays = 1});

@@ -288,7 +288,7 @@ TEST(Resolve, NamesTheNearestMeshByAxesChangedThenByTheirChange) {
   // tp=8 keeps the product but not the heads; one axis may change when dp is free.
   EXPECT_THAT(resolve_refusal({{Axis::tp, 8}}, 8),
               AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
-  // With dp named as well, two axes must change.
+  // Where dp is named as well, two axes must change.
   EXPECT_THAT(resolve_refusal({{Axis::tp, 8}, {Axis::dp, 1}}, 8),
               AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
   // One axis changed (tp 6 -> 12) wins over two nearer ones.
@@ -312,7 +312,7 @@ TEST(Resolve, TheNearestMeshKeepsEveryLimit) {
           if (message.find("no mesh of") != std::string::npos) continue;
           ASSERT_NE(is, std::string::npos) << message;
           const std::string advice = message.substr(is + 4);
-          // What the message proposes must itself be accepted.
+          // The mesh that the message proposes must itself be accepted.
           EXPECT_EQ(resolve(parse_request(advice), ranks, model_limits()).size(), ranks) << message;
         }
       }

@@ -22,7 +22,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// Whether no rank is in two pairs of a round, and each pair is of two ranks, the lower first.
+/// Expects that no rank is in two pairs of a round, and that each pair is of two ranks, the lower
+/// first.
 void expect_disjoint(const std::vector<Round>& rounds, int ranks) {
   for (const Round& round : rounds) {
     std::set<int> seen;
@@ -151,7 +152,7 @@ Request request_of(int ranks, Options options = {}) {
   return {.mesh = {.dp = ranks}, .options = std::move(options)};
 }
 
-/// What ranks put on links in one section, from the ops themselves.
+/// Returns what a rank puts on links in one section, from the ops themselves.
 std::uint64_t sent_by(const program::ProgramSet& set, int rank, program::Section section) {
   std::uint64_t sent = 0;
   const program::RankProgram& program = set.of(rank);

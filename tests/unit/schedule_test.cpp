@@ -29,7 +29,7 @@ Request piped(int layers, int microbatches, Options options = {}) {
                     microbatches, std::move(options));
 }
 
-/// Of one stage and microbatch, in FLOP, which take a nanosecond each when simulated.
+/// The passes of one stage and microbatch in FLOP, which take a nanosecond each when simulated.
 struct Times {
   std::int64_t forward = 0, input_gradient = 0, weight_gradient = 0;
 };
@@ -85,7 +85,8 @@ TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
               testing::Field(&Period::idle, bubble_of(schedule, p, v, times_of(base.model, v)));
           EXPECT_THAT(periods_of(outline), testing::Each(is_expected))
               << schedule << " p=" << p << " v=" << v << " m=" << turns * p;
-          // With all streams in one a rank that computes cannot send: interleaved then waits more.
+          // Where all streams are one, a rank that computes cannot send: interleaved then waits
+          // more.
           if (schedule == "interleaved") continue;
           EXPECT_THAT(periods_of(simulate::folded(outline)), testing::Each(is_expected))
               << schedule << " p=" << p << " m=" << turns * p << " folded";

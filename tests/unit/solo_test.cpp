@@ -164,7 +164,7 @@ std::vector<std::vector<std::uint32_t>> kept_of(const program::Program& step) {
   return kept;
 }
 
-/// Of the ops that are left, each comes after the same ones as before, and after no others.
+/// Each op that is left comes after the same ones as before, and after no others.
 void expect_same_order(const program::Program& step, const program::Program& solo) {
   const auto kept = kept_of(step);
   const auto before = program::clocks_before(step);

@@ -235,7 +235,7 @@ TEST(ScaleTest, WeakScalingKeepsEveryRanksGemms) {
     for (int rank = 0; rank < mesh.size(); ++rank) {
       EXPECT_EQ(facts_of(set, rank).flop.value(), one) << mesh::to_string(mesh);
     }
-    // With every rank as busy as the one, ideal throughput is proportional to the ranks.
+    // Every rank is as busy as the one, so ideal throughput is proportional to the ranks.
     EXPECT_DOUBLE_EQ(hybrid.work_per_step(request),
                      mesh.size() * hybrid.work_per_step(hybrid.scale(base, {}, Scaling::weak)));
   }

@@ -27,7 +27,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr double sequence = 4, samples = 2, hidden = 16, f32 = 4;
-/// Of a layer: 4 h^2 of attention and 8 h^2 of the MLP.
+/// A layer has 4 h^2 of attention and 8 h^2 of the MLP.
 constexpr double layer_parameters = 12 * hidden * hidden;
 constexpr double activation_bytes = sequence * samples * hidden * f32;
 
@@ -160,7 +160,7 @@ TEST(CompressionTest, SendsTheLargestOfEachBlockWithTheirPlaces) {
     const auto sent = sent_by_kind(set);
     EXPECT_EQ(sent.at(OpKind::all_gather), n * (n - 1) * kept * (4 + 4));
     EXPECT_EQ(sent.size(), 1U);
-    // What has not been sent is kept beside the gradients.
+    // The values that have not been sent are kept beside the gradients.
     EXPECT_EQ(bytes_of(set.of(0), program::Role::gradient), 2 * layer_parameters * f32);
   }
 }
@@ -385,8 +385,8 @@ TEST(OffloadTest, CopiesWhatTheFormulaSays) {
 
 TEST(OffloadTest, LeavesTheDeviceTwoBuffers) {
   const auto weights = weak(states({{"offload", "weights"}}, 2, Precision::bf16), {}).of(0);
-  // Of a layer in use and the one that comes, and of two buckets under update, here of two layers
-  // (a bucket of f32 bytes holds one layer).
+  // Two are of a layer in use and the one that comes, and two of buckets under update, here of two
+  // layers (a bucket of f32 bytes holds one layer).
   EXPECT_EQ(count_buffers(weights, program::DType::bf16, psi / layers), 4U);
   const program::Facts facts = program::facts(weights, {});
   EXPECT_EQ(peak_of(facts, program::Role::weight), 2 * psi);

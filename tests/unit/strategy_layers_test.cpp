@@ -72,7 +72,7 @@ std::map<OpKind, double> bytes_by_kind(const program::ProgramSet& set) {
 /// layer is none, the output of the last is one: as many as layers.
 double peak_activations(const Sizes& s, bool elementwise, std::string_view recompute) {
   const double norms = elementwise ? 2 * (s.hidden + s.inverse) : 0;
-  // Of a layer beside its input; X + attention + MLP + what is normed.
+  // A layer keeps beside its input: X + attention + MLP + what is normed.
   const double everything =
       s.qkv + s.scores + s.context + s.hidden + s.ffn + (elementwise ? s.up : 0) + norms;
   const double inputs = layers * s.hidden;

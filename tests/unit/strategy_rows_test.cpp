@@ -38,8 +38,8 @@ double activations(const Request& base, const mesh::Shape& mesh) {
   return peak_of(facts_of(strong(base, mesh)), program::Role::activation);
 }
 
-/// Of layer forward and backward, 2 FLOP a multiply-add: 3 passes over the weights, and scores and
-/// context forward, twice that backward.
+/// Returns the FLOP of a layer forward and backward, 2 a multiply-add: 3 passes over the weights,
+/// and scores and context forward, twice that backward.
 double layer_flop(double local, double sequence) {
   const double weights = row_h * (row_heads + 2 * row_kv_heads) * row_d +
                          row_heads * row_d * row_h + 2 * row_h * row_ffn;
@@ -268,7 +268,7 @@ TEST(SequenceParallel, DoesTheSameFlopInOneProgramForAGroup) {
 }
 
 TEST(Chunks, ExposeOneChunkOfEachSumThatNothingElseHides) {
-  // Of a layer's four all-reduces each exposes its last chunk, save that of the MLP's input
+  // Each of a layer's four all-reduces exposes its last chunk, save that of the MLP's input
   // gradient, which has the weight gradient above it. A chunk travels in less time than the next
   // is multiplied in: the shortest GEMM is that of the projection, 2 (sb/n)(h/t) h.
   const mesh::Shape mesh{.tp = 2};
