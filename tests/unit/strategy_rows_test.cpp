@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "program/check.hpp"
+#include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
