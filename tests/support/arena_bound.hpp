@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -38,69 +37,42 @@ template <class IsBefore>
   std::vector<std::vector<std::uint64_t>> flow(n, std::vector<std::uint64_t>(n));
   std::uint64_t total = 0, carried = 0;
   for (const std::uint64_t weight : weights) total += weight;
-  // Nodes 0 ... n-1 send, n ... 2n-1 receive; what has been carried can be taken back.
-  std::vector<int> level(2 * n);
-  std::vector<std::size_t> next(2 * n);
-  const auto search = [&] {
-    std::ranges::fill(level, -1);
+  // Nodes 0 ... n-1 send, n ... 2n-1 receive; what has been carried can be taken back. Each round
+  // carries what the shortest way from a sender to a receiver with room allows.
+  constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+  for (;;) {
+    std::vector<std::size_t> from(2 * n, nowhere);
     std::deque<std::size_t> open;
     for (std::size_t a = 0; a < n; ++a) {
-      if (unsent[a] == 0) continue;
-      level[a] = 0;
-      open.push_back(a);
+      if (unsent[a] > 0) from[a] = a;
+      if (unsent[a] > 0) open.push_back(a);
     }
-    bool found = false;
-    for (; !open.empty(); open.pop_front()) {
-      const std::size_t node = open.front();
-      const auto reach = [&](std::size_t other) {
-        if (level[other] >= 0) return;
-        level[other] = level[node] + 1;
-        open.push_back(other);
-      };
-      if (node < n) {
-        for (const std::size_t b : after[node]) reach(n + b);
-        continue;
-      }
-      found |= unreceived[node - n] > 0;
-      for (const std::size_t a : before[node - n]) {
-        if (flow[a][node - n] > 0) reach(a);
+    std::size_t node = nowhere;
+    for (; !open.empty() && node == nowhere; open.pop_front()) {
+      const std::size_t at = open.front();
+      if (at >= n && unreceived[at - n] > 0) node = at;
+      for (const std::size_t other : at < n ? after[at] : before[at - n]) {
+        const std::size_t to = at < n ? n + other : other;
+        if (from[to] != nowhere || (at >= n && flow[other][at - n] == 0)) continue;
+        from[to] = at;
+        open.push_back(to);
       }
     }
-    return found;
-  };
-  const std::function<std::uint64_t(std::size_t, std::uint64_t)> push = [&](std::size_t node,
-                                                                            std::uint64_t most) {
-    if (node >= n && unreceived[node - n] > 0) {
-      const std::uint64_t amount = std::min(most, unreceived[node - n]);
-      unreceived[node - n] -= amount;
-      return amount;
+    if (node == nowhere) return total - carried;
+    std::vector<std::size_t> way{node};
+    while (from[way.back()] != way.back()) way.push_back(from[way.back()]);
+    std::uint64_t amount = std::min(unreceived[node - n], unsent[way.back()]);
+    for (std::size_t i = 1; i + 1 < way.size(); i += 2) {
+      amount = std::min(amount, flow[way[i]][way[i + 1] - n]);
     }
-    const auto& others = node < n ? after[node] : before[node - n];
-    for (; next[node] < others.size(); ++next[node]) {
-      const std::size_t other = others[next[node]];
-      const std::size_t target = node < n ? n + other : other;
-      if (level[target] != level[node] + 1) continue;
-      std::uint64_t& edge = node < n ? flow[node][other] : flow[other][node - n];
-      const std::uint64_t room = node < n ? most : std::min(most, edge);
-      const std::uint64_t amount = room == 0 ? 0 : push(target, room);
-      if (amount == 0) continue;
-      edge = node < n ? edge + amount : edge - amount;
-      return amount;
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      if (way[i] >= n) flow[way[i + 1]][way[i] - n] += amount;
+      if (way[i] < n) flow[way[i]][way[i + 1] - n] -= amount;
     }
-    return std::uint64_t{0};
-  };
-  while (search()) {
-    std::ranges::fill(next, 0);
-    for (std::size_t a = 0; a < n; ++a) {
-      while (unsent[a] > 0) {
-        const std::uint64_t amount = push(a, unsent[a]);
-        if (amount == 0) break;
-        unsent[a] -= amount;
-        carried += amount;
-      }
-    }
+    unsent[way.back()] -= amount;
+    unreceived[node - n] -= amount;
+    carried += amount;
   }
-  return total - carried;
 }
 
 /// The least arena of a space in which two buffers share bytes only if every op that uses one is

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "mesh/request.hpp"
+#include "tests/unit/stack_samples.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of
@@ -55,23 +59,19 @@ class RandomRequests {
 
   /// Each prime of `ranks` goes to one of the axes.
   mesh::Shape mesh_of(int ranks, mesh::AxisSet axes) {
-    std::map<mesh::Axis, int> extents;
+    std::array<int, mesh::all_axes.size()> extents{};  // in the order of Shape
+    extents.fill(1);
     std::vector<mesh::Axis> known;
     for (const mesh::Axis axis : mesh::all_axes) {
       if (axes.contains(axis)) known.push_back(axis);
     }
-    for (const mesh::Axis axis : known) extents[axis] = 1;
     for (int prime = 2; ranks > 1; ++prime) {
-      for (; ranks % prime == 0; ranks /= prime) extents[one_of(known)] *= prime;
+      for (; ranks % prime == 0; ranks /= prime) {
+        extents[static_cast<std::size_t>(one_of(known))] *= prime;
+      }
     }
-    const auto extent = [&](mesh::Axis axis) {
-      return extents.contains(axis) ? extents.at(axis) : 1;
-    };
-    return {.tp = extent(mesh::Axis::tp),
-            .cp = extent(mesh::Axis::cp),
-            .ep = extent(mesh::Axis::ep),
-            .dp = extent(mesh::Axis::dp),
-            .pp = extent(mesh::Axis::pp)};
+    const auto [tp, cp, ep, dp, pp] = extents;
+    return {.tp = tp, .cp = cp, .ep = ep, .dp = dp, .pp = pp};
   }
 
   /// Some values of options that are not choices; none: the option keeps its default.
@@ -98,17 +98,16 @@ class RandomRequests {
   std::optional<Request> draw(int ranks) {
     const Workload& hybrid = find_workload("hybrid");
     const bool gated = below(2) == 0;
-    Request base{.model = {.name = gated ? "gated" : "plain",
-                           .source = "test",
-                           .hidden = 96,
-                           .ffn = 384,
-                           .heads = gated ? 32 : 16,
-                           .kv_heads = 16,
-                           .head_size = 8,
-                           .gated_mlp = gated,
-                           .layers = 24,
-                           .sequence = 64,
-                           .vocabulary = 384},
+    const Extents extents{.hidden = 96,
+                          .ffn = 384,
+                          .heads = gated ? 32 : 16,
+                          .kv_heads = 16,
+                          .head_size = 8,
+                          .layers = 24,
+                          .sequence = 64,
+                          .vocabulary = 384,
+                          .gated_mlp = gated};
+    Request base{.model = model_of(extents),
                  .precision = below(4) == 0 ? Precision::f32 : Precision::f64,
                  .options = {}};
     for (const OptionSpec& spec : hybrid.options) {
@@ -156,6 +155,18 @@ inline std::string describe(const Request& request) {
   std::string text = mesh::to_string(request.mesh) + " " + std::string{name(request.precision)};
   for (const auto& [key, value] : request.options) text += " " + key + "=" + value;
   return text;
+}
+
+/// Calls `test` with the programs of the twins of `wanted` combinations, and with their numbers.
+template <class Test>
+void on_random_programs(std::uint64_t seed, int ranks, int wanted, const Test& test) {
+  const Workload& hybrid = find_workload("hybrid");
+  RandomRequests requests{seed};
+  for (int i = 0; i < wanted; ++i) {
+    const Request request = requests.next(ranks);
+    SCOPED_TRACE(describe(request));
+    test(hybrid.build(hybrid.twin(request)), i);
+  }
 }
 
 }  // namespace isoscale::workloads

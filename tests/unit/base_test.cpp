@@ -1,29 +1,39 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/blake2b.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
+#include "base/forked_work.hpp"
 #include "base/handle.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::base {
 namespace {
 
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::MatchesRegex;
@@ -42,16 +52,8 @@ TEST(Error, CarriesMessageSourceAndExitCode) {
   EXPECT_EQ(error.where().line(), static_cast<unsigned>(line));
   EXPECT_TRUE(std::string_view{error.where().file_name()}.ends_with("base_test.cpp"));
   EXPECT_EQ(error.exit_code(), ExitCode::failed);
-}
-
-TEST(Error, UsageErrorsExitWithTwo) {
-  try {
-    throw UsageError{"unknown option"};
-  } catch (const Error& error) {
-    EXPECT_EQ(static_cast<int>(error.exit_code()), 2);
-    return;
-  }
-  FAIL() << "a UsageError is an Error";
+  const UsageError usage{"unknown option"};
+  EXPECT_EQ(static_cast<int>(static_cast<const Error&>(usage).exit_code()), 2);
 }
 
 TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
@@ -119,22 +121,15 @@ class HandleTest : public testing::Test {
   void SetUp() override { freed().clear(); }
 };
 
-TEST_F(HandleTest, FreesOnceAtTheEndOfItsLife) {
+TEST_F(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
   {
-    const IntHandle handle{7};
+    const IntHandle handle{7}, none;
     EXPECT_TRUE(handle);
+    EXPECT_FALSE(none);
     EXPECT_EQ(handle.get(), 7);
     EXPECT_THAT(freed(), IsEmpty());
   }
   EXPECT_THAT(freed(), ElementsAre(7));
-}
-
-TEST_F(HandleTest, NullIsNeverFreed) {
-  {
-    const IntHandle handle;
-    EXPECT_FALSE(handle);
-  }
-  EXPECT_THAT(freed(), IsEmpty());
 }
 
 TEST_F(HandleTest, MovesTransferOwnership) {
@@ -165,6 +160,187 @@ TEST_F(HandleTest, ReleaseGivesUpAndResetReplaces) {
     EXPECT_THAT(freed(), ElementsAre(2));
   }
   EXPECT_THAT(freed(), ElementsAre(2, 3));
+}
+
+TEST(Lists, AreCountedAndShort) {
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(2, "switch"), "2 switches");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(plural(1, "launch"), "launch");
+  EXPECT_EQ(counted(std::vector{1}, "rank"), "1 rank");
+  EXPECT_EQ(counted(std::vector{1, 2}, "rank"), "1, 2 ranks");
+  EXPECT_EQ(counted(std::vector{1, 2, 4, 8, 16}, "rank", 3), "1, 2, 4 and 2 more ranks");
+  const std::vector<std::string> names{"a", "b", "c"};
+  EXPECT_EQ(listed(std::vector<std::string>{}), "");
+  EXPECT_EQ(listed(names), "a, b, c");
+  EXPECT_EQ(listed(names, 3), "a, b, c");
+  EXPECT_EQ(listed(names, 1), "a and 2 more");
+  EXPECT_EQ(ranges_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+  EXPECT_EQ(ranges_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
+  EXPECT_EQ(ranges_text(std::vector{0, 8, 9, 10}), "0, 8-10");
+  EXPECT_EQ(ranges_text(std::vector<int>{}), "");
+}
+
+TEST(Printable, EscapesWhatATerminalWouldObeyAndBytesThatAreNotUtf8) {
+  EXPECT_EQ(printable("plain text, 100%"), "plain text, 100%");
+  EXPECT_EQ(printable("\u00fcber \u65e5\u672c \U0001F600"), "\u00fcber \u65e5\u672c \U0001F600");
+  EXPECT_EQ(printable("\x1b[31m\n\t\x7f"), "\\x1b[31m\\x0a\\x09\\x7f");
+  EXPECT_EQ(printable(std::string_view{"a\0b", 3}), "a\\x00b");
+  EXPECT_EQ(printable("\u009b31m"), "\\u{9b}31m");
+  EXPECT_EQ(printable("abc\u202edef"), "abc\\u{202e}def");
+  EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(printable("\xc3"), "\\xc3");                             // cut short
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // '/' in two bytes
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half a surrogate pair
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+}
+
+TEST(Printable, CutsBetweenCharacters) {
+  EXPECT_EQ(printable("abcd", 4), "abcd");
+  EXPECT_EQ(printable("abcde", 4), "abcd...");
+  EXPECT_EQ(printable("\u00fc\u00fc\u00fc", 2), "\u00fc\u00fc...");
+  EXPECT_EQ(printable(std::string(1'000'000, 'x')), fmt::format("{}...", std::string(80, 'x')));
+  EXPECT_EQ(quoted("x"), "'x'");
+}
+
+TEST(IsPlain, AgreesWithPrintable) {
+  EXPECT_TRUE(is_plain(""));
+  EXPECT_TRUE(is_plain("a b \u00fc"));
+  EXPECT_FALSE(is_plain("a\nb"));
+  EXPECT_FALSE(is_plain(std::string_view{"a\0b", 3}));
+  EXPECT_FALSE(is_plain("\xff"));
+  EXPECT_FALSE(is_plain("\u009b"));
+}
+
+constexpr std::array<std::string_view, 4> names{"workload", "model", "dtype", "max-time"};
+
+TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
+  EXPECT_EQ(nearest_name("modle", names), "model");
+  EXPECT_EQ(nearest_name("MODEL", names), "model");
+  EXPECT_EQ(nearest_name("maxtime", names), "max-time");
+  EXPECT_EQ(nearest_name("workloads", names), "workload");
+  EXPECT_EQ(nearest_name("tpye", names), "dtype");
+  constexpr std::array<std::string_view, 3> equals{"pp", "tp", "dp"};
+  EXPECT_EQ(nearest_name("xp", equals), "pp");
+  constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
+  EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
+  EXPECT_EQ(nearest_name("h20", systems), "b200");
+  EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
+  EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
+}
+
+TEST(NearestName, IsSilentWhenNothingIsNear) {
+  EXPECT_EQ(nearest_name("", names), std::nullopt);
+  EXPECT_EQ(nearest_name("zzzzzzzzz", names), std::nullopt);
+  EXPECT_EQ(nearest_name(std::string(1'000'000, 'm'), names), std::nullopt);
+  EXPECT_EQ(nearest_name("model", {}), std::nullopt);
+  constexpr std::array<std::string_view, 2> axes{"tp", "dp"};
+  EXPECT_EQ(nearest_name("xy", axes), std::nullopt);
+}
+
+constexpr Limits plenty{.memory = units::Bytes{std::uint64_t{1} << 30U},
+                        .cpu_time = seconds{20},
+                        .wall_time = seconds{60}};
+
+TEST(Limited, GivesTheAnswerOfAnotherProcess) {
+  const Answer answer = answer_within(plenty, [] { return std::to_string(getpid()); });
+  ASSERT_TRUE(answer.text);
+  EXPECT_NE(*answer.text, std::to_string(getpid()));
+  EXPECT_EQ(answer.ended, "");
+  EXPECT_EQ(answer_within(plenty, [] { return std::string{}; }).text, "");
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // none is left behind
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(Limited, SaysHowItEnded) {
+  const Answer killed = answer_within(plenty, []() -> std::string {
+    (void)raise(SIGSEGV);
+    return "late";
+  });
+  EXPECT_EQ(killed.text, std::nullopt);
+  EXPECT_EQ(killed.ended, "signal 11");
+  const Answer left = answer_within(plenty, []() -> std::string { _exit(7); });
+  EXPECT_EQ(left.text, std::nullopt);
+  EXPECT_EQ(left.ended, "exit status 7");
+}
+
+TEST(Limited, EndsWhatTakesTooLong) {
+  Limits limits = plenty;
+  limits.cpu_time = seconds{1};
+  const Answer busy = answer_within(limits, []() -> std::string {
+    while (clock() >= 0) {
+    }
+    return "it ends";
+  });
+  EXPECT_EQ(busy.text, std::nullopt);
+  EXPECT_EQ(busy.ended, "more than 1 s of CPU time");
+  limits.wall_time = seconds{1};
+  const Answer idle = answer_within(limits, []() -> std::string {
+    while (true) pause();
+  });
+  EXPECT_EQ(idle.ended, "more than 1 s");
+}
+
+TEST(Limited, RefusesMoreMemory) {
+  const Answer answer = answer_within(plenty, []() -> std::string {
+    try {
+      const std::vector<char> big(std::size_t{2} << 30U, 'x');
+      return std::string{"got "} + big[1000];
+    } catch (const std::bad_alloc&) {
+      return "none";
+    }
+  });
+  // Sanitizers end the process themselves.
+  EXPECT_TRUE(!answer.text || answer.text == "none") << answer.text.value_or(answer.ended);
+}
+
+TEST(Limited, CutsOffWhoNeverStopsSpeaking) {
+  const Answer answer =
+      answer_within(plenty, [] { return std::string(std::size_t{1} << 24U, 'x'); });
+  EXPECT_EQ(answer.text, std::nullopt);
+  EXPECT_EQ(answer.ended, "an endless answer");
+}
+
+/// In pieces of `piece` bytes.
+std::string digest_of(std::string_view bytes, std::size_t piece) {
+  Blake2b digest;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) digest.add(bytes.substr(at, piece));
+  return digest.finish();
+}
+
+std::string made(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 7 + 3);
+  return bytes;
+}
+
+TEST(Blake2b, GivesWhatOthersGive) {
+  EXPECT_EQ(digest_of("", 1), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+  EXPECT_EQ(digest_of("abc", 3),
+            "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+}
+
+/// Python's hashlib.blake2b(..., digest_size=32), around the ends of blocks.
+TEST(Blake2b, TakesBytesInPiecesOfAnySize) {
+  struct Case {
+    std::size_t bytes;
+    const char* digest;
+  };
+  for (const Case& expected :
+       {Case{1, "e88bd757ad5b9bedf372d8d3f0cf6c962a469db61a265f6418e1ffed86da29ec"},
+        Case{127, "c9ae3859964b35f04c54b36d33cf299d7290ee621005d28e51598a943560aaaa"},
+        Case{128, "f0501d06597880592bc49234eef100ec1ff349058d0e9d9b753504e24af86dd6"},
+        Case{129, "a34a4e1e03c541dfbf3099c4b6c143c022ced65c28bd7e8a10e0a098461aecf0"},
+        Case{255, "f2d64a40e9412a3414161ff6250075225418fd7c271c1123e162e1bca0de9f93"},
+        Case{256, "d93ebb9c802f5630ab22516fd82b6c21bc8bd551d531349b715f046ed11ed871"},
+        Case{257, "4ce481b24d387422d2bc2baa03d1afd55a1327939ff537c71eb9b38709268649"},
+        Case{1000003, "26eac2928cd76a2d1c4560d812b2127f037c431611d5556a761e5f8445ad10e4"}}) {
+    const std::string bytes = made(expected.bytes);
+    for (const std::size_t piece : {1U, 64U, 127U, 128U, 129U, 4096U}) {
+      EXPECT_EQ(digest_of(bytes, piece), expected.digest) << expected.bytes << ' ' << piece;
+    }
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "base/text.hpp"
 #include "config/command_line.hpp"
 #include "config_support.hpp"
 #include "settings/option_table.hpp"
@@ -24,6 +25,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing_support::fake_workloads;
+using testing_support::usage_error;
 
 using Arguments = std::vector<std::string>;
 
@@ -34,6 +36,10 @@ config::Command parse(Arguments arguments) {
 RunConfig parse_run(Arguments arguments) {
   arguments.insert(arguments.begin(), "run");
   return std::get<RunConfig>(parse(arguments));
+}
+template <class Command>
+Command parsed(std::string_view words) {
+  return std::get<Command>(parse(base::shell_words(words)));
 }
 std::string text_of(const Arguments& arguments) {
   return std::get<config::PrintCommand>(parse(arguments)).text;
@@ -117,18 +123,12 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_THAT(run.command_line, HasSubstr("--output 'a b.h5' --force --dry-run --quiet"));
 }
 
-TEST(CommandLine, PlannedNodesAreOfADryRun) {
+TEST(CommandLine, OptionsReachTheRunAndTheWorkloadsThatKnowThem) {
   EXPECT_EQ(parse_run({"--dry-run", "--ranks-per-node", "8"}).ranks_per_node, 8);
   EXPECT_EQ(parse_run({"--dry-run"}).ranks_per_node, std::nullopt);
-}
-
-TEST(CommandLine, AllRanksAreEveryCount) {
-  const RunConfig run = parse_run({"--ranks", "all"});
-  EXPECT_THAT(run.ranks, IsEmpty());
-  EXPECT_EQ(run.rank_counts, RankCounts::every);
-}
-
-TEST(CommandLine, OptionsReachTheWorkloadsThatKnowThem) {
+  const RunConfig every = parse_run({"--ranks", "all"});
+  EXPECT_THAT(every.ranks, IsEmpty());
+  EXPECT_EQ(every.rank_counts, RankCounts::every);
   const RunConfig run = parse_run({"--workload", "dp,pp", "--set", "bucket=1MiB", "--set",
                                    "schedule=gpipe", "--set", "batch=4"});
   EXPECT_EQ(run.experiments[0].base.options,
@@ -178,30 +178,28 @@ TEST(GpuBind, KnowsThreeKindsOfNames) {
 }
 
 TEST(CommandLine, Report) {
-  const auto report = std::get<ReportCommand>(
-      parse({"report", "a.h5", "b.h5", "--format", "json", "--baseline", "2"}));
+  const auto report = parsed<ReportCommand>("report a.h5 b.h5 --format json --baseline 2");
   EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
   EXPECT_EQ(report.format, Format::json);
-  const auto as_table =
-      std::get<ReportCommand>(parse({"report", "a.h5", "--format", "nccl-tests"}));
+  EXPECT_EQ(report.baseline, 2);
+  const auto as_table = parsed<ReportCommand>("report a.h5 --format nccl-tests");
   EXPECT_EQ(as_table.format, Format::nccl_tests);
   EXPECT_EQ(name(as_table.format), "nccl-tests");
-  EXPECT_EQ(report.baseline, 2);
-  const auto plain = std::get<ReportCommand>(parse({"report", "--", "-odd.h5"}));
+  const auto plain = parsed<ReportCommand>("report -- -odd.h5");
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
   EXPECT_EQ(plain.format, Format::text);
   EXPECT_EQ(plain.baseline, std::nullopt);
   EXPECT_FALSE(plain.whole_node);
-  const auto of_node = std::get<ReportCommand>(parse({"report", "a.h5", "--baseline", "node"}));
+  const auto of_node = parsed<ReportCommand>("report a.h5 --baseline node");
   EXPECT_TRUE(of_node.whole_node);
   EXPECT_EQ(of_node.baseline, std::nullopt);
 }
 
 TEST(CommandLine, Predict) {
-  const auto asked = std::get<PredictCommand>(parse(base::shell_words(
+  const auto asked = parsed<PredictCommand>(
       "predict a.toml --ranks 64,8 --workload hybrid --model tiny --dtype f32 --scaling weak "
       "--mesh tp=2 --best --set bucket=1MiB --set gemm=2x,memory=2x --nodes-of 4 --each-rank "
-      "--baseline 8 --format csv --html a.html --force")));
+      "--baseline 8 --format csv --html a.html --force");
   EXPECT_EQ(asked.source, "a.toml");
   EXPECT_THAT(asked.ranks, ElementsAre(8, 64));
   EXPECT_EQ(asked.workload, "hybrid");
@@ -219,31 +217,27 @@ TEST(CommandLine, Predict) {
   EXPECT_EQ(asked.format, Format::csv);
   EXPECT_EQ(asked.html, "a.html");
   EXPECT_EQ(asked.if_exists, IfExists::overwrite);
-  const auto plain = std::get<PredictCommand>(parse({"predict", "a.h5", "--ranks", "8"}));
+  const auto plain = parsed<PredictCommand>("predict a.h5 --ranks 8");
   EXPECT_EQ(plain.workload, "");
   EXPECT_FALSE(plain.model || plain.precision || plain.scaling || plain.baseline);
   EXPECT_FALSE(plain.best || plain.each_rank);
   EXPECT_EQ(plain.format, Format::text);
   EXPECT_TRUE(plain.launches.empty());
-  const auto joined =
-      std::get<PredictCommand>(parse({"predict", "a.h5,b.h5,c.h5", "--ranks", "8"}));
+  const auto joined = parsed<PredictCommand>("predict a.h5,b.h5,c.h5 --ranks 8");
   EXPECT_EQ(joined.source, "a.h5");
   EXPECT_EQ(joined.launches, (std::vector<std::filesystem::path>{"b.h5", "c.h5"}));
 }
 
-TEST(CommandLine, List) {
-  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "workloads"})).what,
-            config::ListCommand::What::workloads);
-  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "models"})).what,
-            config::ListCommand::What::models);
-  EXPECT_EQ(std::get<config::ListCommand>(parse({"list", "suites"})).what,
-            config::ListCommand::What::suites);
-  const auto options = std::get<config::ListCommand>(parse({"list", "options", "dp"}));
-  EXPECT_EQ(options.what, config::ListCommand::What::options);
-  EXPECT_EQ(options.workload, "dp");
-}
-
 TEST(CommandLine, ListingsShowEachItem) {
+  using What = config::ListCommand::What;
+  const auto asked = std::get<config::ListCommand>(parse({"list", "options", "dp"}));
+  EXPECT_EQ(asked.what, What::options);
+  EXPECT_EQ(asked.workload, "dp");
+  for (const auto& [name, what] : {std::pair{"workloads", What::workloads},
+                                   {"models", What::models},
+                                   {"suites", What::suites}}) {
+    EXPECT_EQ(std::get<config::ListCommand>(parse({"list", name})).what, what);
+  }
   const auto list = [](const Arguments& arguments) {
     return config::listing(std::get<config::ListCommand>(parse(arguments)), fake_workloads());
   };
@@ -271,6 +265,8 @@ TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_EQ(text_of({"-h"}), text_of({}));
   EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N|node"));
   EXPECT_EQ(text_of({"run", "--ranks", "0", "--help"}), text_of({"run", "--help"}));
+  EXPECT_THAT(text_of({"--version"}),
+              AllOf(HasSubstr("isoscale "), HasSubstr(std::string{base::build_info().version})));
 }
 
 TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
@@ -298,22 +294,164 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
 }
 
 TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
-  const auto parsed = [](const Arguments& arguments) {
-    return std::get<CheckCommand>(parse(arguments));
-  };
-  EXPECT_EQ(parsed({"check"}).format, Format::text);
-  EXPECT_TRUE(parsed({"check"}).config.experiments.empty());
-  const CheckCommand check = parsed({"check", "--device", "host", "--blas-threads", "3", "--allow",
-                                     "a,b", "--allow", "c", "--format", "json"});
+  const auto plain = parsed<CheckCommand>("check");
+  EXPECT_EQ(plain.format, Format::text);
+  EXPECT_TRUE(plain.config.experiments.empty());
+  const auto check = parsed<CheckCommand>(
+      "check --device host --blas-threads 3 --allow a,b --allow c --format json");
   EXPECT_EQ(check.format, Format::json);
   EXPECT_EQ(check.config.device, Device::host);
   EXPECT_EQ(check.config.blas_threads, 3);
   EXPECT_THAT(check.config.allowed, testing::ElementsAre("a", "b", "c"));
 }
 
-TEST(CommandLine, Version) {
-  EXPECT_THAT(text_of({"--version"}),
-              AllOf(HasSubstr("isoscale "), HasSubstr(std::string{base::build_info().version})));
+std::string refusal(const Arguments& arguments) {
+  return usage_error([&] { (void)parse(arguments); });
+}
+
+TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
+  struct Refusal {
+    std::string_view command, first, second = {};
+  };
+  for (const Refusal& one : std::initializer_list<Refusal>{
+           {"frob", "unknown command 'frob'", "run, check, report, compare, predict, list"},
+           {"rum", "did you mean 'run'?"},
+           {"compare a", "two sides or more"},
+           {"predict --ranks 8", "predict needs a run file", ".toml"},
+           {"predict a.h5", "predict needs --ranks"},
+           {"predict a.h5 --ranks 8,0", "--ranks: '8,0' holds '0'"},
+           {"predict a.h5 --ranks 8 --workload hybird", "did you mean 'hybrid'?"},
+           {"predict a.h5 --ranks 8 --nodes-of 0", "--nodes-of: '0'"},
+           {"predict a.h5 --ranks 8 --set gemm", "'gemm' is not KEY=VALUE"},
+           {"predict a.h5 --ranks 8 --force", "--force is about the file"},
+           {"predict a.h5 b.h5 --ranks 8", "unexpected argument 'b.h5'"},
+           {"check --ranks 2", "unknown option '--ranks'"},
+           {"check --device host --share-gpu", "only on a GPU"},
+           {"--bogus", "unknown option '--bogus'", "isoscale --help"},
+           {"run --modle x", "unknown option '--modle'", "did you mean '--model'?"},
+           {"run --modle=x", "unknown option '--modle'", "isoscale run --help"},
+           {"run --ranks-per-node 8", "--ranks-per-node", "only with --dry-run"},
+           {"run --on h100-ndr", "--on", "only with --dry-run"},
+           {"run --dry-run --ranks-per-node 0", "--ranks-per-node: '0'"},
+           {"run -x", "unknown option '-x'"},
+           {"run --inject x", "--inject: 'x' is not KIND=VALUE"},
+           {"report a.h5 --pdf x", "unknown option '--pdf'"},
+           {"compare a.h5 b.h5 --gate nan", "--gate: 'nan'"},
+           {"compare a.h5 b.h5 --strict", "--strict is about the gate"},
+           {"report a.h5 --trace x --trace y", "--trace is given twice"},
+           {"run a.toml b.toml", "unexpected argument 'b.toml'"},
+           {"run --seed", "--seed needs a value"},
+           {"run --seed=", "--seed: the value is empty"},
+           {"run --seed ''", "--seed: '' is empty"},
+           {"run --seed --force", "--seed needs a value", "'--force' follows"},
+           {"run --seed 1 --seed=2", "--seed is given twice", "'1' and as '2'"},
+           {"run --force=false", "--force takes no value"},
+           {"run nowhere.toml", "cannot read the experiment file 'nowhere.toml'"},
+           {"run ''", "EXPERIMENT.toml: '' is empty"},
+           {"run /", "is a directory"},
+           {"run --workload dp --suite quick", "--suite and --workload both choose what to measure",
+            "give one of them"},
+           {"run --workload xp", "unknown workload 'xp'", "dp, tp, pp, hybrid"},
+           {"run --workload hybird", "did you mean 'hybrid'?"},
+           {"run --workload dp,,tp", "holds an empty name"},
+           {"run --workload dp,dp", "names 'dp' twice"},
+           {"run --suite quik", "unknown suite 'quik'", "did you mean 'quick'?"},
+           {"run --suite acceptanse", "unknown suite", "acceptance, quick, standard"},
+           {"run --model gpt-13", "unknown model 'gpt-13'", "'gpt-13b'"},
+           {"run --model no.toml", "cannot read the model file 'no.toml'"},
+           {"run --dtype bf17", "--dtype: unknown dtype 'bf17'", "bf16, fp8"},
+           {"run --set bucket", "'bucket' is not KEY=VALUE"},
+           {"run --set =1", "'=1' is not KEY=VALUE"},
+           {"run --set bukket=1", "unknown option 'bukket' of", "did you mean 'bucket'?"},
+           {"run --workload tp --set bucket=1", "unknown option 'bucket' of tp",
+            "isoscale list options tp"},
+           {"run --set bucket=64M", "--set: option bucket", "ambiguous"},
+           {"run --set batch=1 --set batch=2", "'batch' is given twice"},
+           {"run --seed -1", "--seed: '-1' is not a whole number"},
+           {"run --seed 18446744073709551616", "from 0 to 18446744073709551615"},
+           {"run --device gpu", "'gpu' is not one of auto, cuda, host"},
+           {"run --ranks 0", "--ranks: '0'", "whole numbers from 1"},
+           {"run --ranks 1,2,", "holds ''", "1,2,4"},
+           {"run --ranks 4,2,4", "names 4 twice"},
+           {"run --ranks 1,all", "holds 'all'"},
+           {"run --ranks 99999999999999999999", "holds '99999999999999999999'"},
+           {"run --ranks '2 4'", "holds '2 4'"},
+           {"run --mesh dp=0", "dp is '0'", "at least 1"},
+           {"run --workload tp --mesh dp=2,tp=2", "the workload tp does not use dp"},
+           {"run --workload hybrid --mesh cp=2", "does not use cp", "dp+tp+pp"},
+           {"run --scaling both", "'both' is not one of strong, weak"},
+           {"run --placement far", "'far' is not one of packed, spread"},
+           {"run --fill work", "'work' is not one of idle, replicas"},
+           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
+           {"run --gpu-bind first", "--gpu-bind: 'first' holds 'first'", "'auto'"},
+           {"run --gpu-bind 0,,1", "holds ''", "such as 2,3,0,1"},
+           {"run --share-gpu=yes", "--share-gpu takes no value"},
+           {"run --gemm-algorithms", "--gemm-algorithms needs a value"},
+           {"run --device host --share-gpu", "--share-gpu: has a meaning only on a GPU",
+            "--device cuda"},
+           {"run --device host --graph --gpu-bind 0",
+            "--gpu-bind, --graph: has a meaning only on a GPU", "the device is host"},
+           {"run --device host --gemm-algorithms a.h5", "--gemm-algorithms: has"},
+           {"run --precision 5", "ambiguous", "5% or 0.05"},
+           {"run --precision 0%", "not above 0%"},
+           {"run --precision 100%", "below 100%"},
+           {"run --max-time 0", "not a time above 0"},
+           {"run --max-time 1001h", "up to 1000h"},
+           {"run --timeout 1001h", "up to 1000h"},
+           {"run --max-time 3x", "unknown unit 'x'"},
+           {"run --trace-steps 1001", "from 0 to 1000"},
+           {"run --trace-ranks 0", "from 1 to"},
+           {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a control character"},
+           {"report", "needs a run file"},
+           {"report a.h5 --format xml", "'xml' is not one of text, json, csv"},
+           {"report a.h5 --baseline 0", "--baseline: '0'", "from 1 to"},
+           {"report a.h5 --baseline 99999999999", "--baseline: '99999999999'"},
+           {"list", "needs one of workloads, models, suites, options, systems, keys"},
+           {"list foo", "'foo' is not one of workloads, models, suites, options, systems, keys"},
+           {"list keys", "needs one of model, system, suite"},
+           {"list keys models", "'models' is not one of model, system, suite"},
+           {"list options", "needs the name of a workload"},
+           {"list options d", "unknown workload 'd'", "dp, tp, pp, hybrid"},
+           {"list models tiny", "unexpected argument 'tiny'"}}) {
+    EXPECT_THAT(refusal(base::shell_words(one.command)),
+                AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))
+        << one.command;
+  }
+  for (const std::string& name : Arguments{"auto", "00", "-1", "GPU-", "1b:00", "1b:00.8"}) {
+    EXPECT_THAT(refusal({"run", "--gpu-bind", "0," + name}), HasSubstr("holds '" + name + "'"));
+  }
+  EXPECT_THAT(refusal({"run", "--output", std::string(5000, 'x')}),
+              HasSubstr("too long for a path"));
+}
+
+TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {
+  const std::vector<std::string> values{std::string(1'000'000, '9'),
+                                        std::string(1'000'000, ','),
+                                        "\x1b]0;owned\x07",
+                                        "\xff\xfe\xfd",
+                                        std::string{"\xc2\x9b"} + "31m",
+                                        std::string{"a\0b", 3},
+                                        std::string(1'000'000, '[')};
+  const auto check = [](const Arguments& arguments) {
+    const std::string message = refusal(arguments);
+    EXPECT_LT(message.size(), 600U) << arguments[1];
+    EXPECT_TRUE(base::is_plain(message)) << arguments[1];
+  };
+  for (const std::string& value : values) {
+    for (const RunOption& option : run_options()) {
+      if (option.arity == Arity::flag) continue;
+      if (option.name == "output" && value == values[0]) continue;  // tried above
+      check({"run", "--" + std::string{option.name} + "=" + value});
+    }
+    check({"run", "--" + value});
+    check({"run", value});
+    check({value});
+    check({"--" + value});
+    check({"list", value});
+    check({"list", "options", value});
+    check({"report", "a.h5", "--baseline", value});
+    check({"report", "a.h5", "--" + value});
+  }
 }
 
 }  // namespace

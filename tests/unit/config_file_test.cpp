@@ -27,7 +27,7 @@ using testing_support::fake_workloads;
 using testing_support::usage_error;
 
 RunConfig read(std::string_view toml) { return from_toml(toml, "exp.toml", fake_workloads()); }
-/// With the workloads that there are: suites name their options.
+/// Suites name options of the workloads that there are.
 RunConfig read_real(std::string_view toml) {
   return from_toml(toml, "exp.toml", workloads::registry());
 }
@@ -140,17 +140,14 @@ dtype = "f32"
   EXPECT_EQ(run.experiments[2].base.precision, program::Precision::f32);
 }
 
-TEST(ExperimentFile, WithoutWorkloadsIsTheQuickSuite) {
+TEST(ExperimentFile, NamesASuiteOrIsTheQuickOne) {
   const RunConfig run = read("max_time = \"5s\"");
   EXPECT_EQ(run.suite, "quick");
   EXPECT_EQ(run.experiments.size(), 5U);
   EXPECT_EQ(run.max_time.value(), 5.0);
-}
-
-TEST(ExperimentFile, MayNameASuite) {
-  const RunConfig run = read_real("suite = \"standard\"\ndtype = \"f32\"");
-  EXPECT_EQ(run.suite, "standard");
-  for (const Experiment& experiment : run.experiments) {
+  const RunConfig standard = read_real("suite = \"standard\"\ndtype = \"f32\"");
+  EXPECT_EQ(standard.suite, "standard");
+  for (const Experiment& experiment : standard.experiments) {
     EXPECT_EQ(experiment.base.precision, program::Precision::f32);
   }
 }
@@ -161,22 +158,97 @@ TEST(ExperimentFile, MaySpellOutAModel) {
 workload = "dp"
 [experiment.model]
 name = "mine"
-source = "here"
 hidden = 8
-ffn = 32
 heads = 2
-kv_heads = 2
-head_size = 4
-gated_mlp = false
 layers = 1
 sequence = 4
-vocabulary = 16
-tied_embedding = true
-learned_positions = false
-published_parameters = 0
 )");
   EXPECT_EQ(run.experiments[0].base.model.name, "mine");
   EXPECT_EQ(run.experiments[0].base.model.hidden, 8);
+}
+
+TEST(ExperimentFile, RefusalsSayWhereAndWhy) {
+  struct Refusal {
+    std::string_view toml, first, second = {};
+  };
+  for (const Refusal& one : std::initializer_list<Refusal>{
+           {"\nmodle = \"tiny\"", "exp.toml:2: unknown key 'modle'", "did you mean 'model'?"},
+           {"max-time = \"1s\"", "exp.toml:1: unknown key 'max-time'", "did you mean 'max_time'?"},
+           {"nvtx = 1", "nvtx must be true or false"},
+           {"help = true", "unknown key 'help'"},
+           {"workload = ", "exp.toml:1: not valid TOML"},
+           {"seed = 1\nseed = 2", "exp.toml:2: not valid TOML"},
+           {"\xff", "not valid TOML"},
+           {"\nworkload = \"xp\"", "exp.toml:2: workload: unknown workload 'xp'"},
+           {"workload = []", "workload is an empty list"},
+           {"workload = [\"dp,tp\"]", "holds 'dp,tp'", "one value per item"},
+           {"workload = [[\"dp\"]]", "must be one value"},
+           {"workload = \"\"", "workload: '' is empty"},
+           {"workload = [\"\"]", "holds ''"},
+           {"workload = {}", "must be one value"},
+           {"model = \"huge\"", "exp.toml:1: model: unknown model 'huge'"},
+           {"model = 3", "unknown model '3'"},
+           {"model = {}", "missing: layers"},
+           {"model = { hiden = 1 }", "unknown key 'hiden'", "did you mean 'hidden'?"},
+           {"dtype = [\"f32\"]", "dtype must be one value"},
+           {"dtype = 1979-05-27", "dtype must be one value"},
+           {"ranks = []", "ranks is an empty list"},
+           {"ranks = [0]", "ranks: '0'"},
+           {"ranks = 1.5", "ranks: '1.5'"},
+           {"set = \"bucket=1\"", "set must be a table"},
+           {"\nset = { bukket = 1 }", "exp.toml:2: bukket: unknown option 'bukket'"},
+           {"set = { bucket = \"64M\" }", "exp.toml:1: bucket: option bucket", "ambiguous"},
+           {"set = { bucket = \"a\\u0000b\" }", "'a\\x00b'", "without meaning"},
+           {"set = { bucket = [] }", "bucket must be one value"},
+           {"mesh = {}", "mesh is an empty table"},
+           {"mesh = { dp = 0 }", "dp is '0'"},
+           {"mesh = [2]", "mesh must be one value"},
+           {"workload = \"tp\"\nmesh = \"dp=2\"", "exp.toml:2: mesh",
+            "the workload tp does not use dp"},
+           {"force = \"true\"", "force must be true or false"},
+           {"max_time = -1", "max_time: '-1' is negative"},
+           {"precision = true", "precision: 'true'"},
+           {"output = \"a\\nb\"", "output: 'a\\x0ab' holds a control character"},
+           {"suite = \"quik\"", "exp.toml:1: suite: unknown suite 'quik'"},
+           {"suite = \"quick\"\nworkload = \"dp\"", "exp.toml:1: suite and exp.toml:2: workload",
+            "both choose"},
+           {"workload = \"dp\"\n[[experiment]]\nworkload = \"tp\"", "both choose",
+            "[[experiment]]"},
+           {"suite = \"quick\"\n[[experiment]]\nworkload = \"tp\"", "both choose"},
+           {"experiment = 3", "must be [[experiment]] tables"},
+           {"experiment = []", "must be [[experiment]] tables"},
+           {"experiment = [3]", "must be [[experiment]] tables"},
+           {"\n[[experiment]]\nmodel = \"tiny\"", "exp.toml:2: experiment names no workload"},
+           {"[[experiment]]\nworkload = \"dp\"\nmax_time = 3", "exp.toml:3: max_time",
+            "holds for the whole run"},
+           {"[[experiment]]\nworkload = \"dp\"\nscalling = 3", "unknown key 'scalling'",
+            "did you mean 'scaling'?"},
+           {"[[experiment]]\nworkload = \"tp\"\nset = { bucket = 1 }",
+            "exp.toml:3: bucket: unknown option 'bucket' of tp"},
+           {"[recorded]\nuser = \"x\"", "user is unknown"},
+           {"[recorded]\nsuite = 3", "suite must be a string"},
+           {"recorded = 3", "recorded must be a table"}}) {
+    EXPECT_THAT(usage_error([&] { (void)read(one.toml); }),
+                AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))
+        << one.toml;
+  }
+}
+
+TEST(ExperimentFile, HostileTextIsEchoedShortAndClean) {
+  const std::vector<std::string> texts{"\"" + std::string(500'000, 'k') + "\" = 1",
+                                       "\"\\u001b[2J\" = 1",
+                                       "model = \"" + std::string(500'000, 'x') + "\"",
+                                       "ranks = [" + std::string(500'000, '1'),
+                                       std::string(500'000, '['),
+                                       "workload = \"\\u001b[2J\"",
+                                       "set = { \"\\u001b[2J\" = 1 }",
+                                       "[recorded]\n\"\\u001b[2J\" = \"\"",
+                                       "[recorded]\nsuite = \"\\u001b[2J\""};
+  for (const std::string& toml : texts) {
+    const std::string message = usage_error([&] { (void)read(toml); });
+    EXPECT_LT(message.size(), 700U);
+    EXPECT_TRUE(base::is_plain(message)) << message;
+  }
 }
 
 class OnDisk : public testing::Test {
@@ -212,40 +284,27 @@ set = { batch = 8 }
             "isoscale run " + path_.string() + " --max-time 1s --model tiny --set batch=4");
 }
 
-TEST_F(OnDisk, TheCommandLineMayChooseOtherWorkloads) {
+TEST_F(OnDisk, TheCommandLineMayChooseOtherWorkloadsButNotBesideTables) {
   EXPECT_EQ(run("workload = \"dp\"", {"--workload", "tp"}).experiments[0].workload, "tp");
   EXPECT_EQ(run("workload = \"dp\"", {"--suite", "quick"}).suite, "quick");
   EXPECT_EQ(run("suite = \"quick\"", {"--workload", "tp"}).suite, "");
-}
-
-TEST_F(OnDisk, TheCommandLineDoesNotChooseBesideTables) {
   for (const char* const option : {"--workload=tp", "--suite=quick"}) {
     EXPECT_THAT(usage_error([&] { (void)run("[[experiment]]\nworkload = \"dp\"", {option}); }),
                 AllOf(HasSubstr("both choose what to measure"), HasSubstr("experiment.toml:2")));
   }
-}
-
-TEST_F(OnDisk, ABadValueIsRefusedAlsoWhereItIsOverridden) {
   EXPECT_THAT(usage_error([&] {
                 (void)run("precision = \"5\"", {"--precision", "1%"});
               }),
               HasSubstr("experiment.toml:1: precision: '5' is ambiguous"));
 }
 
-TEST(Suites, Parse) {
+TEST(Suites, HaveDescriptionsAndQuickIsQuick) {
   EXPECT_THAT(suite_names(), ElementsAre("acceptance", "quick", "standard"));
   for (const std::string_view name : suite_names()) {
-    const Layer suite = load_suite(name);
-    EXPECT_FALSE(suite.description.empty()) << name;
-    EXPECT_FALSE(suite.experiments.empty()) << name;
-    const RunConfig run =
-        read_real("suite = \"" + std::string{name} + "\"");  // names real models and options
-    EXPECT_EQ(run.suite, name);
+    EXPECT_FALSE(load_suite(name).description.empty()) << name;
   }
-}
-
-TEST(Suites, QuickIsQuick) {
   const RunConfig run = read_real("suite = \"quick\"");
+  EXPECT_EQ(run.suite, "quick");
   EXPECT_EQ(run.experiments.size(), 5U);
   EXPECT_LE(run.max_time.value(), 2.0);
   for (const Experiment& experiment : run.experiments) {

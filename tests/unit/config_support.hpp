@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <span>
 #include <string>
 
-#include "base/error.hpp"
+#include "refusal.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::testing_support {
@@ -50,18 +48,6 @@ inline std::span<const workloads::Workload> fake_workloads() {
       fake("calibrate", {}, mesh::every_axis),
   };
   return table;
-}
-
-/// What the base::UsageError says that `call` throws; fails the test when there is none.
-template <class Call>
-std::string usage_error(Call call) {
-  try {
-    call();
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
 }
 
 }  // namespace isoscale::testing_support

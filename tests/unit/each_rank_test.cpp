@@ -13,7 +13,7 @@
 
 #include "made_outlines.hpp"
 #include "simulate/noise.hpp"
-#include "workloads/api/workload.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -53,24 +53,17 @@ struct Pipeline {
 };
 
 Pipeline pipeline(const mesh::Shape& mesh, int microbatches) {
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  workloads::Request base{.model = {.name = "small",
-                                    .source = "test",
-                                    .hidden = 256,
-                                    .ffn = 1024,
-                                    .heads = 16,
-                                    .kv_heads = 16,
-                                    .head_size = 16,
-                                    .gated_mlp = false,
-                                    .layers = mesh.pp,
-                                    .sequence = 64,
-                                    .vocabulary = 0},
-                          .precision = program::Precision::f32,
-                          .options = {}};
-  base.options = {{"microbatch", "1"}, {"microbatches", std::to_string(microbatches * mesh.dp)}};
-  Pipeline result{.set = hybrid.build(hybrid.scale(base, mesh, workloads::Scaling::strong)),
-                  .classes = {},
-                  .costs = {}};
+  const workloads::Request base =
+      workloads::request_of({.hidden = 256,
+                             .ffn = 1024,
+                             .heads = 16,
+                             .kv_heads = 16,
+                             .head_size = 16,
+                             .layers = mesh.pp,
+                             .sequence = 64,
+                             .vocabulary = 0},
+                            microbatches * mesh.dp, {{"microbatch", "1"}});
+  Pipeline result{.set = workloads::strong(base, mesh), .classes = {}, .costs = {}};
   result.classes = classes_of(result.set, program::Section::step);
   for (const program::Outline& outline : result.classes.outline.outlines) {
     auto& table = result.costs.tables.emplace_back();

@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The programs of inference: their work, traffic, memory and time follow from formulas, and they
-// never deadlock.
+// The programs of inference and of serving: their work, traffic, memory and time follow from
+// formulas, and they never deadlock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/stack/parameters.hpp"
+#include "workloads/serve/requests.hpp"
+#include "workloads/serve/serve.hpp"
 
 namespace isoscale::workloads::infer {
 namespace {
@@ -123,7 +123,7 @@ TEST(Infer, TrafficFollowsTheFormula) {
   }
 }
 
-/// Of a step of a bench, in units of one group's layers on one stage.
+/// Returns the time of a step of a bench, in units of one group's layers on one stage.
 std::int64_t simulated(const Bench& bench, std::size_t step) {
   const program::OutlineSet set = program::outline(bench.set, program::step_section(step));
   const auto plays = simulate::simulate(set, simulate::unit_costs(set), {.plays = 1});
@@ -194,13 +194,8 @@ TEST(Infer, OptionsHaveDefaultsAndRefusals) {
   EXPECT_THAT(setting_of(request_of("tiny", {}, {{"batch", "8,1"}})).batches, ElementsAre(1, 8));
   EXPECT_EQ(request_of("tiny", {}).options.at("prompt"), "16");  // the model's sequence
   const auto refusal = [](const Options& options, Precision precision = Precision::f32) {
-    Request base{.model = load_model("tiny"), .precision = precision, .options = options};
-    try {
-      static_cast<void>(scale(base, {}, Scaling::strong));
-    } catch (const base::UsageError& error) {
-      return std::string{error.what()};
-    }
-    return std::string{"not refused"};
+    const Request base{.model = load_model("tiny"), .precision = precision, .options = options};
+    return testing_support::refusal([&] { static_cast<void>(scale(base, {}, Scaling::strong)); });
   };
   EXPECT_THAT(refusal({{"batch", "2,x"}}), HasSubstr("'x'"));
   EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("from 1 to 65536"));
@@ -225,3 +220,89 @@ TEST(Infer, ATwinIsSmallAndAnsweredByOneRank) {
 
 }  // namespace
 }  // namespace isoscale::workloads::infer
+
+namespace isoscale::workloads::serve {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Request served(const Options& options) {
+  return {.model = model_of(
+              {.ffn = 32, .heads = 4, .kv_heads = 4, .head_size = 4, .layers = 2, .sequence = 6}),
+          .options = options};
+}
+
+TEST(ServePrograms, WhatExcludesEachOtherIsRefusedWithTheWayOut) {
+  const auto refusal = [](const Options& options) {
+    return testing_support::refusal([&] { (void)scale(served(options), {}, Scaling::strong); });
+  };
+  EXPECT_THAT(refusal({{"rate", "fast"}}), HasSubstr("'fast'"));
+  EXPECT_THAT(refusal({{"rate", "-1"}}), HasSubstr("above 0"));
+  EXPECT_THAT(refusal({{"rate", "inf"}}), HasSubstr("above 0"));
+  EXPECT_THAT(refusal({{"slo", "0"}}), HasSubstr("slo"));
+  EXPECT_THAT(refusal({{"burst", "4"}}), HasSubstr("arrivals=bursty"));
+  EXPECT_THAT(refusal({{"output", "65536"}, {"max_batch", "2"}}), HasSubstr("at most 32768"));
+  EXPECT_EQ(refusal({{"rate", "2.5"}, {"slo", "0.5"}, {"arrivals", "bursty"}}), "");
+}
+
+TEST(ServePrograms, SizesArePowersOfTwoAndTheLargest) {
+  EXPECT_THAT(sizes_of(1), ElementsAre(1));
+  EXPECT_THAT(sizes_of(8), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(sizes_of(6), ElementsAre(1, 2, 4, 6));
+}
+
+TEST(ServePrograms, AReplicaHasAPrefillAndADecodeForEachTokenAndSize) {
+  const Options options{{"output", "3"}, {"max_batch", "3"}};
+  for (const mesh::Shape& mesh :
+       {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 3}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
+    const Request request = scale(served(options), mesh, Scaling::strong);
+    const program::ProgramSet set = replica_programs(request);
+    EXPECT_EQ(set.mesh.dp, 1);
+    EXPECT_EQ(set.mesh.size() * mesh.dp, mesh.size());
+    EXPECT_NO_THROW(program::check(set));
+    EXPECT_NO_THROW(program::check(hooks().build(request, 0).set));
+    for (const program::RankProgram& one : set.programs) EXPECT_EQ(one.steps.size(), 3U * 3U);
+  }
+}
+
+/// FLOP of one section over all ranks.
+double flop_of(const program::ProgramSet& set, program::Section section) {
+  double sum = 0;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    for (const auto& op : program::outline(set.of(rank), section, set.mesh).ops) sum += op.flop;
+  }
+  return sum;
+}
+
+/// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
+/// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
+TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
+  const Request request =
+      scale(served({{"output", "3"}, {"max_batch", "4"}}), {.tp = 2}, Scaling::strong);
+  const program::ProgramSet set = replica_programs(request);
+  const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
+  const auto token = [&](double length) {
+    return layers * (2 * h * 4 * h + 4 * h * length + 4 * h * f);
+  };
+  for (const auto& [index, batch] : {std::pair{0U, 1.0}, std::pair{1U, 2.0}, std::pair{2U, 4.0}}) {
+    EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, 0, 3)),
+                     batch * (prompt * token(prompt) + 2 * h * vocabulary));
+    for (const std::uint64_t next : {1U, 2U}) {
+      EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, next, 3)),
+                       batch * (token(prompt + static_cast<double>(next)) + 2 * h * vocabulary));
+    }
+  }
+}
+
+TEST(ServePrograms, TheTwinIsThatOfInference) {
+  const Request request =
+      scale(served({{"max_batch", "4"}, {"output", "2"}}), {.dp = 2}, Scaling::strong);
+  const Request relative = twin(request);
+  EXPECT_EQ(relative.keep, Keep::observables);
+  EXPECT_EQ(relative.options.at("batch"), "2");
+  EXPECT_NO_THROW(program::check(infer::build(relative)));
+}
+
+}  // namespace
+}  // namespace isoscale::workloads::serve

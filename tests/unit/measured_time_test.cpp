@@ -1,18 +1,26 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/measured_time.hpp"
 
+// Times of ops from what was measured, and the places of groups and messages on nodes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "simulate/layout.hpp"
+#include "simulate/measured_time.hpp"
 
 namespace isoscale::simulate {
 namespace {
 
 using program::DType;
-using program::Gemm;
 using program::OpKind;
 
 constexpr double us = 1e-6, mib = 1 << 20;
@@ -27,16 +35,15 @@ TimedGemm cube(double extent, double rate, DType type = DType::f32) {
           .seconds = 2 * extent * extent * extent / rate};
 }
 
-TEST(MeasuredGemm, IsExactForItsShape) {
-  const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
-  const auto time = measured_gemm_seconds(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
-  ASSERT_TRUE(time);
-  EXPECT_DOUBLE_EQ(*time, 2 * 128.0 * 128 * 128 / 2e9);
+std::optional<double> seconds_of_cube(const Measured& measured, std::uint32_t extent,
+                                      DType type = DType::f32) {
+  return measured_gemm_seconds(measured, {.m = extent, .n = extent, .k = extent}, type);
 }
 
-TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
-  const Measured measured = with_gemms({cube(64, 1e9)});
-  EXPECT_FALSE(measured_gemm_seconds(measured, {.m = 64, .n = 64, .k = 64}, DType::bf16));
+TEST(MeasuredGemm, IsExactForItsShapeTypeAndMode) {
+  const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
+  EXPECT_DOUBLE_EQ(seconds_of_cube(measured, 128).value(), 2 * 128.0 * 128 * 128 / 2e9);
+  EXPECT_FALSE(seconds_of_cube(measured, 64, DType::bf16));
   EXPECT_FALSE(measured_gemm_seconds(
       measured, {.m = 64, .n = 64, .k = 64, .mode = program::ComputeMode::tf32}, DType::f32));
 }
@@ -44,15 +51,13 @@ TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
 /// Halfway between 64 and 256 in both logarithms both weigh the same: sqrt(1e9 * 4e9).
 TEST(MeasuredGemm, BlendsRatesOfNeighboursByDistance) {
   const Measured measured = with_gemms({cube(64, 1e9), cube(256, 4e9)});
-  const auto time = measured_gemm_seconds(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
-  ASSERT_TRUE(time);
-  EXPECT_NEAR(*time, 2 * 128.0 * 128 * 128 / 2e9, 1e-9 * *time);
+  const double expected = 2 * 128.0 * 128 * 128 / 2e9;
+  EXPECT_NEAR(seconds_of_cube(measured, 128).value(), expected, 1e-9 * expected);
   // A third of the way has four times the weight of two thirds: (4 * log 1 + log 4) / 5.
   const double third = 64 * std::exp2(2.0 / 3);
   const auto at = static_cast<std::uint32_t>(std::lround(third));
   const double flop = 2 * std::pow(static_cast<double>(at), 3);
-  const double rate =
-      flop / *measured_gemm_seconds(measured, {.m = at, .n = at, .k = at}, DType::f32);
+  const double rate = flop / seconds_of_cube(measured, at).value();
   EXPECT_NEAR(rate, 1e9 * std::pow(4, 0.2), 0.01 * rate);
 }
 
@@ -65,9 +70,7 @@ TEST(MeasuredLocal, LiesBetweenItsSizesAndGoesOnInProportion) {
   EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 2000), 4 * us, 1e-12);
   EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 40000), 80 * us, 1e-12);
   // Norms were not measured: the nearest size of any kind, byte for byte.
-  const auto norm = measured_local_seconds(measured, OpKind::norm, 600);
-  ASSERT_TRUE(norm);
-  EXPECT_NEAR(*norm, 6 * us, 1e-12);
+  EXPECT_NEAR(*measured_local_seconds(measured, OpKind::norm, 600), 6 * us, 1e-12);
   EXPECT_FALSE(measured_local_seconds({}, OpKind::add, 100));
 }
 
@@ -130,14 +133,17 @@ GroupPlace across(int members, int nodes, int sharing = 1) {
           .sharing = sharing};
 }
 
+double seconds(const Measured& measured, OpKind kind, double bytes, const GroupPlace& place) {
+  return measured_collective_seconds(measured, kind, bytes, place).value();
+}
+
 TEST(MeasuredCollective, IsTheCurveOfItsGroup) {
   const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
-  const auto at = measured_collective_seconds(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
-  ASSERT_TRUE(at);
-  EXPECT_NEAR(*at, ring_seconds(OpKind::all_reduce, 4, 4096 * 8, 5 * us, 10e9), 1e-12);
-  const auto large = measured_collective_seconds(measured, OpKind::all_reduce, 1e9, on_node(4));
-  EXPECT_NEAR(*large, ring_seconds(OpKind::all_reduce, 4, 1e9, 5 * us, 10e9), 1e-6);
-  EXPECT_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, 1e6, on_node(1)), 0);
+  const double at = seconds(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
+  EXPECT_NEAR(at, ring_seconds(OpKind::all_reduce, 4, 4096 * 8, 5 * us, 10e9), 1e-12);
+  const double large = seconds(measured, OpKind::all_reduce, 1e9, on_node(4));
+  EXPECT_NEAR(large, ring_seconds(OpKind::all_reduce, 4, 1e9, 5 * us, 10e9), 1e-6);
+  EXPECT_EQ(seconds(measured, OpKind::all_reduce, 1e6, on_node(1)), 0);
 }
 
 /// Three groups tell rings from trees, for small messages and for large ones.
@@ -149,25 +155,21 @@ TEST(MeasuredCollective, GrowsByTheLawThatThreeGroupsFollow) {
     EXPECT_EQ(measured.communication.front().law, expected);
     for (const double bytes : {8.0, 65536.0, 32 * mib}) {
       const double truth = law(OpKind::all_reduce, 64, bytes, 5 * us, 10e9);
-      const auto at = measured_collective_seconds(measured, OpKind::all_reduce, bytes, on_node(64));
-      ASSERT_TRUE(at);
-      EXPECT_NEAR(*at, truth, 0.01 * truth) << bytes;
+      const double at = seconds(measured, OpKind::all_reduce, bytes, on_node(64));
+      EXPECT_NEAR(at, truth, 0.01 * truth) << bytes;
     }
   }
 }
 
-/// With two groups both laws fit: gathers go round rings, sums up trees, unless the caller says.
+/// Both laws fit two groups: gathers go round rings, sums up trees, unless the caller says.
 TEST(MeasuredCollective, TakesTheUsualAlgorithmWhereTwoGroupsDoNotTell) {
   const Measured gathers = groups(ring_seconds, OpKind::all_gather, {2, 4});
   EXPECT_EQ(gathers.communication.front().law, GrowthLaw::fitted);
-  EXPECT_NEAR(*measured_collective_seconds(gathers, OpKind::all_gather, 8, on_node(16)),
-              15 * 5 * us, 0.01 * 75 * us);
+  EXPECT_NEAR(seconds(gathers, OpKind::all_gather, 8, on_node(16)), 15 * 5 * us, 0.01 * 75 * us);
   Measured sums = groups(tree_seconds, OpKind::all_reduce, {2, 4});
-  EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, 8, on_node(16)), 8 * 5 * us,
-              0.01 * 40 * us);
+  EXPECT_NEAR(seconds(sums, OpKind::all_reduce, 8, on_node(16)), 8 * 5 * us, 0.01 * 40 * us);
   sums.growth = GrowthLaw::proportional;  // 10 us at 2, 20 us at 4: 5 us for each more
-  EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, 8, on_node(16)), 80 * us,
-              0.01 * 80 * us);
+  EXPECT_NEAR(seconds(sums, OpKind::all_reduce, 8, on_node(16)), 80 * us, 0.01 * 80 * us);
 }
 
 /// Two groups tell whether bytes are moved in parts or whole, as Open MPI's non-blocking all-reduce
@@ -179,32 +181,26 @@ TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
     const Measured measured = groups(law, kind, {2, 4});
     for (const double bytes : {8.0, 65536.0, 32 * mib}) {
       const double truth = law(kind, 8, bytes, 5 * us, 10e9);
-      EXPECT_NEAR(*measured_collective_seconds(measured, kind, bytes, on_node(8)), truth,
-                  0.01 * truth)
-          << bytes;
+      EXPECT_NEAR(seconds(measured, kind, bytes, on_node(8)), truth, 0.01 * truth) << bytes;
     }
   };
   expect_foreseen(binomial_seconds, OpKind::all_reduce);
   expect_foreseen(at_once_seconds, OpKind::all_reduce);
+  const Measured dealt = groups(reduced_and_dealt_seconds, OpKind::reduce_scatter, {2, 4});
+  const double of_dealt =
+      reduced_and_dealt_seconds(OpKind::reduce_scatter, 8, 32 * mib, 5 * us, 10e9);
+  EXPECT_NEAR(seconds(dealt, OpKind::reduce_scatter, 32 * mib, on_node(8)), of_dealt,
+              0.01 * of_dealt);
   const double parts = 2.0 * 7 / 8 * 32 * mib / 10e9;
-  EXPECT_NEAR(*measured_collective_seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts,
-              0.02 * parts);
+  EXPECT_NEAR(seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts, 0.02 * parts);
   // Small messages tell nothing of bytes.
   Measured small = sums;
   for (TimedCommunication& at : small.communication) at.samples.resize(2);
   settle_laws(small);
   const double small_parts = 2.0 * 7 / 8 / (2.0 * 3 / 4);
-  const auto at_four = measured_collective_seconds(small, OpKind::all_reduce, 32 * mib, on_node(4));
-  const auto at_eight =
-      measured_collective_seconds(small, OpKind::all_reduce, 32 * mib, on_node(8));
-  EXPECT_NEAR(*at_eight / *at_four, small_parts, 0.01 * small_parts);
-}
-
-TEST(MeasuredCollective, ScattersWholeSumsWhereTwoGroupsDo) {
-  const Measured measured = groups(reduced_and_dealt_seconds, OpKind::reduce_scatter, {2, 4});
-  const double truth = reduced_and_dealt_seconds(OpKind::reduce_scatter, 8, 32 * mib, 5 * us, 10e9);
-  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::reduce_scatter, 32 * mib, on_node(8)),
-              truth, 0.01 * truth);
+  const double at_four = seconds(small, OpKind::all_reduce, 32 * mib, on_node(4));
+  const double at_eight = seconds(small, OpKind::all_reduce, 32 * mib, on_node(8));
+  EXPECT_NEAR(at_eight / at_four, small_parts, 0.01 * small_parts);
 }
 
 /// One group tells nothing: the assumption counts.
@@ -212,7 +208,7 @@ TEST(MeasuredCollective, IsMovedAsAssumedWhereOneGroupWasMeasured) {
   Measured measured = groups(at_once_seconds, OpKind::all_reduce, {4});
   const auto at = [&](Moved untold) {
     measured.untold = untold;
-    return *measured_collective_seconds(measured, OpKind::all_reduce, 32 * mib, on_node(8));
+    return seconds(measured, OpKind::all_reduce, 32 * mib, on_node(8));
   };
   const double truth = at_once_seconds(OpKind::all_reduce, 8, 32 * mib, 5 * us, 10e9);
   EXPECT_NEAR(at(Moved::whole_at_once), truth, 0.01 * truth);
@@ -222,8 +218,8 @@ TEST(MeasuredCollective, IsMovedAsAssumedWhereOneGroupWasMeasured) {
 TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {
   const Measured measured = groups(ring_seconds, OpKind::all_gather, {2, 8});
   const double truth = ring_seconds(OpKind::all_gather, 5, 65536, 5 * us, 10e9);
-  const auto at = measured_collective_seconds(measured, OpKind::all_gather, 65536, on_node(5));
-  EXPECT_NEAR(*at, truth, 0.01 * truth);
+  const double at = seconds(measured, OpKind::all_gather, 65536, on_node(5));
+  EXPECT_NEAR(at, truth, 0.01 * truth);
 }
 
 TEST(MeasuredCollective, KnowsNothingOfLinksThatNoGroupHad) {
@@ -239,10 +235,10 @@ TEST(MeasuredCollective, KnowsNothingOfLinksThatNoGroupHad) {
 TEST(MeasuredCollective, GoesFromOneNodeThroughTheOnlyGroup) {
   Measured measured;
   measured.communication = {curve(ring_seconds, OpKind::all_reduce, 2, 2, 5 * us, 10e9)};
-  const double log = *measured_collective_seconds(measured, OpKind::all_reduce, 8, across(8, 8));
+  const double log = seconds(measured, OpKind::all_reduce, 8, across(8, 8));
   EXPECT_NEAR(log, 30 * us, 0.01 * 30 * us);
   measured.growth = GrowthLaw::proportional;
-  const double linear = *measured_collective_seconds(measured, OpKind::all_reduce, 8, across(8, 8));
+  const double linear = seconds(measured, OpKind::all_reduce, 8, across(8, 8));
   EXPECT_NEAR(linear, 70 * us, 0.01 * 70 * us);
 }
 
@@ -250,25 +246,21 @@ TEST(MeasuredCollective, SharesThePortsOfANode) {
   Measured measured;
   measured.communication = {curve(ring_seconds, OpKind::all_reduce, 4, 4, 5 * us, 10e9)};
   const double truth = ring_seconds(OpKind::all_reduce, 4, 8 * 4 * mib, 5 * us, 10e9);
-  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
-              truth, 1e-3 * truth);
+  EXPECT_NEAR(seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)), truth, 1e-3 * truth);
   measured.communication.front().sharing = 8;
-  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
+  EXPECT_NEAR(seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
               ring_seconds(OpKind::all_reduce, 4, 4 * mib, 5 * us, 10e9), 1e-3 * truth);
 }
 
 TEST(MeasuredCollective, StandsInForKindsThatWereNotMeasured) {
   Measured measured = groups(ring_seconds, OpKind::all_gather, {4});
-  const double gather = *measured_collective_seconds(measured, OpKind::all_gather, mib, on_node(4));
-  const auto scatter =
-      measured_collective_seconds(measured, OpKind::reduce_scatter, mib, on_node(4));
-  EXPECT_DOUBLE_EQ(*scatter, gather);
-  EXPECT_DOUBLE_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, mib, on_node(4)),
-                   2 * gather);
+  const double gather = seconds(measured, OpKind::all_gather, mib, on_node(4));
+  const double scatter = seconds(measured, OpKind::reduce_scatter, mib, on_node(4));
+  EXPECT_DOUBLE_EQ(scatter, gather);
+  EXPECT_DOUBLE_EQ(seconds(measured, OpKind::all_reduce, mib, on_node(4)), 2 * gather);
   const Measured sums = groups(ring_seconds, OpKind::all_reduce, {4});
-  const double sum = *measured_collective_seconds(sums, OpKind::all_reduce, mib, on_node(4));
-  EXPECT_DOUBLE_EQ(*measured_collective_seconds(sums, OpKind::all_gather, mib, on_node(4)),
-                   sum / 2);
+  const double sum = seconds(sums, OpKind::all_reduce, mib, on_node(4));
+  EXPECT_DOUBLE_EQ(seconds(sums, OpKind::all_gather, mib, on_node(4)), sum / 2);
   EXPECT_FALSE(measured_collective_seconds({}, OpKind::all_gather, mib, on_node(4)));
 }
 
@@ -291,6 +283,115 @@ TEST(Growth, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_reduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_gather, 8), 0.875);
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::broadcast, 8), 1);
+}
+
+/// From the lists of all members.
+GroupPlace listed(const mesh::Shape& shape, const std::vector<int>& node, int rank,
+                  mesh::AxisSet axes) {
+  const auto nodes_of = [&](int of) {
+    std::map<int, int> members;
+    for (const int member : mesh::group_members(shape, of, axes)) ++members[node.at(member)];
+    return members;
+  };
+  const std::map<int, int> mine = nodes_of(rank);
+  GroupPlace place{.members = mesh::group_size(shape, axes),
+                   .nodes = static_cast<int>(mine.size()),
+                   .node_members = 0,
+                   .sharing = 0};
+  for (const auto& [on, members] : mine) {
+    place.node_members = std::max(place.node_members, members);
+    std::set<std::vector<int>> groups;
+    for (int other = 0; other < shape.size(); ++other) {
+      if (node.at(other) != on || (nodes_of(other).size() > 1) != (mine.size() > 1)) continue;
+      groups.insert(mesh::group_members(shape, other, axes));
+    }
+    place.sharing = std::max(place.sharing, static_cast<int>(groups.size()));
+  }
+  return place;
+}
+
+GroupPlace listed_message(const mesh::Shape& shape, const std::vector<int>& node, int rank,
+                          mesh::Axis axis, int offset) {
+  const auto to = [&](int from) { return mesh::neighbour(shape, from, axis, offset); };
+  if (to(rank) == rank) return {};
+  const int from_node = node.at(rank), to_node = node.at(to(rank));
+  int staying = 0, leaving = 0, entering = 0;
+  for (int other = 0; other < shape.size(); ++other) {
+    const bool stays = node.at(other) == node.at(to(other));
+    if (node.at(other) == from_node) ++(stays ? staying : leaving);
+    if (node.at(to(other)) == to_node && !stays) ++entering;
+  }
+  if (from_node == to_node)
+    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = staying};
+  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
+}
+
+void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std::string& what) {
+  for (std::uint8_t bits = 0; bits <= mesh::every_axis.bits(); ++bits) {
+    const mesh::AxisSet axes = mesh::AxisSet::from_bits(bits);
+    const std::vector<GroupPlace> all = places_of(shape, layout, axes);
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      const GroupPlace expected = listed(shape, layout.node_of_rank, rank, axes);
+      EXPECT_EQ(place_of(shape, layout, rank, axes), expected)
+          << what << " " << mesh::to_string(axes) << " rank " << rank;
+      EXPECT_EQ(all[static_cast<std::size_t>(rank)], expected) << what;
+    }
+  }
+  for (const mesh::Axis axis : mesh::all_axes) {
+    for (const int offset : {1, -1, 2}) {
+      const std::vector<GroupPlace> all = places_of_messages(shape, layout, axis, offset);
+      for (int rank = 0; rank < shape.size(); ++rank) {
+        const GroupPlace expected = listed_message(shape, layout.node_of_rank, rank, axis, offset);
+        EXPECT_EQ(place_of_message(shape, layout, rank, axis, offset), expected)
+            << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], expected)
+            << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
+      }
+    }
+  }
+}
+
+const std::vector<mesh::Shape> shapes{
+    {.tp = 2, .dp = 4, .pp = 2}, {.tp = 4, .cp = 2, .dp = 3}, {.dp = 12},
+    {.tp = 3, .dp = 2, .pp = 2}, {.ep = 2, .dp = 4, .pp = 2}, {.tp = 8, .dp = 2}};
+
+TEST(Layout, PackedPlacesAreThoseOfTheListedMembers) {
+  for (const mesh::Shape& shape : shapes) {
+    for (const int node_ranks : {1, 2, 3, 4, 5, 6, 8, 16, 100}) {
+      expect_as_listed(shape, packed(shape.size(), node_ranks),
+                       mesh::to_string(shape) + " on nodes of " + std::to_string(node_ranks));
+    }
+  }
+}
+
+TEST(Layout, PlacesOnAnyNodesAreThoseOfTheListedMembers) {
+  std::mt19937 random{7};
+  for (const mesh::Shape& shape : shapes) {
+    Layout layout;
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      layout.node_of_rank.push_back(static_cast<int>(random() % 4));
+    }
+    expect_as_listed(shape, layout, mesh::to_string(shape) + " scattered");
+  }
+}
+
+// DGX nodes: tp fills a node, a dp group has one member on each of its nodes and shares them with
+// seven others, a pipeline's messages leave eight at a time.
+TEST(Layout, KnowsLargeMachines) {
+  const mesh::Shape shape{.tp = 8, .dp = 128, .pp = 16};
+  const Layout layout = packed(shape.size(), 8);
+  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::tp),
+            (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1}));
+  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::dp),
+            (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8}));
+  EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
+            (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
+}
+
+TEST(Layout, RefusesWhatIsNone) {
+  EXPECT_THROW((void)packed(8, 0), std::invalid_argument);
+  EXPECT_THROW((void)packed(0, 8), std::invalid_argument);
+  EXPECT_THROW((void)place_of({.dp = 8}, packed(4, 2), 0, mesh::Axis::dp), std::invalid_argument);
 }
 
 }  // namespace

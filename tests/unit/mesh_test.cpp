@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "mesh/mesh.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +10,20 @@
 #include <string>
 #include <vector>
 
+#include "mesh/mesh.hpp"
+#include "mesh/request.hpp"
+#include "refusal.hpp"
+
 namespace isoscale::mesh {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
+using testing::Optional;
+using testing::StartsWith;
 
 /// Every shape with extents 1 ... 3 on each of the five axes, and some large or lopsided ones.
 std::vector<Shape> many_shapes() {
@@ -51,15 +59,6 @@ TEST(Mesh, OfAxesThoseVaryWhoseExtentIsMoreThanOne) {
   EXPECT_EQ(varying({}, every_axis), AxisSet{});
 }
 
-TEST(Mesh, CoordinatesOfARankAreItsMixedRadixDigits) {
-  const Shape shape{.tp = 2, .dp = 2, .pp = 2};
-  EXPECT_EQ(coordinates(shape, 0), (Coordinates{}));
-  EXPECT_EQ(coordinates(shape, 1), (Coordinates{.tp = 1}));
-  EXPECT_EQ(coordinates(shape, 2), (Coordinates{.dp = 1}));
-  EXPECT_EQ(coordinates(shape, 5), (Coordinates{.tp = 1, .pp = 1}));
-  EXPECT_EQ(coordinates(shape, 7), (Coordinates{.tp = 1, .dp = 1, .pp = 1}));
-}
-
 TEST(Mesh, RankAndCoordinatesAreInverse) {
   for (const Shape& shape : many_shapes()) {
     SCOPED_TRACE(to_string(shape));
@@ -80,15 +79,10 @@ TEST(Mesh, RankAndCoordinatesAreInverse) {
 TEST(Mesh, RefusesRanksAndCoordinatesOffTheMesh) {
   const Shape shape{.tp = 2, .dp = 3};
   EXPECT_THROW((void)coordinates(shape, -1), std::invalid_argument);
-  EXPECT_THROW((void)coordinates(shape, 6), std::invalid_argument);
   EXPECT_THROW((void)rank_at(shape, {.tp = 2}), std::invalid_argument);
   EXPECT_THROW((void)rank_at(shape, {.dp = -1}), std::invalid_argument);
-  try {
-    (void)coordinates(shape, 6);
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 6"));
-    EXPECT_THAT(error.what(), HasSubstr("dp=3,tp=2"));
-  }
+  EXPECT_THAT(testing_support::refusal<std::invalid_argument>([&] { (void)coordinates(shape, 6); }),
+              AllOf(HasSubstr("rank 6"), HasSubstr("dp=3,tp=2")));
 }
 
 TEST(Mesh, NeighboursWrapAround) {
@@ -132,23 +126,15 @@ TEST(Groups, PartitionTheRanksForEveryShapeAndSetOfAxes) {
       for (const auto& [colour, ranks] : by_colour) {
         ASSERT_EQ(group_members(shape, ranks.front(), axes), ranks);
         ASSERT_EQ(group_members(shape, ranks.back(), axes), ranks);
+        const Coordinates first = coordinates(shape, ranks.front());
         for (int index = 0; index < size; ++index) {
-          ASSERT_EQ(group_index(shape, ranks[static_cast<std::size_t>(index)], axes), index);
+          const int rank = ranks[static_cast<std::size_t>(index)];
+          ASSERT_EQ(group_index(shape, rank, axes), index);
+          const Coordinates at = coordinates(shape, rank);
+          for (const Axis axis : all_axes)
+            ASSERT_TRUE(axes.contains(axis) || at[axis] == first[axis]);
         }
       }
-    }
-  }
-}
-
-TEST(Groups, MembersShareAllOtherCoordinates) {
-  const Shape shape{.tp = 2, .cp = 2, .ep = 3, .dp = 2, .pp = 2};
-  for (int rank = 0; rank < shape.size(); ++rank) {
-    for (const int member : group_members(shape, rank, {Axis::dp, Axis::ep})) {
-      const Coordinates a = coordinates(shape, rank);
-      const Coordinates b = coordinates(shape, member);
-      EXPECT_EQ(a.tp, b.tp);
-      EXPECT_EQ(a.cp, b.cp);
-      EXPECT_EQ(a.pp, b.pp);
     }
   }
 }
@@ -182,12 +168,9 @@ TEST(Place, SpreadTakesAsFewRanksFromEachNodeAsPossible) {
   EXPECT_THAT(place(Placement::spread, nodes, 3), ElementsAre(0, 1, 4));
   EXPECT_THAT(place(Placement::spread, nodes, 4), ElementsAre(0, 1, 4, 5));
   EXPECT_THAT(place(Placement::spread, nodes, 8), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
-}
-
-TEST(Place, SpreadPassesOverFullNodesAndKeepsNodesTogether) {
-  const std::vector<int> nodes{0, 1, 0, 2, 0, 0};  // node 0 has 4 ranks, the others 1
-  EXPECT_THAT(place(Placement::spread, nodes, 3), ElementsAre(0, 1, 3));
-  EXPECT_THAT(place(Placement::spread, nodes, 5), ElementsAre(0, 2, 4, 1, 3));
+  const std::vector<int> uneven{0, 1, 0, 2, 0, 0};  // node 0 has 4 ranks, the others 1
+  EXPECT_THAT(place(Placement::spread, uneven, 3), ElementsAre(0, 1, 3));
+  EXPECT_THAT(place(Placement::spread, uneven, 5), ElementsAre(0, 2, 4, 1, 3));
 }
 
 TEST(Place, SpreadIsAsEvenAsTheNodesAllow) {
@@ -220,6 +203,145 @@ TEST(Place, RefusesCountsThatTheWorldDoesNotHave) {
     EXPECT_THROW((void)place(Placement::spread, nodes, count), std::invalid_argument);
   }
   EXPECT_THROW((void)place(Placement::packed, {}, 1), std::invalid_argument);
+}
+
+TEST(Reach, TellsAxesInsideNodesFromThoseAcross) {
+  const Shape shape{.tp = 2, .dp = 2, .pp = 2};
+  const std::vector<int> two_nodes{0, 0, 0, 0, 1, 1, 1, 1};
+  EXPECT_EQ(reach(shape, Axis::tp, two_nodes), Reach::intra_node);
+  EXPECT_EQ(reach(shape, Axis::dp, two_nodes), Reach::intra_node);
+  EXPECT_EQ(reach(shape, Axis::pp, two_nodes), Reach::inter_node);
+  EXPECT_EQ(reach(shape, Axis::cp, two_nodes), Reach::alone);
+  EXPECT_EQ(reach_text(shape, two_nodes), "tp intra-node, dp intra-node, pp inter-node");
+}
+
+TEST(Reach, IsMixedWhereSomeGroupsCrossAndNothingOfOneRank) {
+  const Shape shape{.tp = 2, .dp = 2};
+  EXPECT_EQ(reach(shape, Axis::tp, std::vector<int>{0, 0, 1, 2}), Reach::mixed);
+  EXPECT_EQ(reach(shape, Axis::dp, std::vector<int>{0, 0, 1, 2}), Reach::inter_node);
+  EXPECT_EQ(reach_text(Shape{}, std::vector<int>{0}), "");
+  EXPECT_THROW((void)reach(Shape{.dp = 2}, Axis::dp, std::vector<int>{0}), std::invalid_argument);
+}
+
+/// A model of 12 heads and 24 layers with a global batch of 64.
+const std::vector<Constraint>& model_limits() {
+  static const std::vector<Constraint> limits{
+      {Axis::tp, 12, "heads"}, {Axis::pp, 24, "layers"}, {Axis::dp, 64, "global batch"}};
+  return limits;
+}
+
+std::string parse_refusal(std::string_view text) {
+  return testing_support::usage_error([&] { (void)parse_request(text); });
+}
+std::string resolve_refusal(const Request& request, int ranks,
+                            const std::vector<Constraint>& limits = model_limits()) {
+  return testing_support::usage_error([&] { (void)resolve(request, ranks, limits); });
+}
+
+TEST(ParseRequest, ReadsAxesInAnyOrder) {
+  EXPECT_EQ(parse_request("dp=2,tp=4"), (Request{{Axis::tp, 4}, {Axis::dp, 2}}));
+  EXPECT_EQ(parse_request(" pp = 8 , ep=1, cp=1 "),
+            (Request{{Axis::pp, 8}, {Axis::cp, 1}, {Axis::ep, 1}}));
+  EXPECT_EQ(parse_request("tp=1"), (Request{{Axis::tp, 1}}));
+}
+
+TEST(ParseRequest, RefusesUnknownAndRepeatedAxes) {
+  EXPECT_THAT(parse_refusal("xp=2"), AllOf(HasSubstr("'xp'"), HasSubstr("tp, cp, ep, dp, pp")));
+  EXPECT_THAT(parse_refusal("TP=2"), HasSubstr("'TP'"));
+  EXPECT_THAT(parse_refusal("=2"), HasSubstr("''"));
+  EXPECT_THAT(parse_refusal("dp=2,tp=2,dp=4"), HasSubstr("dp is given twice"));
+}
+
+TEST(ParseRequest, RefusesNumbersBelowOneAndWhatIsNoNumber) {
+  for (const auto* text : {"dp=0", "dp=-2", "dp=", "dp=two", "dp=2x", "dp=2.5", "dp=0x2", "dp=+2",
+                           "dp=99999999999", "dp=2=2"}) {
+    EXPECT_THAT(parse_refusal(text), HasSubstr("at least 1")) << text;
+  }
+  for (const auto* text : {"", " ", "dp", "dp=2,", ",dp=2", "dp=2,,tp=2", "8"}) {
+    EXPECT_THAT(parse_refusal(text), HasSubstr("AXIS=NUMBER")) << text;
+  }
+}
+
+TEST(Resolve, AnUnnamedDpAbsorbsWhatIsLeft) {
+  EXPECT_EQ(resolve({}, 8, model_limits()), (Shape{.dp = 8}));
+  EXPECT_EQ(resolve({{Axis::tp, 2}}, 8, model_limits()), (Shape{.tp = 2, .dp = 4}));
+  EXPECT_EQ(resolve({{Axis::tp, 4}, {Axis::pp, 2}}, 8, model_limits()),
+            (Shape{.tp = 4, .dp = 1, .pp = 2}));
+  EXPECT_EQ(resolve({}, 1, model_limits()), (Shape{}));
+  EXPECT_EQ(resolve({{Axis::cp, 2}}, 8, {}), (Shape{.cp = 2, .dp = 4}));
+}
+
+TEST(Resolve, NamedAxesMustMultiplyToTheRanks) {
+  EXPECT_EQ(resolve({{Axis::dp, 2}, {Axis::tp, 2}, {Axis::pp, 2}}, 8, model_limits()),
+            (Shape{.tp = 2, .dp = 2, .pp = 2}));
+  EXPECT_THAT(resolve_refusal({{Axis::dp, 2}, {Axis::tp, 2}}, 8),
+              AllOf(HasSubstr("tp=2,dp=2"), HasSubstr("to 4"), HasSubstr("8 ranks is dp=")));
+}
+
+TEST(Resolve, NamesTheNearestMeshByAxesChangedThenByTheirChange) {
+  // dp=4 changes one axis by 0.4 in log2; tp or pp cannot make 8 out of 3.
+  EXPECT_THAT(resolve_refusal({{Axis::dp, 3}, {Axis::tp, 2}}, 8),
+              HasSubstr("8 ranks is dp=4,tp=2"));
+  // dp is free, so only tp counts: 4 (0.42) is nearer to 3 than 2 (0.58).
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 3}}, 8),
+              AllOf(HasSubstr("8 ranks"), HasSubstr("by 3"), HasSubstr("is dp=2,tp=4")));
+  // tp=8 keeps the product but not the heads; one axis may change when dp is free.
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 8}}, 8),
+              AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
+  // Where dp is named as well, two axes must change.
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 8}, {Axis::dp, 1}}, 8),
+              AllOf(HasSubstr("tp=8"), HasSubstr("heads = 12"), HasSubstr("is dp=2,tp=4")));
+  // One axis changed (tp 6 -> 12) wins over two nearer ones.
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 6}, {Axis::dp, 2}, {Axis::pp, 2}}, 48),
+              Not(HasSubstr("is dp=2,tp=6,pp=2")));
+}
+
+TEST(Resolve, TheNearestMeshKeepsEveryLimit) {
+  for (int ranks = 1; ranks <= 96; ++ranks) {
+    for (const int tp : {1, 2, 3, 5, 8, 16}) {
+      for (const int pp : {1, 2, 7, 24}) {
+        try {
+          const Shape shape = resolve({{Axis::tp, tp}, {Axis::pp, pp}}, ranks, model_limits());
+          EXPECT_EQ(shape.size(), ranks);
+          EXPECT_EQ(12 % shape.tp, 0);
+          EXPECT_EQ(24 % shape.pp, 0);
+          EXPECT_EQ(64 % shape.dp, 0);
+        } catch (const base::UsageError& error) {
+          const std::string message = error.what();
+          const auto is = message.rfind(" is ");
+          if (message.find("no mesh of") != std::string::npos) continue;
+          ASSERT_NE(is, std::string::npos) << message;
+          const std::string advice = message.substr(is + 4);
+          // The mesh that the message proposes must itself be accepted.
+          EXPECT_EQ(resolve(parse_request(advice), ranks, model_limits()).size(), ranks) << message;
+        }
+      }
+    }
+  }
+}
+
+TEST(Resolve, RefusesWhereNoMeshWorksAndProductsThatDoNotFitAnInt) {
+  EXPECT_THAT(resolve_refusal({}, 7), AllOf(HasSubstr("dp=7"), HasSubstr("global batch = 64"),
+                                            HasSubstr("no mesh of 7 ranks")));
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 2}}, 1), HasSubstr("1 rank is dp=1"));
+  const int most = 2'147'483'647;
+  EXPECT_THAT(resolve_refusal({{Axis::tp, most}, {Axis::pp, most}, {Axis::dp, most}}, 8),
+              HasSubstr("on 8 ranks"));
+  EXPECT_THAT(resolve_refusal({{Axis::tp, 65536}, {Axis::pp, 65536}}, 8),
+              AllOf(HasSubstr("8 ranks"), HasSubstr("by 4294967296")));
+  EXPECT_THAT(resolve_refusal({}, 0), HasSubstr("at least 1 rank"));
+  EXPECT_THAT(resolve_refusal({}, -4), HasSubstr("-4 ranks"));
+}
+
+TEST(Violation, NamesTheFirstBrokenLimit) {
+  EXPECT_EQ(violation({.tp = 4, .dp = 8, .pp = 3}, model_limits()), std::nullopt);
+  EXPECT_THAT(violation({.tp = 5, .pp = 5}, model_limits()),
+              Optional(AllOf(StartsWith("tp=5"), EndsWith("heads = 12"))));
+  EXPECT_THAT(violation({.pp = 5}, model_limits()),
+              Optional(AllOf(StartsWith("pp=5"), EndsWith("layers = 24"))));
+  EXPECT_THAT(violation({.tp = 24}, model_limits()),
+              Optional(AllOf(StartsWith("tp=24"), EndsWith("heads = 12"))));
+  EXPECT_EQ(violation({.tp = 5}, {}), std::nullopt);
 }
 
 }  // namespace

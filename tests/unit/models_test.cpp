@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/error.hpp"
+#include "refusal.hpp"
 #include "workloads/api/toml_files.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -23,17 +23,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-template <class Call>
-std::string usage_error(Call call) {
-  try {
-    call();
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return "";
-}
+using testing_support::usage_error;
 
 constexpr std::string_view valid = R"(name = "mine"
 source = "a drawing board"
@@ -63,25 +53,21 @@ TEST(Models, ArePresetsInTheOrderOfTheirSize) {
                                          "gpt-13b", "llama3-70b", "gpt-175b"));
 }
 
-struct Published {
-  std::string_view name;
-  double parameters;
-};
-class PublishedModel : public testing::TestWithParam<Published> {};
-
-TEST_P(PublishedModel, HasAsManyParametersAsItsSourceSays) {
-  const Model model = load_model(GetParam().name);
-  EXPECT_EQ(model.name, GetParam().name);
-  EXPECT_THAT(model.source, HasSubstr("arXiv"));
-  EXPECT_DOUBLE_EQ(model.published_parameters, GetParam().parameters);
-  EXPECT_NEAR(parameter_count(model) / GetParam().parameters, 1.0, 0.02);
+TEST(Models, HaveAsManyParametersAsTheirSourceSays) {
+  for (const auto& [name, parameters] : {std::pair{"gpt-125m", 125e6},
+                                         {"gpt-1.3b", 1.3e9},
+                                         {"gpt-6.7b", 6.7e9},
+                                         {"gpt-13b", 13e9},
+                                         {"gpt-175b", 174.6e9},
+                                         {"llama3-8b", 8.03e9},
+                                         {"llama3-70b", 70.6e9}}) {
+    const Model model = load_model(name);
+    EXPECT_EQ(model.name, name);
+    EXPECT_THAT(model.source, HasSubstr("arXiv"));
+    EXPECT_DOUBLE_EQ(model.published_parameters, parameters);
+    EXPECT_NEAR(parameter_count(model) / parameters, 1.0, 0.02);
+  }
 }
-INSTANTIATE_TEST_SUITE_P(Models, PublishedModel,
-                         testing::Values(Published{"gpt-125m", 125e6}, Published{"gpt-1.3b", 1.3e9},
-                                         Published{"gpt-6.7b", 6.7e9}, Published{"gpt-13b", 13e9},
-                                         Published{"gpt-175b", 174.6e9},
-                                         Published{"llama3-8b", 8.03e9},
-                                         Published{"llama3-70b", 70.6e9}));
 
 TEST(Models, CountParametersExactly) {
   // The count that the model's own checkpoint has, tensor by tensor.
@@ -91,6 +77,12 @@ TEST(Models, CountParametersExactly) {
   // MLP 8 x 32 + 32 and 32 x 8 + 8, two norms of 2 x 8: 904. Then the last norm, two embeddings of
   // 10 x 8, positions of 5 x 8.
   EXPECT_EQ(parameter_count(parse_model(valid, "here")), 2 * 904 + 16 + 160 + 40.0);
+  const Model tiny = load_model("tiny");
+  for (const int extent :
+       {tiny.heads, tiny.kv_heads, tiny.ffn, tiny.hidden, tiny.layers, tiny.vocabulary}) {
+    EXPECT_EQ(extent % 8, 0) << extent;
+  }
+  EXPECT_LT(parameter_count(tiny), 2e6);
 }
 
 TEST(Models, GptPresetsHaveTheShapeOfTheFamily) {
@@ -103,15 +95,6 @@ TEST(Models, GptPresetsHaveTheShapeOfTheFamily) {
     EXPECT_EQ(model.sequence, 2048) << name;
     EXPECT_FALSE(model.gated_mlp) << name;
   }
-}
-
-TEST(Models, TinyDividesByEight) {
-  const Model tiny = load_model("tiny");
-  for (const int extent :
-       {tiny.heads, tiny.kv_heads, tiny.ffn, tiny.hidden, tiny.layers, tiny.vocabulary}) {
-    EXPECT_EQ(extent % 8, 0) << extent;
-  }
-  EXPECT_LT(parameter_count(tiny), 2e6);
 }
 
 TEST(Models, ReadEveryKey) {
@@ -143,41 +126,27 @@ TEST(Models, WriteWhatTheyRead) {
   EXPECT_EQ(parse_model(to_toml(odd), "here"), odd);
 }
 
-class ModelFile : public testing::Test {
- protected:
-  void SetUp() override {
-    // gtest_discover_tests runs each test in a process of its own, maybe at the same time.
-    path_ = std::filesystem::temp_directory_path() /
-            ("isoscale-" + std::to_string(::getpid()) + "-model.toml");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-  void write(std::string_view text) const { std::ofstream{path_} << text; }
-
-  std::filesystem::path path_;
-};
-
-TEST_F(ModelFile, IsReadByPath) {
+TEST(Models, AreReadFromFilesWhoseErrorsNameFileAndLine) {
+  // gtest_discover_tests runs each test in a process of its own, maybe at the same time.
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("isoscale-" + std::to_string(::getpid()) + "-model.toml");
+  const auto write = [&](std::string_view text) { std::ofstream{path} << text; };
+  const auto refusal = [&] { return usage_error([&] { (void)load_model(path.string()); }); };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("cannot read the model file"), HasSubstr("No such file")));
+  std::filesystem::create_directory(path);
+  EXPECT_THAT(refusal(), HasSubstr("is a directory"));
+  std::filesystem::remove(path);
   write(valid);
-  EXPECT_EQ(load_model(path_.string()), parse_model(valid, "here"));
-}
-
-TEST_F(ModelFile, ErrorsNameFileAndLine) {
+  EXPECT_EQ(load_model(path.string()), parse_model(valid, "here"));
   write(with("heads", "heads = \"many\""));
-  EXPECT_THAT(usage_error([&] { (void)load_model(path_.string()); }),
+  EXPECT_THAT(refusal(),
               AllOf(HasSubstr("-model.toml:5: "), HasSubstr("heads must be a whole number")));
-}
-
-TEST_F(ModelFile, ThatIsMissingOrADirectoryOrHugeIsRefused) {
-  EXPECT_THAT(usage_error([&] { (void)load_model(path_.string()); }),
-              AllOf(HasSubstr("cannot read the model file"), HasSubstr("No such file")));
-  std::filesystem::create_directory(path_);
-  EXPECT_THAT(usage_error([&] { (void)load_model(path_.string()); }), HasSubstr("is a directory"));
-  std::filesystem::remove(path_);
   write(std::string(1'500'000, '#'));
-  EXPECT_THAT(usage_error([&] { (void)load_model(path_.string()); }), HasSubstr("larger than"));
+  EXPECT_THAT(refusal(), HasSubstr("larger than"));
+  std::filesystem::remove(path);
 }
 
-TEST(Models, UnknownNameGivesTheNearestAndAll) {
+TEST(Models, UnknownNamesGiveTheNearestAndAllAndAreEchoedShort) {
   EXPECT_THAT(usage_error([] { (void)load_model("gpt-13"); }),
               AllOf(HasSubstr("unknown model 'gpt-13'"), HasSubstr("did you mean 'gpt-13b'?"),
                     HasSubstr("tiny, gpt-125m, gpt-1.3b"), HasSubstr(".toml")));
@@ -185,52 +154,44 @@ TEST(Models, UnknownNameGivesTheNearestAndAll) {
               HasSubstr("did you mean 'llama3-8b'?"));
   EXPECT_THAT(usage_error([] { (void)load_model("resnet50"); }), Not(HasSubstr("did you mean")));
   EXPECT_THAT(usage_error([] { (void)load_model(""); }), HasSubstr("unknown model ''"));
-}
-
-TEST(Models, HostileNamesAreEchoedShortAndClean) {
   const std::string message =
       usage_error([] { (void)load_model("\x1b[31m" + std::string(1'000'000, 'x')); });
   EXPECT_THAT(message, HasSubstr("'\\x1b[31mxxx"));
   EXPECT_LT(message.size(), 500U);
 }
 
-struct Refusal {
-  std::string_view key, line, message;
-};
-class RefusedModel : public testing::TestWithParam<Refusal> {};
-
-TEST_P(RefusedModel, SaysWhy) {
-  EXPECT_THAT(
-      usage_error([] { (void)parse_model(with(GetParam().key, GetParam().line), "m.toml"); }),
-      AllOf(HasSubstr("m.toml:"), HasSubstr(std::string{GetParam().message})));
+TEST(Models, SayWhyTheyAreRefused) {
+  struct Refusal {
+    std::string_view key, line, message;
+  };
+  for (const Refusal& one : std::initializer_list<Refusal>{
+           {"hidden", "", "missing: hidden (hidden size)"},
+           {"hidden", "hidden = 9\nbatch = -1", "batch is -1, but must lie between 0 and"},
+           {"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'; did you mean 'hidden'?"},
+           {"ffn", "ffn = 0", "m.toml:4: ffn is 0, but must lie between 1 and 16777216"},
+           {"ffn", "ffn = 9223372036854775807", "ffn is 9223372036854775807"},
+           {"ffn", "ffn = 9223372036854775808", "m.toml:4: not valid TOML"},
+           {"ffn", "ffn = 32.0", "ffn must be a whole number"},
+           {"ffn", "ffn = [32]", "ffn must be a whole number"},
+           {"ffn", "ffn = ", "m.toml:4: not valid TOML"},
+           {"ffn", "hidden = 8", "not valid TOML"},  // a second time
+           {"heads", "heads = 5", "kv_heads = 2 does not divide heads = 5"},
+           {"head_size", "head_size = 16777216", "heads x head_size = 4 x 16777216"},
+           {"gated_mlp", "gated_mlp = 1", "gated_mlp must be true or false"},
+           {"name", "name = \"\"", "name is empty"},
+           {"name", "name = \"a/b\"", "name is 'a/b'; use at most 64"},
+           {"name", "name = \"a\\u0000b\"", "name holds a control character"},
+           {"source", "source = 1", "source must be a string"},
+           {"source", "source = \"\\u001b[2J\"", "source holds a control character"},
+           {"published_parameters", "published_parameters = -1", "must be 0 or more"},
+           {"published_parameters", "published_parameters = nan", "must be 0 or more"},
+           {"published_parameters", "published_parameters = inf", "must be 0 or more"},
+           {"published_parameters", "published_parameters = \"7B\"", "must be a number"}}) {
+    EXPECT_THAT(usage_error([&] { (void)parse_model(with(one.key, one.line), "m.toml"); }),
+                AllOf(HasSubstr("m.toml:"), HasSubstr(std::string{one.message})))
+        << one.line;
+  }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Models, RefusedModel,
-    testing::Values(
-        Refusal{"hidden", "", "missing: hidden (hidden size)"},
-        Refusal{"hidden", "hidden = 9\nbatch = -1", "batch is -1, but must lie between 0 and"},
-        Refusal{"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'; did you mean 'hidden'?"},
-        Refusal{"ffn", "ffn = 0", "m.toml:4: ffn is 0, but must lie between 1 and 16777216"},
-        Refusal{"ffn", "ffn = -1", "ffn is -1"},
-        Refusal{"ffn", "ffn = 9223372036854775807", "ffn is 9223372036854775807"},
-        Refusal{"ffn", "ffn = 9223372036854775808", "m.toml:4: not valid TOML"},
-        Refusal{"ffn", "ffn = 32.0", "ffn must be a whole number"},
-        Refusal{"ffn", "ffn = [32]", "ffn must be a whole number"},
-        Refusal{"ffn", "ffn = {}", "ffn must be a whole number"},
-        Refusal{"ffn", "ffn = ", "m.toml:4: not valid TOML"},
-        Refusal{"ffn", "hidden = 8", "not valid TOML"},  // a second time
-        Refusal{"heads", "heads = 5", "kv_heads = 2 does not divide heads = 5"},
-        Refusal{"head_size", "head_size = 16777216", "heads x head_size = 4 x 16777216"},
-        Refusal{"gated_mlp", "gated_mlp = 1", "gated_mlp must be true or false"},
-        Refusal{"name", "name = \"\"", "name is empty"},
-        Refusal{"name", "name = \"a/b\"", "name is 'a/b'; use at most 64"},
-        Refusal{"name", "name = \"a\\u0000b\"", "name holds a control character"},
-        Refusal{"source", "source = 1", "source must be a string"},
-        Refusal{"source", "source = \"\\u001b[2J\"", "source holds a control character"},
-        Refusal{"published_parameters", "published_parameters = -1", "must be 0 or more"},
-        Refusal{"published_parameters", "published_parameters = nan", "must be 0 or more"},
-        Refusal{"published_parameters", "published_parameters = inf", "must be 0 or more"},
-        Refusal{"published_parameters", "published_parameters = \"7B\"", "must be a number"}));
 
 TEST(Models, NeedFourKeysOnly) {
   const Model model =
@@ -244,10 +205,10 @@ TEST(Models, NeedFourKeysOnly) {
   EXPECT_FALSE(model.gated_mlp);
   EXPECT_TRUE(model.tied_embedding);
   EXPECT_EQ(parse_model(to_toml(model), "elsewhere.toml"), model);
-  EXPECT_THAT(usage_error([] {
-                (void)parse_model("layers = 2\nhidden = 64\nheads = 5\nsequence = 16\n", "m.toml");
-              }),
-              HasSubstr("heads = 5 does not divide hidden = 64"));
+  const auto five_heads = [] {
+    (void)parse_model("layers = 2\nhidden = 64\nheads = 5\nsequence = 16\n", "m.toml");
+  };
+  EXPECT_THAT(usage_error(five_heads), HasSubstr("heads = 5 does not divide hidden = 64"));
 }
 
 TEST(Models, AllThatIsWrongIsToldAtOnce) {

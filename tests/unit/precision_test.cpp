@@ -1,52 +1,45 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Programs of every precision: the same work, other operands.
+// Programs of every precision, which do the same work on other operands, and of the option
+// transport: the same ops on the same bytes, but what travels over tp and between stages lies in
+// symmetric memory, and nothing else does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::workloads {
 namespace {
 
 using program::Cast;
+using program::Collective;
 using program::DType;
+using program::Exchange;
 using program::Gemm;
 using program::Op;
 using program::Role;
-using ::testing::HasSubstr;
+using program::Space;
+using program::Transport;
+using testing::AllOf;
+using testing::HasSubstr;
 
 /// Divides by 16 in every extent, also over tp=2.
 Request aligned(Precision precision, const Options& options = {}) {
-  Request request{.model = {.name = "aligned",
-                            .source = "test",
-                            .hidden = 64,
-                            .ffn = 96,
-                            .heads = 8,
-                            .kv_heads = 4,
-                            .head_size = 16,
-                            .gated_mlp = true,
-                            .layers = 4,
-                            .sequence = 16,
-                            .vocabulary = 64},
-                  .precision = precision,
-                  .options = options};
-  request.options.try_emplace("microbatch", "2");
-  request.options.try_emplace("microbatches", "3");
-  return request;
-}
-
-program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
-                          Scaling scaling = Scaling::weak) {
-  const Workload& hybrid = find_workload("hybrid");
-  return hybrid.build(hybrid.scale(base, mesh, scaling));
+  return request_of({.hidden = 64,
+                     .ffn = 96,
+                     .kv_heads = 4,
+                     .head_size = 16,
+                     .sequence = 16,
+                     .vocabulary = 64,
+                     .gated_mlp = true},
+                    3, options, precision);
 }
 
 template <class Payload>
@@ -62,10 +55,10 @@ TEST(Precisions, AllDoTheSameWork) {
   for (const mesh::Shape& mesh : {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
     for (const char* output : {"reduce", "gather"}) {
       const Options options{{"tp_output", output}, {"vocabulary", "on"}};
-      const program::ProgramSet plain = build(aligned(Precision::f32, options), mesh);
+      const program::ProgramSet plain = weak(aligned(Precision::f32, options), mesh);
       for (const Precision precision :
            {Precision::tf32, Precision::f16, Precision::bf16, Precision::fp8}) {
-        const program::ProgramSet set = build(aligned(precision, options), mesh);
+        const program::ProgramSet set = weak(aligned(precision, options), mesh);
         EXPECT_NO_THROW(program::check(set)) << name(precision);
         for (std::size_t i = 0; i < set.programs.size(); ++i) {
           EXPECT_EQ(program::facts(set.programs[i], mesh).flop.value(),
@@ -77,14 +70,14 @@ TEST(Precisions, AllDoTheSameWork) {
 }
 
 TEST(Precisions, Tf32IsAModeOfEveryGemm) {
-  const program::ProgramSet set = build(aligned(Precision::tf32, {{"vocabulary", "on"}}), {});
+  const program::ProgramSet set = weak(aligned(Precision::tf32, {{"vocabulary", "on"}}), {});
   for (const auto& [op, gemm] : all_of<Gemm>(set.programs[0])) {
     EXPECT_EQ(gemm->mode, program::ComputeMode::tf32);
   }
 }
 
 TEST(Fp8, LinearLayersMultiplyFp8AndNothingElseDoes) {
-  const program::ProgramSet set = build(
+  const program::ProgramSet set = weak(
       aligned(Precision::fp8, {{"vocabulary", "on"}, {"tp_output", "gather"}}), {.tp = 2, .pp = 2});
   for (const program::RankProgram& program : set.programs) {
     std::map<std::string, int> kinds;  // "type of A x type of B -> type of D"
@@ -116,7 +109,7 @@ TEST(Fp8, LinearLayersMultiplyFp8AndNothingElseDoes) {
 }
 
 TEST(Fp8, CastsWeightsOnceAStepAndEachOperandOnce) {
-  const program::ProgramSet set = build(aligned(Precision::fp8), {});
+  const program::ProgramSet set = weak(aligned(Precision::fp8), {});
   std::map<std::pair<program::BufferId, std::uint64_t>, int> casts_of;
   int weights = 0, gradients = 0, inputs = 0;
   const program::RankProgram& program = set.programs[0];
@@ -140,37 +133,27 @@ TEST(Fp8, CastsWeightsOnceAStepAndEachOperandOnce) {
 
 TEST(Fp8, KeepsNarrowInputsForBackward) {
   const auto kept = [](Precision precision) {
-    const program::ProgramSet set = build(aligned(precision, {{"schedule", "gpipe"}}), {});
-    const program::Facts facts = program::facts(set.programs[0], set.mesh);
+    const program::ProgramSet set = weak(aligned(precision, {{"schedule", "gpipe"}}), {});
+    const program::Facts facts = facts_of(set);
     EXPECT_EQ(facts.peak_live_microbatches, 3);
-    return facts.peak_of_role[static_cast<std::size_t>(Role::activation)].value();
+    return peak_of(facts, Role::activation);
   };
   EXPECT_LT(kept(Precision::fp8), kept(Precision::bf16));
 }
 
-template <class Action>
-std::string refusal(const Action& action) {
-  try {
-    action();
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Fp8, RefusesWhatIsNoMultipleOfSixteen) {
-  const auto refused = [](const auto& change) {
+  const auto said = [](const auto& change) {
     Request request = aligned(Precision::fp8);
     change(request);
-    return refusal([&] { static_cast<void>(build(request, {})); });
+    return refused(request, {}, Scaling::weak);
   };
-  EXPECT_EQ(refused([](Request& /*r*/) {}), "");
-  EXPECT_THAT(refused([](Request& r) { r.model.sequence = 12; }),
+  EXPECT_EQ(said([](Request& /*r*/) {}), "");
+  EXPECT_THAT(said([](Request& r) { r.model.sequence = 12; }),
               HasSubstr("sequence x microbatch = 12 x 2 = 24"));
-  EXPECT_THAT(refused([](Request& r) { r.model.hidden = 72; }), HasSubstr("hidden = 72"));
-  EXPECT_THAT(refused([](Request& r) { r.model.ffn = 90; }), HasSubstr("ffn on a rank = 90"));
-  EXPECT_THAT(refused([](Request& r) { r.model.head_size = 3; }), HasSubstr("head_size"));
-  EXPECT_THAT(refused([](Request& r) { r.model.ffn = 90; }), HasSubstr("--dtype bf16"));
+  EXPECT_THAT(said([](Request& r) { r.model.hidden = 72; }), HasSubstr("hidden = 72"));
+  EXPECT_THAT(said([](Request& r) { r.model.ffn = 90; }),
+              AllOf(HasSubstr("ffn on a rank = 90"), HasSubstr("--dtype bf16")));
+  EXPECT_THAT(said([](Request& r) { r.model.head_size = 3; }), HasSubstr("head_size"));
 }
 
 TEST(Fp8, LimitsTpSoThatSharesStayMultiplesOfSixteen) {
@@ -194,7 +177,7 @@ TEST(Fp8, TwinsAreAlignedForEveryModelAndMesh) {
       base.options = {{"microbatch", "1"}, {"microbatches", "4"}, {"tp_output", "gather"}};
       const mesh::Shape mesh{.tp = tp};
       if (mesh::violation(mesh, hybrid.limits(base, Scaling::strong))) continue;
-      EXPECT_EQ(refusal([&] {
+      EXPECT_EQ(testing_support::refusal([&] {
                   const Request twin = hybrid.twin(hybrid.scale(base, mesh, Scaling::strong));
                   static_cast<void>(hybrid.build(twin));
                 }),
@@ -202,6 +185,143 @@ TEST(Fp8, TwinsAreAlignedForEveryModelAndMesh) {
           << model << " tp=" << tp;
     }
   }
+}
+
+program::ProgramSet transported(Options options, const mesh::Shape& mesh,
+                                Keep keep = Keep::nothing) {
+  Request request = scaled(
+      request_of({.hidden = 32, .head_size = 4, .layers = 8, .sequence = 16, .vocabulary = 64}, 8,
+                 std::move(options)),
+      mesh, Scaling::strong);
+  request.keep = keep;
+  return find_workload("hybrid").build(request);
+}
+
+/// Buffers that ops touch by a transport, and how many ops travel by it.
+struct Travel {
+  std::set<program::BufferId> buffers{};
+  std::size_t ops = 0;
+};
+Travel travel_of(const program::RankProgram& program, Transport transport) {
+  Travel travel;
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      if (const auto* collective = std::get_if<Collective>(&op.payload)) {
+        if (collective->transport != transport) continue;
+        ++travel.ops;
+        travel.buffers.insert({collective->send.buffer, collective->receive.buffer});
+      } else if (const auto* exchange = std::get_if<Exchange>(&op.payload)) {
+        if (exchange->transport != transport) continue;
+        ++travel.ops;
+        for (const auto& transfer : exchange->transfers) {
+          travel.buffers.insert(transfer.slice.buffer);
+        }
+      }
+    }
+  }
+  return travel;
+}
+
+TEST(StrategyTransport, MovesWhatTravelsToSymmetricMemoryAndNothingElse) {
+  const std::vector<Options> sets{{},
+                                  {{"sequence_parallel", "on"}, {"chunks", "2"}},
+                                  {{"sequence_parallel", "on"}, {"ring", "on"}},
+                                  {{"tp_output", "gather"}, {"handover", "scattered"}},
+                                  {{"schedule", "zb-h1"}, {"recompute", "full"}}};
+  for (const Options& options : sets) {
+    Options with = options;
+    with["transport"] = "symmetric";
+    const mesh::Shape mesh{.tp = 2, .dp = 2, .pp = 2};
+    const program::ProgramSet plain = transported(options, mesh), moved = transported(with, mesh);
+    ASSERT_EQ(plain.programs.size(), moved.programs.size());
+    program::check(moved);
+    for (std::size_t i = 0; i < plain.programs.size(); ++i) {
+      const auto &one = plain.programs[i], &other = moved.programs[i];
+      const Travel travel = travel_of(other, Transport::symmetric);
+      EXPECT_GT(travel.ops, 0U);
+      EXPECT_EQ(travel_of(one, Transport::symmetric).ops, 0U);
+      ASSERT_EQ(one.buffers.size(), other.buffers.size());
+      for (program::BufferId id = 0; id < one.buffers.size(); ++id) {
+        EXPECT_EQ(other.buffers[id].space,
+                  travel.buffers.contains(id) ? Space::symmetric : one.buffers[id].space);
+      }
+      EXPECT_EQ(one.step().ops.size(), other.step().ops.size());
+      const program::Facts a = program::facts(one, mesh), b = program::facts(other, mesh);
+      EXPECT_EQ(a.flop.value(), b.flop.value());
+      ASSERT_EQ(a.traffic.size(), b.traffic.size());
+      for (std::size_t t = 0; t < a.traffic.size(); ++t) {
+        EXPECT_EQ(a.traffic[t].axes, b.traffic[t].axes);
+        EXPECT_EQ(a.traffic[t].sent, b.traffic[t].sent);
+      }
+    }
+  }
+}
+
+TEST(StrategyTransport, PutsWhatKernelsReachAtTheSamePlacesOnAllRanksOfTp) {
+  const mesh::Shape mesh{.tp = 4, .pp = 2};
+  const program::ProgramSet set = transported({{"transport", "symmetric"},
+                                               {"sequence_parallel", "on"},
+                                               {"ring", "on"},
+                                               {"vocabulary", "on"}},
+                                              mesh, Keep::observables);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const program::RankProgram &mine = set.of(rank), &first = set.of(rank / 4 * 4);
+    ASSERT_EQ(mine.buffers.size(), first.buffers.size());
+    for (program::BufferId id = 0; id < mine.buffers.size(); ++id) {
+      if (mine.buffers[id].space != Space::symmetric) continue;
+      EXPECT_EQ(mine.buffers[id].offset, first.buffers[id].offset) << rank << ", " << id;
+    }
+  }
+  EXPECT_NE(&set.of(0), &set.of(1));  // for each observes logits in an order of its own
+}
+
+TEST(StrategyTransport, LeavesGradientsOverDpToNccl) {
+  const program::ProgramSet set = transported({{"transport", "symmetric"}}, {.tp = 2, .dp = 2});
+  std::size_t reductions = 0;
+  for (const program::Op& op : set.of(0).step().ops) {
+    const auto* const collective = std::get_if<Collective>(&op.payload);
+    if (collective == nullptr) continue;
+    const bool is_tp = collective->axes == mesh::AxisSet{mesh::Axis::tp};
+    EXPECT_EQ(collective->transport, is_tp ? Transport::symmetric : Transport::nccl);
+    reductions += is_tp ? 0 : 1;
+  }
+  EXPECT_GT(reductions, 0U);
+}
+
+TEST(StrategyTransport, ChangesNothingWhereNothingTravels) {
+  for (const mesh::Shape& mesh : {mesh::Shape{}, mesh::Shape{.dp = 4}}) {
+    const program::ProgramSet set = transported({{"transport", "symmetric"}}, mesh);
+    EXPECT_EQ(set.of(0).arena_bytes[static_cast<std::size_t>(Space::symmetric)], 0U);
+    EXPECT_EQ(travel_of(set.of(0), Transport::symmetric).ops, 0U);
+  }
+}
+
+TEST(StrategyTransport, OfMessagesHasNoAllToAll) {
+  const Workload& p2p = find_workload("p2p");
+  Request request{.mesh = {.dp = 4}, .options = {{"transport", "symmetric"}}};
+  std::set<std::string> kinds;
+  std::size_t puts = 0;
+  for (int batch = 0; batch < p2p.bench.batches(request); ++batch) {
+    const Bench bench = p2p.bench.build(request, batch);
+    program::check(bench.set);
+    for (const RowSpec& row : bench.rows) {
+      kinds.insert(row.text.at("kind"));
+      EXPECT_EQ(row.text.at("transport"), "symmetric");
+    }
+    for (const program::RankProgram& program : bench.set.programs) {
+      const Travel travel = travel_of(program, Transport::symmetric);
+      puts += travel.ops;
+      EXPECT_EQ(travel_of(program, Transport::nccl).ops, 0U);
+      for (const program::BufferId id : travel.buffers) {
+        EXPECT_EQ(program.buffers[id].space, Space::symmetric);
+      }
+    }
+  }
+  EXPECT_GT(puts, 0U);
+  EXPECT_THAT(kinds,
+              testing::UnorderedElementsAre("latency", "bandwidth", "bidirectional", "bisection"));
+  request.options["kinds"] = "latency,all_to_all";
+  EXPECT_THROW(static_cast<void>(p2p.bench.batches(request)), base::UsageError);
 }
 
 }  // namespace

@@ -10,12 +10,10 @@
 #include <set>
 #include <string>
 
-#include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads {
@@ -25,31 +23,13 @@ using ::testing::HasSubstr;
 
 /// Without attention all three passes of a layer would take alike; with these extents its GEMMs are
 /// a hundredth of a layer's.
-Request small(int layers, int microbatches, const Options& options = {}) {
-  Request request{.model = {.name = "small",
-                            .source = "test",
-                            .hidden = 64,
-                            .ffn = 256,
-                            .heads = 8,
-                            .kv_heads = 8,
-                            .head_size = 8,
-                            .gated_mlp = false,
-                            .layers = layers,
-                            .sequence = 4,
-                            .vocabulary = 64},
-                  .precision = Precision::f32,
-                  .options = options};
-  request.options.try_emplace("microbatch", "1");
-  request.options["microbatches"] = std::to_string(microbatches);
-  return request;
+Request piped(int layers, int microbatches, Options options = {}) {
+  options.try_emplace("microbatch", "1");
+  return request_of({.hidden = 64, .ffn = 256, .head_size = 8, .layers = layers, .vocabulary = 64},
+                    microbatches, std::move(options));
 }
 
-program::ProgramSet build(const Request& base, const mesh::Shape& mesh) {
-  const Workload& hybrid = find_workload("hybrid");
-  return hybrid.build(hybrid.scale(base, mesh, Scaling::strong));
-}
-
-/// Of one stage and microbatch, in FLOP, which take a nanosecond each when simulated.
+/// The passes of one stage and microbatch in FLOP, which take a nanosecond each when simulated.
 struct Times {
   std::int64_t forward = 0, input_gradient = 0, weight_gradient = 0;
 };
@@ -64,10 +44,14 @@ Times times_of(const Model& model, int layers) {
           .weight_gradient = layers * linear};
 }
 
-/// Idle time of every rank in one period of repeated plays.
-std::vector<std::int64_t> idle_of(const program::OutlineSet& outline) {
+/// The time of one rank in one period of repeated plays.
+struct Period {
+  std::int64_t idle = 0, whole = 0;
+};
+
+std::vector<Period> periods_of(const program::OutlineSet& outline) {
   const auto plays = simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3});
-  std::vector<std::int64_t> idle;
+  std::vector<Period> periods;
   for (std::size_t rank = 0; rank < plays[2].ranks.size(); ++rank) {
     std::int64_t busy = 0;
     for (const timeline::Span& span : plays[2].ranks[rank].spans) {
@@ -75,9 +59,10 @@ std::vector<std::int64_t> idle_of(const program::OutlineSet& outline) {
         busy += (span.end - span.start).value();
       }
     }
-    idle.push_back((plays[2].ranks[rank].end - plays[1].ranks[rank].end).value() - busy);
+    const std::int64_t whole = (plays[2].ranks[rank].end - plays[1].ranks[rank].end).value();
+    periods.push_back({.idle = whole - busy, .whole = whole});
   }
-  return idle;
+  return periods;
 }
 
 /// Written out from the papers, not taken from the table.
@@ -93,17 +78,75 @@ TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
         if (v > 1 && schedule != "interleaved") continue;
         for (const int turns : {1, 2, 4}) {
           const Request base =
-              small(p * v, turns * p, {{"schedule", schedule}, {"v", std::to_string(v)}});
+              piped(p * v, turns * p, {{"schedule", schedule}, {"v", std::to_string(v)}});
           const program::OutlineSet outline =
-              program::outline(build(base, {.pp = p}), program::Section::step);
-          const std::int64_t expected = bubble_of(schedule, p, v, times_of(base.model, v));
-          EXPECT_THAT(idle_of(outline), testing::Each(expected))
+              program::outline(strong(base, {.pp = p}), program::Section::step);
+          const auto is_expected =
+              testing::Field(&Period::idle, bubble_of(schedule, p, v, times_of(base.model, v)));
+          EXPECT_THAT(periods_of(outline), testing::Each(is_expected))
               << schedule << " p=" << p << " v=" << v << " m=" << turns * p;
-          // With all streams in one a rank that computes cannot send: interleaved then waits more.
+          // Where all streams are one, a rank that computes cannot send: interleaved then waits
+          // more.
           if (schedule == "interleaved") continue;
-          EXPECT_THAT(idle_of(simulate::folded(outline)), testing::Each(expected))
+          EXPECT_THAT(periods_of(simulate::folded(outline)), testing::Each(is_expected))
               << schedule << " p=" << p << " m=" << turns * p << " folded";
         }
+      }
+    }
+  }
+}
+
+/// The idle fraction is exactly (p - 1) / (m + p - 1): arXiv 2104.04473, section 2.2. In integers.
+void expect_idle_formula(const program::ProgramSet& set, int m, std::string_view schedule) {
+  const int p = set.mesh.pp;
+  std::int64_t idle = 0, whole = 0;
+  for (const Period& rank : periods_of(program::outline(set, program::Section::step))) {
+    idle += rank.idle;
+    whole += rank.whole;
+  }
+  EXPECT_EQ(idle * (m + p - 1), whole * (p - 1))
+      << schedule << " " << mesh::to_string(set.mesh) << " m=" << m;
+}
+
+TEST(PipelineTest, IdleFractionIsExactlyTheFormulaAlsoBesideDpAndTp) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (int p = 1; p <= 8; ++p) {
+      for (int m = 1; m <= 32; ++m) {
+        expect_idle_formula(weak(small(1, m, {{"schedule", schedule}}), {.pp = p}), m, schedule);
+      }
+    }
+    for (const mesh::Shape mesh : {mesh::Shape{.dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .pp = 3},
+                                   mesh::Shape{.tp = 2, .dp = 2, .pp = 8}}) {
+      for (const int m : {1, 3, 8, 32}) {
+        expect_idle_formula(weak(small(2, m, {{"schedule", schedule}}), mesh), m, schedule);
+      }
+    }
+  }
+}
+
+TEST(PipelineTest, LiveMicrobatchesAreThoseOfTheSchedule) {
+  for (int p = 1; p <= 8; ++p) {
+    for (const int m : {1, 2, 5, 8, 32}) {
+      const program::ProgramSet one = weak(small(1, m, {{"schedule", "1f1b"}}), {.pp = p});
+      const program::ProgramSet all = weak(small(1, m, {{"schedule", "gpipe"}}), {.pp = p});
+      for (int stage = 0; stage < p; ++stage) {
+        EXPECT_EQ(facts_of(one, stage).peak_live_microbatches, std::min(p - stage, m))
+            << "p=" << p << " m=" << m << " stage " << stage;
+        EXPECT_EQ(facts_of(all, stage).peak_live_microbatches, m);
+      }
+    }
+  }
+}
+
+TEST(PipelineTest, StorageIsReusedCloseToThePeakOfLiveBytes) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    for (const int p : {1, 2, 4, 8}) {
+      const program::ProgramSet set = weak(small(4, 16, {{"schedule", schedule}}), {.pp = p});
+      for (int stage = 0; stage < p; ++stage) {
+        const program::Facts facts = facts_of(set, stage);
+        EXPECT_LE(static_cast<double>(facts.memory[0].value()),
+                  1.25 * static_cast<double>(facts.peak_live[0].value()))
+            << schedule << " p=" << p << " stage " << stage;
       }
     }
   }
@@ -112,9 +155,9 @@ TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
 TEST(ScheduleTest, ActivationsInFlightAreThoseOfThePapers) {
   for (const int p : {2, 4, 8}) {
     for (const int m : {p, 3 * p}) {
-      const program::ProgramSet late = build(small(p, m, {{"schedule", "zb-h1"}}), {.pp = p});
+      const program::ProgramSet late = strong(piped(p, m, {{"schedule", "zb-h1"}}), {.pp = p});
       for (int stage = 0; stage < p; ++stage) {
-        EXPECT_EQ(program::facts(late.of(stage), late.mesh).peak_live_microbatches, p);
+        EXPECT_EQ(facts_of(late, stage).peak_live_microbatches, p);
       }
       // Megatron's interleaved schedule holds p (1 + (p - 1) / (p v)) microbatches' worth on the
       // first stage: v p + p - 1 chunks (Korthikanti et al., arXiv 2205.05198, section 4.2.3).
@@ -135,16 +178,14 @@ TEST(ScheduleTest, ActivationsInFlightAreThoseOfThePapers) {
 /// what a layer keeps is X, QKV, scores, context, Y and the inner result.
 TEST(ScheduleTest, MemoryOfAStageEqualsItsFormula) {
   const int p = 4, v = 2, m = 8;
-  const Request base = small(p * v, m, {{"schedule", "interleaved"}, {"v", "2"}});
-  const program::ProgramSet set = build(base, {.pp = p});
+  const Request base = piped(p * v, m, {{"schedule", "interleaved"}, {"v", "2"}});
+  const program::ProgramSet set = strong(base, {.pp = p});
   const std::uint64_t s = 4, h = 64, heads = 8;
   const std::uint64_t kept = 4 * (s * h + s * 3 * h + heads * s * s + s * h + s * h + s * 4 * h);
   for (const int stage : {1, 2}) {
-    const program::Facts facts = program::facts(set.of(stage), set.mesh);
+    const program::Facts facts = facts_of(set, stage);
     const auto chunks = static_cast<std::uint64_t>(2 * (p - 1 - stage) + (v - 1) * p + 1);
-    EXPECT_EQ(facts.peak_of_role[static_cast<std::size_t>(program::Role::activation)].value(),
-              chunks * kept)
-        << stage;
+    EXPECT_EQ(peak_of(facts, program::Role::activation), chunks * kept) << stage;
   }
 }
 
@@ -181,8 +222,8 @@ TEST(ScheduleTest, UnevenStagesAndEveryCountOfMicrobatchesAreFreeOfDeadlock) {
           if (schedule == "interleaved" && m % 4 != 0) continue;
           Options options{
               {"schedule", schedule}, {"v", "1"}, {"stage_layers", layers}, {"handover", handover}};
-          const Request base = small(10, m, options);
-          EXPECT_NO_THROW(program::check(build(base, {.tp = 2, .pp = 4})))
+          const Request base = piped(10, m, options);
+          EXPECT_NO_THROW(program::check(strong(base, {.tp = 2, .pp = 4})))
               << schedule << " " << layers << " m=" << m;
         }
       }
@@ -191,7 +232,7 @@ TEST(ScheduleTest, UnevenStagesAndEveryCountOfMicrobatchesAreFreeOfDeadlock) {
 }
 
 TEST(ScheduleTest, UnevenStagesHoldTheLayersTheyWereGiven) {
-  const program::ProgramSet set = build(small(10, 4, {{"stage_layers", "1,2,3,4"}}), {.pp = 4});
+  const program::ProgramSet set = strong(piped(10, 4, {{"stage_layers", "1,2,3,4"}}), {.pp = 4});
   for (int stage = 0; stage < 4; ++stage) {
     std::set<int> layers;
     for (const program::Op& op : set.of(stage).step().ops) {
@@ -203,22 +244,14 @@ TEST(ScheduleTest, UnevenStagesHoldTheLayersTheyWereGiven) {
   }
 }
 
-/// Bytes that a rank sends to its neighbours along pp.
-std::uint64_t sent_to_neighbours(const program::ProgramSet& set, int rank) {
-  std::uint64_t sent = 0;
-  for (const program::Traffic& entry : program::facts(set.of(rank), set.mesh).traffic) {
-    if (entry.kind == program::OpKind::exchange) sent += entry.sent.value();
-  }
-  return sent;
-}
-
 TEST(ScheduleTest, HandOversMoveWhatTheFormulasSay) {
   // b s h per boundary, microbatch and direction; v times as often interleaved; 1/t scattered
   // (arXiv 2104.04473, sections 2.2.2 and 4.1).
   const std::uint64_t activation = 4 * 64 * 4;  // s * h * f32
   const int p = 4, m = 8;
   const auto middle = [&](const Options& options) {
-    return sent_to_neighbours(build(small(8, m, options), {.tp = 2, .pp = p}), 2);
+    return sent_in(facts_of(strong(piped(8, m, options), {.tp = 2, .pp = p}), 2),
+                   program::OpKind::exchange);
   };
   EXPECT_EQ(middle({{"schedule", "1f1b"}}), 2 * m * activation);
   EXPECT_EQ(middle({{"schedule", "zb-h1"}}), 2 * m * activation);
@@ -226,23 +259,20 @@ TEST(ScheduleTest, HandOversMoveWhatTheFormulasSay) {
   EXPECT_EQ(middle({{"handover", "scattered"}}), 2 * m * activation / 2);
 }
 
-void expect_refused(const Request& base, const mesh::Shape& mesh, const std::string& why) {
-  try {
-    static_cast<void>(build(base, mesh));
-    FAIL() << "not refused: " << why;
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(why));
-  }
-}
-
 TEST(ScheduleTest, RefusesWhatCannotBeWithTheNearestThatCan) {
-  expect_refused(small(8, 6, {{"schedule", "interleaved"}}), {.pp = 4}, "use 4 or 8");
-  expect_refused(small(8, 1, {{"schedule", "zb-h1"}}), {.pp = 4}, "microbatches=4");
-  expect_refused(small(8, 4, {{"schedule", "interleaved"}, {"v", "4"}}), {.pp = 4}, "use v=2");
-  expect_refused(small(8, 4, {{"stage_layers", "1,2,3"}}), {.pp = 4}, "stage_layers=2,2,2,2");
-  expect_refused(small(8, 6, {{"schedule", "interleaved"}}), {.pp = 3}, "use pp=2");
-  expect_refused(small(8, 4, {{"stage_layers", "even"}}), {.pp = 4}, "like 7,8,8,7");
-  expect_refused(small(8, 4, {{"stage_layers", "0,8"}}), {.pp = 2}, "at least 1");
+  EXPECT_THAT(refused(piped(8, 6, {{"schedule", "interleaved"}}), {.pp = 4}),
+              HasSubstr("use 4 or 8"));
+  EXPECT_THAT(refused(piped(8, 1, {{"schedule", "zb-h1"}}), {.pp = 4}),
+              HasSubstr("microbatches=4"));
+  EXPECT_THAT(refused(piped(8, 4, {{"schedule", "interleaved"}, {"v", "4"}}), {.pp = 4}),
+              HasSubstr("use v=2"));
+  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "1,2,3"}}), {.pp = 4}),
+              HasSubstr("stage_layers=2,2,2,2"));
+  EXPECT_THAT(refused(piped(8, 6, {{"schedule", "interleaved"}}), {.pp = 3}),
+              HasSubstr("use pp=2"));
+  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "even"}}), {.pp = 4}),
+              HasSubstr("like 7,8,8,7"));
+  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "0,8"}}), {.pp = 2}), HasSubstr("at least 1"));
 }
 
 }  // namespace

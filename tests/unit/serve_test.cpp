@@ -1,36 +1,30 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+// Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <string>
 
-#include "base/error.hpp"
-#include "program/check.hpp"
-#include "program/outline.hpp"
-#include "serve_queue.hpp"
-#include "workloads/infer/infer.hpp"
+#include "refusal.hpp"
 #include "workloads/serve/requests.hpp"
-#include "workloads/serve/serve.hpp"
 #include "workloads/serve/trials.hpp"
 
-/// Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
 namespace isoscale::workloads::serve {
 namespace {
 
-using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr std::uint64_t many = 200'000;
 
-// Arrivals
-
-TEST(Arrivals, AreReproducibleAndDifferBySeed) {
+TEST(Arrivals, AreReproducibleDifferBySeedAndScaleWithTheRate) {
   const Arrivals poisson{.rate = 3};
   const auto times = arrival_times(poisson, 100, 7);
   EXPECT_EQ(times, arrival_times(poisson, 100, 7));
@@ -40,9 +34,6 @@ TEST(Arrivals, AreReproducibleAndDifferBySeed) {
   // More of them begin alike.
   const auto more = arrival_times(poisson, 200, 7);
   EXPECT_TRUE(std::equal(times.begin(), times.end(), more.begin()));
-}
-
-TEST(Arrivals, ScaleWithTheRate) {
   const auto slow = arrival_times({.rate = 2}, 50, 1), quick = arrival_times({.rate = 8}, 50, 1);
   for (std::size_t i = 0; i < slow.size(); ++i) EXPECT_NEAR(slow[i], 4 * quick[i], 1e-9 * slow[i]);
 }
@@ -101,7 +92,62 @@ TEST(Lengths, AreFixedOrUniform) {
   for (const auto& [tokens, count] : seen) EXPECT_NEAR(count, 10'000, 400) << tokens;
 }
 
-// Queues, simulated
+/// Servers that are nothing but queues: events in order of time, with the dispatch and the ledger
+/// that runs use. Request i arrives at arrivals[i] and takes service[i] seconds. A server takes up
+/// to `most` of those that wait at once, in order of arrival; a batch takes as long as its longest.
+std::vector<Outcome> queue(Policy policy, std::size_t servers, const std::vector<double>& arrivals,
+                           const std::vector<double>& service, std::size_t most = 1) {
+  struct Server {
+    std::deque<std::size_t> waiting{};
+    std::vector<std::size_t> batch{};
+    double free_at = std::numeric_limits<double>::infinity();  ///< infinite while idle
+    std::uint64_t batches = 0;
+  };
+  std::vector<Outcome> outcomes(arrivals.size());
+  std::vector<Server> all(servers);
+  Dispatch dispatch{policy, servers};
+  Ledger ledger{arrivals.size()};
+  const auto start = [&](Server& server, double now) {
+    server.free_at = std::numeric_limits<double>::infinity();
+    server.batch.clear();
+    double longest = 0;
+    while (!server.waiting.empty() && server.batch.size() < most) {
+      const std::size_t one = server.waiting.front();
+      server.waiting.pop_front();
+      server.batch.push_back(one);
+      longest = std::max(longest, service[one]);
+      outcomes[one].started = now;
+      outcomes[one].batch = server.batches;
+    }
+    if (server.batch.empty()) return;
+    ++server.batches;
+    server.free_at = now + longest;
+  };
+  std::size_t next = 0;
+  while (!ledger.all_answered()) {
+    const auto first = std::ranges::min_element(all, {}, &Server::free_at);
+    const bool arrives = next < arrivals.size() && arrivals[next] < first->free_at;
+    if (arrives) {
+      const std::size_t to = dispatch.assign(service[next]);
+      ledger.dispatched(next, to);
+      outcomes[next].arrival = arrivals[next];
+      outcomes[next].replica = to;
+      all[to].waiting.push_back(next);
+      if (all[to].batch.empty()) start(all[to], arrivals[next]);
+      ++next;
+      continue;
+    }
+    const double now = first->free_at;
+    for (const std::size_t one : first->batch) {
+      outcomes[one].first = outcomes[one].finished = now;
+      ledger.answered(one, outcomes[one].replica);
+      dispatch.answered(outcomes[one].replica, service[one]);
+    }
+    start(*first, now);
+  }
+  ledger.close();
+  return outcomes;
+}
 
 double mean_wait(const std::vector<Outcome>& outcomes) {
   double sum = 0;
@@ -114,7 +160,7 @@ TEST(Queue, OneServerWaitsAsTheFormulaHasIt) {
   for (const double load : {0.3, 0.6, 0.8}) {
     const auto arrivals = arrival_times({.rate = load}, many, 5);
     const std::vector<double> service(many, 1.0);
-    const auto outcomes = testing_support::queue(Policy::round_robin, 1, arrivals, service);
+    const auto outcomes = queue(Policy::round_robin, 1, arrivals, service);
     const double expected = load / (2 * (1 - load));
     EXPECT_NEAR(mean_wait(outcomes), expected, 0.06 * expected) << load;
     const Summary summary = summarise(outcomes, 1);
@@ -124,14 +170,14 @@ TEST(Queue, OneServerWaitsAsTheFormulaHasIt) {
   }
 }
 
-/// Of bursts of k the first waits as M/D/1 of bursts of service k s, the j-th j s longer: the mean
+/// The first of a burst of k waits as M/D/1 of bursts of service k s, the j-th j s longer: the mean
 /// is rate k s^2 / (2 (1 - load)) + (k - 1) s / 2.
 TEST(Queue, BurstsWaitForEachOther) {
   const double rate = 0.5, burst = 4;
   const auto arrivals =
       arrival_times({.process = Process::bursty, .rate = rate, .burst = 4}, many, 5);
   const std::vector<double> service(many, 1.0);
-  const auto outcomes = testing_support::queue(Policy::shortest_queue, 1, arrivals, service);
+  const auto outcomes = queue(Policy::shortest_queue, 1, arrivals, service);
   const double expected = rate * burst / (2 * (1 - rate)) + (burst - 1) / 2;
   EXPECT_NEAR(mean_wait(outcomes), expected, 0.06 * expected);
 }
@@ -151,7 +197,7 @@ TEST(Queue, LookingBeatsTakingTurnsWhereServiceVaries) {
   const auto service = varied(50'000);
   std::map<Policy, double> wait;
   for (const Policy policy : {Policy::round_robin, Policy::least_loaded, Policy::shortest_queue}) {
-    wait[policy] = mean_wait(testing_support::queue(policy, 4, arrivals, service));
+    wait[policy] = mean_wait(queue(policy, 4, arrivals, service));
   }
   EXPECT_LT(wait[Policy::shortest_queue], 0.7 * wait[Policy::round_robin]);
   EXPECT_LT(wait[Policy::least_loaded], 0.7 * wait[Policy::round_robin]);
@@ -162,15 +208,13 @@ TEST(Queue, LookingBeatsTakingTurnsWhereServiceVaries) {
 TEST(Queue, BatchesAreTakenTogether) {
   // Two wait while the first is answered: both are taken at once.
   const std::vector<double> arrivals{0, 0.1, 0.2, 5}, service(4, 1.0);
-  const auto outcomes = testing_support::queue(Policy::round_robin, 1, arrivals, service, 8);
+  const auto outcomes = queue(Policy::round_robin, 1, arrivals, service, 8);
   EXPECT_DOUBLE_EQ(outcomes[0].finished, 1);
   EXPECT_DOUBLE_EQ(outcomes[1].finished, 2);
   EXPECT_DOUBLE_EQ(outcomes[2].finished, 2);
   EXPECT_EQ(outcomes[1].batch, outcomes[2].batch);
   EXPECT_DOUBLE_EQ(outcomes[3].finished, 6);
 }
-
-// Dispatch
 
 TEST(Dispatch, RoundRobinTakesTurnsWhateverIsAnswered) {
   Dispatch dispatch{Policy::round_robin, 3};
@@ -199,28 +243,15 @@ TEST(Dispatch, AnswersFreeTheirReplica) {
   EXPECT_EQ(dispatch.assign(1), 1U);
   dispatch.answered(1, 1);
   EXPECT_EQ(dispatch.assign(1), 1U);
-  EXPECT_THROW(
-      {
-        dispatch.answered(0, 1);
-        dispatch.answered(0, 1);
-      },
-      base::Error);
+  dispatch.answered(0, 1);
+  EXPECT_THROW(dispatch.answered(0, 1), base::Error);
 }
 
-// Each request once
-
-template <class Work>
-std::string error_of(const Work& work) {
-  try {
-    work();
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
-}
+std::string error_of(const auto& work) { return testing_support::refusal<base::Error>(work); }
 
 TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
   Ledger ledger{3};
+  EXPECT_THAT(error_of([&] { ledger.answered(0, 0); }), HasSubstr("was not asked"));
   for (std::uint64_t i = 0; i < 3; ++i) ledger.dispatched(i, i % 2);
   EXPECT_THAT(error_of([&] { ledger.dispatched(1, 0); }), HasSubstr("was given to replica 1"));
   ledger.answered(0, 0);
@@ -234,13 +265,6 @@ TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
   ledger.answered(1, 1);
   EXPECT_EQ(error_of([&] { ledger.close(); }), "");
 }
-
-TEST(Ledger, WhatWasNeverSentCannotBeAnswered) {
-  Ledger ledger{1};
-  EXPECT_THAT(error_of([&] { ledger.answered(0, 0); }), HasSubstr("was not asked"));
-}
-
-// Statistics
 
 TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
   std::vector<double> values(100);
@@ -259,34 +283,18 @@ TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
 }
 
 TEST(Summary, OfAHandMadeTrial) {
-  const std::vector<Outcome> outcomes{{.arrival = 1,
-                                       .started = 1,
-                                       .first = 2,
-                                       .finished = 4,
-                                       .replica = 0,
-                                       .batch = 0,
-                                       .tokens = 3},
-                                      {.arrival = 2,
-                                       .started = 4,
-                                       .first = 5,
-                                       .finished = 6,
-                                       .replica = 0,
-                                       .batch = 1,
-                                       .tokens = 2},
-                                      {.arrival = 3,
-                                       .started = 4,
-                                       .first = 5,
-                                       .finished = 8,
-                                       .replica = 0,
-                                       .batch = 1,
-                                       .tokens = 4},
-                                      {.arrival = 4,
-                                       .started = 4,
-                                       .first = 5,
-                                       .finished = 6,
-                                       .replica = 1,
-                                       .batch = 0,
-                                       .tokens = 1}};
+  const auto answered = [](double arrival, double started, double first, double finished,
+                           std::size_t replica, std::uint64_t batch, std::uint64_t tokens) {
+    return Outcome{.arrival = arrival,
+                   .started = started,
+                   .first = first,
+                   .finished = finished,
+                   .replica = replica,
+                   .batch = batch,
+                   .tokens = tokens};
+  };
+  const std::vector<Outcome> outcomes{answered(1, 1, 2, 4, 0, 0, 3), answered(2, 4, 5, 6, 0, 1, 2),
+                                      answered(3, 4, 5, 8, 0, 1, 4), answered(4, 4, 5, 6, 1, 0, 1)};
   const Summary summary = summarise(outcomes, 3);
   EXPECT_DOUBLE_EQ(summary.time, 8);
   EXPECT_DOUBLE_EQ(summary.offered, 1);
@@ -310,7 +318,7 @@ TEST(Summary, BacklogGrowsByWhatIsNotAnswered) {
   const std::uint64_t count = 3000;
   const auto arrivals = arrival_times({.rate = 1.5}, count, 1);
   const std::vector<double> service(count, 1.0);
-  const auto outcomes = testing_support::queue(Policy::round_robin, 1, arrivals, service);
+  const auto outcomes = queue(Policy::round_robin, 1, arrivals, service);
   const Summary summary = summarise(outcomes, 1);
   EXPECT_NEAR(summary.backlog_growth, 1 - 1 / 1.5, 0.05);
   EXPECT_TRUE(is_saturated(summary, outcomes, std::nullopt));
@@ -333,9 +341,7 @@ TEST(Summary, OneInAHundredMayBeLate) {
   EXPECT_TRUE(saturated(0.2));
 }
 
-// Search
-
-TEST(Search, FindsACapacityFromEitherSide) {
+TEST(Search, FindsACapacityFromEitherSideOrNone) {
   for (const double first : {0.1, 7.0, 500.0}) {
     RateSearch search{first};
     constexpr double capacity = 20;
@@ -351,101 +357,9 @@ TEST(Search, FindsACapacityFromEitherSide) {
     EXPECT_LE(*search.sustained(), capacity);
     EXPECT_GE(*search.sustained() * 1.05, highest_saturated) << first;
   }
-}
-
-TEST(Search, GivesUpWhereNothingIsSustained) {
-  RateSearch search{1};
-  while (search.next()) search.tell(RateSearch::Outcome::saturated);
-  EXPECT_EQ(search.sustained(), std::nullopt);
-}
-
-// Options and programs
-
-Request small(const Options& options) {
-  Request request;
-  request.model = {.name = "small",
-                   .source = "",
-                   .hidden = 16,
-                   .ffn = 32,
-                   .heads = 4,
-                   .kv_heads = 4,
-                   .head_size = 4,
-                   .layers = 2,
-                   .sequence = 6,
-                   .vocabulary = 32};
-  request.options = options;
-  return request;
-}
-
-TEST(Options, WhatExcludesEachOtherIsRefusedWithTheWayOut) {
-  const auto refusal = [](const Options& options) {
-    return error_of([&] { (void)scale(small(options), {}, Scaling::strong); });
-  };
-  EXPECT_THAT(refusal({{"rate", "fast"}}), HasSubstr("'fast'"));
-  EXPECT_THAT(refusal({{"rate", "-1"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"rate", "inf"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"slo", "0"}}), HasSubstr("slo"));
-  EXPECT_THAT(refusal({{"burst", "4"}}), HasSubstr("arrivals=bursty"));
-  EXPECT_THAT(refusal({{"output", "65536"}, {"max_batch", "2"}}), HasSubstr("at most 32768"));
-  EXPECT_EQ(refusal({{"rate", "2.5"}, {"slo", "0.5"}, {"arrivals", "bursty"}}), "");
-}
-
-TEST(Options, SizesArePowersOfTwoAndTheLargest) {
-  EXPECT_THAT(sizes_of(1), ElementsAre(1));
-  EXPECT_THAT(sizes_of(8), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(sizes_of(6), ElementsAre(1, 2, 4, 6));
-}
-
-TEST(Programs, AReplicaHasAPrefillAndADecodeForEachTokenAndSize) {
-  const Options options{{"output", "3"}, {"max_batch", "3"}};
-  for (const mesh::Shape& mesh :
-       {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 3}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
-    const Request request = scale(small(options), mesh, Scaling::strong);
-    const program::ProgramSet set = replica_programs(request);
-    EXPECT_EQ(set.mesh.dp, 1);
-    EXPECT_EQ(set.mesh.size() * mesh.dp, mesh.size());
-    EXPECT_NO_THROW(program::check(set));
-    EXPECT_NO_THROW(program::check(hooks().build(request, 0).set));
-    for (const program::RankProgram& one : set.programs) EXPECT_EQ(one.steps.size(), 3U * 3U);
-  }
-}
-
-/// FLOP of one section over all ranks.
-double flop_of(const program::ProgramSet& set, program::Section section) {
-  double sum = 0;
-  for (int rank = 0; rank < set.mesh.size(); ++rank) {
-    for (const auto& op : program::outline(set.of(rank), section, set.mesh).ops) sum += op.flop;
-  }
-  return sum;
-}
-
-/// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
-/// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
-TEST(Programs, WorkIsOfTheBatchAndThePosition) {
-  const Request request =
-      scale(small({{"output", "3"}, {"max_batch", "4"}}), {.tp = 2}, Scaling::strong);
-  const program::ProgramSet set = replica_programs(request);
-  const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
-  const auto token = [&](double length) {
-    return layers * (2 * h * 4 * h + 4 * h * length + 4 * h * f);
-  };
-  for (const auto& [index, batch] : {std::pair{0U, 1.0}, std::pair{1U, 2.0}, std::pair{2U, 4.0}}) {
-    EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, 0, 3)),
-                     batch * (prompt * token(prompt) + 2 * h * vocabulary));
-    for (const std::uint64_t next : {1U, 2U}) {
-      EXPECT_DOUBLE_EQ(flop_of(set, section_of(index, next, 3)),
-                       batch * (token(prompt + static_cast<double>(next)) + 2 * h * vocabulary));
-    }
-  }
-}
-
-TEST(Programs, TheTwinIsThatOfInference) {
-  const Request request =
-      scale(small({{"max_batch", "4"}, {"output", "2"}}), {.dp = 2}, Scaling::strong);
-  const Request relative = twin(request);
-  EXPECT_EQ(relative.keep, Keep::observables);
-  EXPECT_EQ(relative.options.at("batch"), "2");
-  EXPECT_NO_THROW(program::check(infer::build(relative)));
+  RateSearch none{1};
+  while (none.next()) none.tell(RateSearch::Outcome::saturated);
+  EXPECT_EQ(none.sustained(), std::nullopt);
 }
 
 }  // namespace

@@ -1,48 +1,33 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/added_sections.hpp"
 
+// Steps without their communication: of steps written by hand, and of every workload that has
+// steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
-#include "program/builder.hpp"
+#include "op_samples.hpp"
+#include "program/added_sections.hpp"
 #include "program/check.hpp"
-#include "program/outline.hpp"
+#include "program/hazards.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::program {
 namespace {
 
-using mesh::Axis;
+using Lines = std::vector<std::string>;
 
-constexpr std::uint64_t count = 64;
-
-BufferId floats(Builder& builder) {
-  return builder.allocate({.dtype = DType::f32, .role = Role::workspace, .count = count});
-}
-
-Fill fill(const Slice& dst) {
-  return {.dst = dst, .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}}};
-}
-
-Copy copy(const Slice& src, const Slice& dst) {
-  const auto columns = static_cast<std::uint32_t>(src.count);
-  return {.rows = 1,
-          .columns = columns,
-          .src = {.slice = src, .row_stride = columns},
-          .dst = {.slice = dst, .row_stride = columns}};
-}
-
-Collective all_reduce(const Slice& slice) {
-  return {.kind = CollectiveKind::all_reduce, .axes = Axis::dp, .send = slice, .receive = slice};
-}
-
-/// "copy 0 <- 2:1" for a copy on stream 0 that waits for the first op of stream 2; "*" after the
-/// kind where others wait for it.
-std::vector<std::string> described(const Program& program) {
-  std::vector<std::string> lines;
+/// Returns "copy 0 <- 2:1" for a copy on stream 0 that waits for the first op of stream 2; "*"
+/// after the kind where others wait for it.
+Lines described(const Program& program) {
+  Lines lines;
   for (const Op& op : program.ops) {
     std::string line{name(kind_of(op.payload))};
     line += (op.awaited ? "* " : " ") + std::to_string(op.stream);
@@ -54,142 +39,89 @@ std::vector<std::string> described(const Program& program) {
   return lines;
 }
 
-using Lines = std::vector<std::string>;
-
-/// What steps are written with: buffers that setup has filled, and streams beside compute (0).
-struct Pen {
-  Builder& builder;
-  StreamId network, side;  ///< 1, 2
-  BufferId a, b, c;
-
-  void emit(StreamId stream, const Payload& payload) const { builder.emit(stream, payload); }
-  [[nodiscard]] Slice whole(BufferId buffer) const { return builder.whole(buffer); }
-};
-
-/// Writes a step for a mesh of two.
-template <class Write>
-RankProgram step_of(const Write& write) {
+/// Returns a program for a mesh of two that plays "fill 0 a", "copy 0 a b" (from a to b) and
+/// "all_reduce 1 a" on the streams that are named; setup has filled the buffers a, b and c.
+RankProgram playing(const Lines& ops) {
   Builder builder{{.dp = 2}};
-  const StreamId network = builder.stream("network"), side = builder.stream("side");
-  const Pen pen{.builder = builder,
-                .network = network,
-                .side = side,
-                .a = floats(builder),
-                .b = floats(builder),
-                .c = floats(builder)};
-  for (const BufferId buffer : {pen.a, pen.b, pen.c}) builder.emit(0, fill(builder.whole(buffer)));
+  for (const char* stream : {"network", "side", "last"}) {
+    static_cast<void>(builder.stream(stream));
+  }
+  std::map<std::string, Slice> buffers;
+  for (const char* buffer : {"a", "b", "c"}) {
+    builder.emit(0, fill(buffers[buffer] = builder.whole(floats(builder, 64))));
+  }
   builder.begin(Section::step);
-  write(pen);
+  builder.at({.phase = Phase::forward, .layer = 3});
+  for (const std::string& op : ops) {
+    std::istringstream words{op};
+    std::string kind, from, to;
+    int stream = 0;
+    words >> kind >> stream >> from >> to;
+    const Slice slice = buffers.at(from);
+    const Payload payload = kind == "fill" ? Payload{fill(slice)}
+                            : kind == "copy"
+                                ? Payload{copy(slice, buffers.at(to))}
+                                : Payload{Collective{.kind = CollectiveKind::all_reduce,
+                                                     .axes = mesh::Axis::dp,
+                                                     .send = slice,
+                                                     .receive = slice}};
+    builder.emit(static_cast<StreamId>(stream), payload);
+  }
   return builder.finish();
 }
 
-TEST(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicate) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.builder.at({.phase = Phase::forward, .layer = 3});
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, fill(pen.whole(pen.c)));
-    pen.emit(0, fill(pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.b)));
-    pen.emit(pen.side, copy(pen.whole(pen.c), pen.whole(pen.c)));
-  });
-  const Program solo = without_communication(program.step());
-  EXPECT_EQ(described(solo), (Lines{"fill 0", "fill 2", "fill 0", "copy 2"}));
-  EXPECT_EQ(solo.ops[0].place.phase, Phase::forward);
-  EXPECT_EQ(solo.ops[0].place.layer, 3);
-  EXPECT_EQ(solo_ops(program.step()), (std::vector<std::uint32_t>{0, 2, 3, 5}));
-}
-
-TEST(SoloStep, DropsAWaitThatLeadsBackToTheSameStream) {
-  // A on stream 0, all_reduce of its result on stream 1, B on stream 0: stream order is enough.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  ASSERT_EQ(described(program.step()), (Lines{"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}));
-  EXPECT_EQ(described(without_communication(program.step())), (Lines{"fill 0", "copy 0"}));
-}
-
-TEST(SoloStep, WaitsForWhatTheCommunicationWaitedFor) {
-  // As above, but B is on stream 2: it waits for A itself.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.b)));
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  ASSERT_EQ(described(program.step()),
-            (Lines{"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}));
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill 0", "fill* 0", "copy 2 <- 0:2"}));
-}
-
-TEST(SoloStep, FollowsOneCommunicationToTheNext) {
-  // Two collectives one after the other on different streams between A and B.
-  const RankProgram program = step_of([](const Pen& pen) {
-    const StreamId last = pen.builder.stream("last");
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, all_reduce(pen.whole(pen.a)));
-    pen.emit(last, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())), (Lines{"fill* 0", "copy 3 <- 0:1"}));
-}
-
-TEST(SoloStep, CountsOnlyTheOpsThatAreLeft) {
-  // Stream 1 has collectives between what it computes: its third op becomes its first, and its
-  // fifth its second.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.network, fill(pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.b), pen.whole(pen.c)));
-    pen.emit(pen.network, fill(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.c)));
-  });
-  const Lines whole = described(program.step());
-  ASSERT_EQ(whole[4], "copy 0 <- 1:3");
-  ASSERT_EQ(whole[6], "copy 0 <- 1:5");
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"}));
-}
-
-TEST(SoloStep, DropsWaitsForCommunicationThatWaitedForNothing) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(0, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())), Lines{"copy 0"});
-}
-
-TEST(SoloStep, DoesNotWaitTwiceForTheSame) {
-  // Both ops of stream 2 read what stream 0 wrote, through collectives.
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.c)));
-  });
-  EXPECT_EQ(described(without_communication(program.step())),
-            (Lines{"fill* 0", "copy 2 <- 0:1", "copy 2"}));
-}
-
-TEST(SoloStep, OfAStepOfCommunicationAloneIsEmpty) {
-  const RankProgram program =
-      step_of([](const Pen& pen) { pen.emit(pen.network, all_reduce(pen.whole(pen.a))); });
-  EXPECT_TRUE(without_communication(program.step()).ops.empty());
-  EXPECT_TRUE(solo_ops(program.step()).empty());
+TEST(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicateAndNoWaitMore) {
+  struct Case {
+    const char* what;
+    Lines step, solo, whole = {};
+  };
+  for (const Case& one : std::vector<Case>{
+           {"in the order of the step",
+            {"fill 0 a", "all_reduce 1 a", "fill 2 c", "fill 0 b", "all_reduce 1 b", "copy 2 c c"},
+            {"fill 0", "fill 2", "fill 0", "copy 2"}},
+           {"a wait that leads back to the same stream goes",
+            {"fill 0 a", "all_reduce 1 a", "copy 0 a b"},
+            {"fill 0", "copy 0"},
+            {"fill* 0", "all_reduce* 1 <- 0:1", "copy 0 <- 1:1"}},
+           {"on another stream it waits for what the communication waited for",
+            {"fill 0 b", "fill 0 a", "all_reduce 1 a", "copy 2 a b"},
+            {"fill 0", "fill* 0", "copy 2 <- 0:2"},
+            {"fill 0", "fill* 0", "all_reduce* 1 <- 0:2", "copy 2 <- 1:1"}},
+           {"one communication follows another",
+            {"fill 0 a", "all_reduce 1 a", "all_reduce 2 a", "copy 3 a b"},
+            {"fill* 0", "copy 3 <- 0:1"}},
+           {"only ops that are left are counted",
+            {"all_reduce 1 a", "all_reduce 1 a", "fill 1 b", "all_reduce 1 a", "copy 0 b c",
+             "fill 1 a", "copy 0 a c"},
+            {"fill* 1", "copy 0 <- 1:1", "fill* 1", "copy 0 <- 1:2"},
+            {"all_reduce 1", "all_reduce 1", "fill* 1", "all_reduce 1", "copy 0 <- 1:3", "fill* 1",
+             "copy 0 <- 1:5"}},
+           {"the communication waited for nothing", {"all_reduce 1 a", "copy 0 a b"}, {"copy 0"}},
+           {"nothing is waited for twice",
+            {"fill 0 a", "all_reduce 1 a", "copy 2 a b", "all_reduce 1 a", "copy 2 a c"},
+            {"fill* 0", "copy 2 <- 0:1", "copy 2"}},
+           {"communication alone", {"all_reduce 1 a"}, {}}}) {
+    SCOPED_TRACE(one.what);
+    const RankProgram program = playing(one.step);
+    if (!one.whole.empty()) {
+      ASSERT_EQ(described(program.step()), one.whole);
+    }
+    const Program solo = without_communication(program.step());
+    EXPECT_EQ(described(solo), one.solo);
+    std::vector<std::uint32_t> kept;
+    for (std::uint32_t i = 0; i < one.step.size(); ++i) {
+      if (!one.step[i].starts_with("all_reduce")) kept.push_back(i);
+    }
+    EXPECT_EQ(solo_ops(program.step()), kept);
+    for (const Op& op : solo.ops) {
+      EXPECT_EQ(op.place.phase, Phase::forward);
+      EXPECT_EQ(op.place.layer, 3);
+    }
+  }
 }
 
 TEST(SoloStep, IsAppendedToEveryProgram) {
-  const RankProgram program = step_of([](const Pen& pen) {
-    pen.emit(0, fill(pen.whole(pen.a)));
-    pen.emit(pen.network, all_reduce(pen.whole(pen.a)));
-    pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
-  });
+  const RankProgram program = playing({"fill 0 a", "all_reduce 1 a", "copy 2 a b"});
   ProgramSet set{.mesh = {.dp = 2}, .programs = {program, program}, .program_of_rank = {0, 1}};
   EXPECT_EQ(add_solo_step(set), step_section(1));
   for (const RankProgram& of_rank : set.programs) {
@@ -202,3 +134,104 @@ TEST(SoloStep, IsAppendedToEveryProgram) {
 
 }  // namespace
 }  // namespace isoscale::program
+
+namespace isoscale::workloads {
+namespace {
+
+/// Those of the meshes that a workload may have.
+std::vector<mesh::Shape> meshes_of(const Workload& workload) {
+  std::vector<mesh::Shape> meshes{{},
+                                  {.dp = 4},
+                                  {.tp = 4},
+                                  {.pp = 4},
+                                  {.tp = 2, .dp = 2},
+                                  {.dp = 2, .pp = 2},
+                                  {.tp = 2, .pp = 4},
+                                  {.tp = 2, .dp = 2, .pp = 2}};
+  std::erase_if(meshes, [&](const mesh::Shape& shape) {
+    return std::ranges::any_of(mesh::all_axes, [&](mesh::Axis axis) {
+      return shape[axis] > 1 && !workload.axes.contains(axis);
+    });
+  });
+  return meshes;
+}
+
+/// By stream, how many of its first ops do not communicate; entry i of the first i.
+std::vector<std::vector<std::uint32_t>> kept_of(const program::Program& step) {
+  std::vector<std::vector<std::uint32_t>> kept(program::max_streams, {0});
+  for (const program::Op& op : step.ops) {
+    auto& counts = kept[op.stream];
+    counts.push_back(counts.back() + (communicates(kind_of(op.payload)) ? 0 : 1));
+  }
+  return kept;
+}
+
+/// Each op that is left comes after the same ones as before, and after no others.
+void expect_same_order(const program::Program& step, const program::Program& solo) {
+  const auto kept = kept_of(step);
+  const auto before = program::clocks_before(step);
+  const auto alone = program::clocks_before(solo);
+  const auto ops = program::solo_ops(step);
+  ASSERT_EQ(ops.size(), solo.ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    ASSERT_FALSE(communicates(kind_of(solo.ops[i].payload)));
+    ASSERT_EQ(solo.ops[i].stream, step.ops[ops[i]].stream);
+    for (std::size_t stream = 0; stream < program::max_streams; ++stream) {
+      ASSERT_EQ(alone[i].done[stream], kept[stream][before[ops[i]].done[stream]])
+          << "op " << i << ", stream " << stream;
+    }
+  }
+}
+
+/// An op is awaited exactly where some wait names it.
+void expect_awaited(const program::Program& solo) {
+  std::vector<std::vector<std::size_t>> of_stream(program::max_streams);
+  for (std::size_t i = 0; i < solo.ops.size(); ++i) of_stream[solo.ops[i].stream].push_back(i);
+  std::vector<bool> awaited(solo.ops.size(), false);
+  for (const program::Op& op : solo.ops) {
+    for (const program::Wait& wait : solo.waits_of(op)) {
+      ASSERT_NE(wait.stream, op.stream);
+      awaited[of_stream[wait.stream].at(wait.count - 1)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < solo.ops.size(); ++i) EXPECT_EQ(solo.ops[i].awaited, awaited[i]) << i;
+}
+
+void expect_sound(const Request& request, const Workload& workload) {
+  program::ProgramSet set = workload.build(request);
+  const program::Section section = program::add_solo_step(set);
+  EXPECT_NO_THROW(program::check(set));
+  for (const program::RankProgram& program : set.programs) {
+    const program::Program& solo = program.section(section);
+    EXPECT_FALSE(solo.ops.empty());
+    expect_same_order(program.step(), solo);
+    expect_awaited(solo);
+  }
+}
+
+TEST(SoloWorkloads, PassTheCheckAndKeepTheirOrder) {
+  int points = 0;
+  for (const Workload& workload : registry()) {
+    if (workload.is_bench()) continue;
+    for (const mesh::Shape& mesh : meshes_of(workload)) {
+      SCOPED_TRACE(std::string{workload.name} + ", " + mesh::to_string(mesh));
+      expect_sound(workload.scale(small(4, 4), mesh, Scaling::weak), workload);
+      ++points;
+    }
+  }
+  EXPECT_GE(points, 3 * 2 + 8);  // dp, tp, pp on their axis and hybrid on all
+}
+
+TEST(SoloWorkloads, PassTheCheckWithOtherOptions) {
+  const Workload& workload = find_workload("hybrid");
+  for (const auto& [key, value] : Options{{"tp_output", "gather"}, {"schedule", "gpipe"}}) {
+    SCOPED_TRACE(key + "=" + value);
+    Request request = small(4, 4);
+    request.options[key] = value;
+    const mesh::Shape mesh{.tp = 2, .dp = 2, .pp = 2};
+    expect_sound(workload.scale(request, mesh, Scaling::weak), workload);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::workloads

@@ -3,29 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
-#include "simulate/simulate.hpp"
-#include "tests/support/unit_costs.hpp"
-#include "tests/unit/small_model.hpp"
-#include "workloads/api/workload.hpp"
+#include "stack_samples.hpp"
+
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {
 namespace {
 
-using ::testing::HasSubstr;
-
-program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
-                          Scaling scaling = Scaling::weak) {
-  const Workload& hybrid = find_workload("hybrid");
-  return hybrid.build(hybrid.scale(base, mesh, scaling));
-}
+using testing::AllOf;
+using testing::HasSubstr;
 
 TEST(StackTest, InitialValuesSpreadAsAskedForAndNeverMore) {
   for (std::uint64_t fan_in = 1; fan_in <= 70'000; fan_in += 1 + fan_in / 50) {
@@ -48,7 +38,7 @@ TEST(StackTest, FlopOfALayerFollowsThePublishedFormula) {
     // The formula is that of attention as wide as the hidden state and an MLP of four times that.
     base.model.heads = base.model.kv_heads = base.model.hidden / base.model.head_size;
     base.model.ffn = 4 * base.model.hidden;
-    const program::ProgramSet set = build(base, {});
+    const program::ProgramSet set = weak(base, {});
     const double flop = program::facts(set.programs[0], set.mesh).flop.value();
     const double b = 2, s = base.model.sequence, h = base.model.hidden;
     const double expected = 72 * b * s * h * h * (1 + s / (6 * h));
@@ -58,18 +48,14 @@ TEST(StackTest, FlopOfALayerFollowsThePublishedFormula) {
 
 TEST(StackTest, EveryMeshOfAModelHasTheSameFlopInAll) {
   const Request base = small(4, 8);
-  const double one = program::facts(build(base, {}).programs[0], {}).flop.value();
+  const double one = program::facts(weak(base, {}).programs[0], {}).flop.value();
   for (const mesh::Shape mesh : {mesh::Shape{.dp = 4}, mesh::Shape{.tp = 4}, mesh::Shape{.pp = 4},
                                  mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
     for (const char* output : {"reduce", "gather"}) {
       Request request = base;
       request.options["tp_output"] = output;
-      const program::ProgramSet set = build(request, mesh, Scaling::strong);
-      double sum = 0;
-      for (int rank = 0; rank < mesh.size(); ++rank) {
-        sum += program::facts(set.of(rank), mesh).flop.value();
-      }
-      EXPECT_DOUBLE_EQ(sum, one) << mesh::to_string(mesh) << " " << output;
+      const program::ProgramSet set = strong(request, mesh);
+      EXPECT_DOUBLE_EQ(flop_in_all(set), one) << mesh::to_string(mesh) << " " << output;
     }
   }
 }
@@ -87,19 +73,19 @@ TEST(StackTest, TrafficFollowsTheTextbook) {
     return sum;
   };
   const mesh::Shape dp{.dp = 2}, tp{.tp = 2}, pp{.pp = 2};
-  const program::Facts dp_facts = program::facts(build(base, dp, Scaling::strong).of(0), dp);
+  const program::Facts dp_facts = facts_of(strong(base, dp));
   EXPECT_EQ(bytes(dp_facts, program::OpKind::all_reduce), 4 * 12 * 16 * 16 * 4.0);
-  const program::Facts tp_facts = program::facts(build(base, tp, Scaling::strong).of(0), tp);
+  const program::Facts tp_facts = facts_of(strong(base, tp));
   EXPECT_EQ(bytes(tp_facts, program::OpKind::all_reduce), 4 * 4 * 4 * activation);
   Request gather = base;
   gather.options["tp_output"] = "gather";
-  const program::Facts g = program::facts(build(gather, tp, Scaling::strong).of(0), tp);
+  const program::Facts g = facts_of(strong(gather, tp));
   // forward: context, projection output, inner (4 h wide), MLP output; backward: two all-reduces,
   // and the gathered inputs' gradients reduce-scattered.
   EXPECT_EQ(bytes(g, program::OpKind::all_gather), 4 * 4 * (1 + 1 + 4 + 1) * activation);
   EXPECT_EQ(bytes(g, program::OpKind::reduce_scatter), 4 * 4 * (1 + 4) * activation);
   EXPECT_EQ(bytes(g, program::OpKind::all_reduce), 4 * 4 * 2 * activation);
-  const program::ProgramSet pipeline = build(base, pp, Scaling::strong);
+  const program::ProgramSet pipeline = strong(base, pp);
   std::uint64_t sent = 0;
   for (const program::Outline& outline :
        program::outline(pipeline, program::Section::step).outlines) {
@@ -114,7 +100,7 @@ TEST(StackTest, ParametersMatchTheModelAcrossEveryMesh) {
   const Request base = small(4, 4);
   for (const mesh::Shape mesh :
        {mesh::Shape{}, mesh::Shape{.tp = 4}, mesh::Shape{.tp = 2, .pp = 2}}) {
-    const program::ProgramSet set = build(base, mesh, Scaling::strong);
+    const program::ProgramSet set = strong(base, mesh);
     std::uint64_t weights = 0;
     for (int rank = 0; rank < mesh.size(); ++rank) {
       for (const program::Buffer& buffer : set.of(rank).buffers) {
@@ -143,84 +129,6 @@ TEST(BucketTest, AreWholeTensorsOfAtLeastTheSizeAskedFor) {
   EXPECT_EQ(stack::buckets_of(parameters, 1U << 30, 4).size(), 1U);
 }
 
-/// Over all ranks and one period of repeated plays: time in which a GEMM runs, and all time.
-struct Use {
-  std::int64_t busy = 0, whole = 0;
-};
-
-Use use_of(const program::ProgramSet& set) {
-  const program::OutlineSet outline = program::outline(set, program::Section::step);
-  const auto plays = simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3});
-  Use use;
-  for (std::size_t rank = 0; rank < plays[2].ranks.size(); ++rank) {
-    use.whole += (plays[2].ranks[rank].end - plays[1].ranks[rank].end).value();
-    for (const timeline::Span& span : plays[2].ranks[rank].spans) {
-      if (outline.of(static_cast<int>(rank)).ops[span.op].kind == program::OpKind::gemm) {
-        use.busy += (span.end - span.start).value();
-      }
-    }
-  }
-  return use;
-}
-
-/// The idle fraction is exactly (p - 1) / (m + p - 1): arXiv 2104.04473, section 2.2. In integers.
-void expect_idle_formula(const program::ProgramSet& set, int m, std::string_view schedule) {
-  const int p = set.mesh.pp;
-  const Use use = use_of(set);
-  EXPECT_EQ((use.whole - use.busy) * (m + p - 1), use.whole * (p - 1))
-      << schedule << " " << mesh::to_string(set.mesh) << " m=" << m;
-}
-
-TEST(PipelineTest, IdleFractionIsExactlyTheFormula) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
-    for (int p = 1; p <= 8; ++p) {
-      for (int m = 1; m <= 32; ++m) {
-        expect_idle_formula(build(small(1, m, {{"schedule", schedule}}), {.pp = p}), m, schedule);
-      }
-    }
-  }
-}
-
-TEST(PipelineTest, IdleFractionHoldsBesideDpAndTp) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
-    for (const mesh::Shape mesh : {mesh::Shape{.dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .pp = 3},
-                                   mesh::Shape{.tp = 2, .dp = 2, .pp = 8}}) {
-      for (const int m : {1, 3, 8, 32}) {
-        expect_idle_formula(build(small(2, m, {{"schedule", schedule}}), mesh), m, schedule);
-      }
-    }
-  }
-}
-
-TEST(PipelineTest, LiveMicrobatchesAreThoseOfTheSchedule) {
-  for (int p = 1; p <= 8; ++p) {
-    for (const int m : {1, 2, 5, 8, 32}) {
-      const program::ProgramSet one = build(small(1, m, {{"schedule", "1f1b"}}), {.pp = p});
-      const program::ProgramSet all = build(small(1, m, {{"schedule", "gpipe"}}), {.pp = p});
-      for (int stage = 0; stage < p; ++stage) {
-        EXPECT_EQ(program::facts(one.of(stage), one.mesh).peak_live_microbatches,
-                  std::min(p - stage, m))
-            << "p=" << p << " m=" << m << " stage " << stage;
-        EXPECT_EQ(program::facts(all.of(stage), all.mesh).peak_live_microbatches, m);
-      }
-    }
-  }
-}
-
-TEST(PipelineTest, StorageIsReusedCloseToThePeakOfLiveBytes) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
-    for (const int p : {1, 2, 4, 8}) {
-      const program::ProgramSet set = build(small(4, 16, {{"schedule", schedule}}), {.pp = p});
-      for (int stage = 0; stage < p; ++stage) {
-        const program::Facts facts = program::facts(set.of(stage), set.mesh);
-        EXPECT_LE(static_cast<double>(facts.memory[0].value()),
-                  1.25 * static_cast<double>(facts.peak_live[0].value()))
-            << schedule << " p=" << p << " stage " << stage;
-      }
-    }
-  }
-}
-
 TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
   int cases = 0;
   for (int tp : {1, 2, 4}) {
@@ -232,7 +140,7 @@ TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
               Options{{"vocabulary", "on"}, {"optimizer", "adam"}, {"bucket", "1024"}}}) {
           for (const int m : {1, 2, 7}) {
             EXPECT_NO_THROW(
-                program::check(build(small(2, m, options), {.tp = tp, .dp = dp, .pp = pp})))
+                program::check(weak(small(2, m, options), {.tp = tp, .dp = dp, .pp = pp})))
                 << "tp=" << tp << " dp=" << dp << " pp=" << pp << " m=" << m;
             ++cases;
           }
@@ -241,6 +149,63 @@ TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
     }
   }
   EXPECT_EQ(cases, 3 * 3 * 4 * 4 * 3);
+}
+
+/// Each strategy plays on meshes of 64 ranks, with the options and schedules that it goes with.
+TEST(CheckTest, StrategiesAreFreeOfDeadlockAndRacesOn64Ranks) {
+  const auto expect_free = [](const Options& options, const std::vector<mesh::Shape>& meshes,
+                              const std::vector<std::string>& schedules = {"1f1b"},
+                              const std::vector<Precision>& precisions = {Precision::f32}) {
+    for (const mesh::Shape& mesh : meshes) {
+      ASSERT_EQ(mesh.size(), 64);
+      for (const std::string& schedule : schedules) {
+        for (const Precision precision : precisions) {
+          Request request = request_of({.hidden = 256,
+                                        .ffn = 1024,
+                                        .heads = 16,
+                                        .kv_heads = 16,
+                                        .head_size = 16,
+                                        .layers = 2 * mesh.pp,
+                                        .sequence = 256,
+                                        .vocabulary = 256},
+                                       4 * mesh.dp, options, precision);
+          request.options["schedule"] = schedule;
+          EXPECT_NO_THROW(program::check(strong(request, mesh)))
+              << mesh::to_string(mesh) << " " << name(precision) << " "
+              << testing::PrintToString(request.options);
+        }
+      }
+    }
+  };
+  const std::vector<mesh::Shape> dp{
+      {.tp = 4, .dp = 4, .pp = 4}, {.tp = 2, .dp = 8, .pp = 4}, {.dp = 64}};
+  const std::vector<mesh::Shape> rows{{.tp = 4, .dp = 4, .pp = 4},
+                                      {.tp = 4, .cp = 2, .dp = 2, .pp = 4},
+                                      {.tp = 2, .cp = 8, .pp = 4},
+                                      {.cp = 32, .dp = 2},
+                                      {.tp = 4, .cp = 16}};
+  const std::vector<mesh::Shape> symmetric{{.tp = 8, .pp = 8}, {.tp = 4, .dp = 4, .pp = 4}};
+  const std::vector<mesh::Shape> layers{
+      {.tp = 8, .dp = 2, .pp = 4}, {.tp = 2, .dp = 4, .pp = 8}, {.tp = 4, .dp = 16}};
+  const std::vector<std::string> any{"1f1b", "zb-h1", "interleaved", "gpipe"};
+  const std::vector<Precision> narrow{Precision::bf16, Precision::fp8};
+  expect_free({{"zero", "1"}}, dp);
+  expect_free({{"zero", "2"}}, dp, {"zb-h1"});
+  expect_free({{"zero", "3"}, {"prefetch", "2"}}, dp);
+  expect_free({{"zero", "3"}, {"overlap", "off"}}, dp);
+  expect_free({{"zero", "2"}, {"offload", "weights"}}, dp);
+  expect_free({{"zero", "3"}, {"offload", "optimizer"}, {"optimizer", "adam"}}, dp);
+  expect_free({{"sequence_parallel", "on"}}, rows, any);
+  expect_free({{"sequence_parallel", "on"}, {"ring", "on"}, {"vocabulary", "on"}}, rows, any);
+  expect_free({}, rows, any);
+  expect_free({{"chunks", "2"}, {"overlap", "off"}}, rows, any);
+  expect_free({{"transport", "symmetric"}, {"sequence_parallel", "on"}}, symmetric);
+  for (const char* recompute : {"none", "selective", "full"}) {
+    for (const char* output : {"reduce", "gather"}) {
+      expect_free({{"elementwise", "on"}, {"recompute", recompute}, {"tp_output", output}}, layers,
+                  {"1f1b", "gpipe"}, narrow);
+    }
+  }
 }
 
 TEST(ScaleTest, StrongScalingKeepsTheBatchAndTakesMicrobatchesFirst) {
@@ -262,15 +227,15 @@ TEST(ScaleTest, StrongScalingKeepsTheBatchAndTakesMicrobatchesFirst) {
 TEST(ScaleTest, WeakScalingKeepsEveryRanksGemms) {
   const Workload& hybrid = find_workload("hybrid");
   const Request base = small(2, 4);
-  const double one = program::facts(build(base, {}).of(0), {}).flop.value();
+  const double one = facts_of(weak(base, {})).flop.value();
   for (const mesh::Shape mesh : {mesh::Shape{.dp = 3}, mesh::Shape{.tp = 4}, mesh::Shape{.pp = 4},
                                  mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
     const Request request = hybrid.scale(base, mesh, Scaling::weak);
     const program::ProgramSet set = hybrid.build(request);
     for (int rank = 0; rank < mesh.size(); ++rank) {
-      EXPECT_EQ(program::facts(set.of(rank), mesh).flop.value(), one) << mesh::to_string(mesh);
+      EXPECT_EQ(facts_of(set, rank).flop.value(), one) << mesh::to_string(mesh);
     }
-    // With every rank as busy as the one, ideal throughput is proportional to the ranks.
+    // Every rank is as busy as the one, so ideal throughput is proportional to the ranks.
     EXPECT_DOUBLE_EQ(hybrid.work_per_step(request),
                      mesh.size() * hybrid.work_per_step(hybrid.scale(base, {}, Scaling::weak)));
   }
@@ -284,17 +249,13 @@ TEST(ScaleTest, GatheringNeedsAHiddenSizeThatDividesAlsoWhenTheModelGrows) {
   EXPECT_TRUE(tp.limits(small(2, 4), Scaling::weak).empty());
 }
 
-TEST(ScaleTest, RefusesProgramsThatWouldNotFitInMemory) {
+TEST(ScaleTest, RefusesUnknownWorkloadsAndWhatWouldNotFitInMemory) {
   const Workload& dp = find_workload("dp");
   Request base = small(10, 8);
   base.options = {{"batch", "1000000000"}};
-  try {
-    (void)dp.scale(base, {}, Scaling::strong);
-    FAIL();
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("microbatches=250000000"));
-    EXPECT_THAT(error.what(), HasSubstr("microbatches=25000 or fewer"));
-  }
+  EXPECT_THAT(testing_support::refusal([&] { (void)dp.scale(base, {}, Scaling::strong); }),
+              AllOf(HasSubstr("microbatches=250000000"), HasSubstr("microbatches=25000 or fewer")));
+  EXPECT_THAT(testing_support::refusal([] { (void)find_workload("hybird"); }), HasSubstr("hybrid"));
 }
 
 TEST(ScaleTest, GiveAnyTwoOfTheBatchNumbers) {
@@ -305,13 +266,8 @@ TEST(ScaleTest, GiveAnyTwoOfTheBatchNumbers) {
   base.options = {{"batch", "24"}, {"microbatch", "8"}};
   EXPECT_EQ(dp.scale(base, {}, Scaling::strong).options.at("microbatches"), "3");
   base.options = {{"batch", "25"}, {"microbatch", "8"}};
-  try {
-    (void)dp.scale(base, {}, Scaling::strong);
-    FAIL();
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("batch=25"));
-    EXPECT_THAT(error.what(), HasSubstr("24 and 32"));
-  }
+  EXPECT_THAT(testing_support::refusal([&] { (void)dp.scale(base, {}, Scaling::strong); }),
+              AllOf(HasSubstr("batch=25"), HasSubstr("24 and 32")));
 }
 
 TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
@@ -325,25 +281,15 @@ TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
       EXPECT_LE(twin.model.layers, 2 * mesh.pp);
       const program::ProgramSet set = hybrid.build(twin);
       program::check(set);
-      int reductions = 0;
-      for (const program::Op& op : set.of(mesh.size() - 1).step().ops) {
-        reductions += op.place.phase == program::Phase::gradient_reduction ? 1 : 0;
-      }
+      const int reductions = count_ops(set.of(mesh.size() - 1), [](const program::Op& op) {
+        return op.place.phase == program::Phase::gradient_reduction;
+      });
       if (mesh.dp > 1) {
         EXPECT_GE(reductions, 2) << name << " " << mesh::to_string(mesh);
       }
-      EXPECT_LT(program::facts(set.of(0), mesh).memory[0].value(), 64U << 20);
+      EXPECT_LT(facts_of(set).memory[0].value(), 64U << 20);
       EXPECT_FALSE(set.of(mesh.size() - 1).observables.empty());
     }
-  }
-}
-
-TEST(RegistryTest, UnknownWorkloadNamesTheNearest) {
-  try {
-    (void)find_workload("hybird");
-    FAIL();
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("hybrid"));
   }
 }
 

@@ -1,48 +1,41 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What replicas send and hold, against formulas written out here.
+// The bytes that replicas send and hold, also sharded (ZeRO) and offloaded, against formulas
+// written out here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
-#include <numeric>
+#include <set>
 #include <string>
 
-#include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
-#include "tests/unit/small_model.hpp"
-#include "workloads/api/workload.hpp"
+#include "program/operands.hpp"
+#include "stack_samples.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads {
 namespace {
 
 using program::OpKind;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr double sequence = 4, samples = 2, hidden = 16, f32 = 4;
-/// Of a layer: 4 h^2 of attention and 8 h^2 of the MLP.
+/// A layer has 4 h^2 of attention and 8 h^2 of the MLP.
 constexpr double layer_parameters = 12 * hidden * hidden;
 constexpr double activation_bytes = sequence * samples * hidden * f32;
-
-/// Weak scaling: `microbatches` are those of a replica.
-Request scaled(const Request& base, const mesh::Shape& mesh) {
-  return find_workload("hybrid").scale(base, mesh, Scaling::weak);
-}
-program::ProgramSet build(const Request& base, const mesh::Shape& mesh) {
-  return find_workload("hybrid").build(scaled(base, mesh));
-}
 
 /// Bytes put on links along dp in a step, all ranks together, by kind.
 std::map<OpKind, double> sent_by_kind(const program::ProgramSet& set) {
   std::map<OpKind, double> sent;
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
-    for (const program::Traffic& entry : program::facts(set.of(rank), set.mesh).traffic) {
+    for (const program::Traffic& entry : facts_of(set, rank).traffic) {
       if (!entry.axes.contains(mesh::Axis::dp)) continue;
       sent[entry.kind] += static_cast<double>(entry.sent.value());
     }
@@ -51,9 +44,9 @@ std::map<OpKind, double> sent_by_kind(const program::ProgramSet& set) {
 }
 
 int calls(const program::RankProgram& program, program::Phase phase, OpKind kind) {
-  return static_cast<int>(std::ranges::count_if(program.step().ops, [&](const program::Op& op) {
+  return count_ops(program, [&](const program::Op& op) {
     return op.place.phase == phase && program::kind_of(op.payload) == kind;
-  }));
+  });
 }
 
 double bytes_of(const program::RankProgram& program, program::Role role) {
@@ -70,7 +63,7 @@ TEST(DdpTest, ReducesEachBucketOnceHoweverManyMicrobatches) {
     for (const int microbatches : {1, 2, 7}) {
       // A layer has four tensors, each of which fills a bucket.
       const Request base = small(3, microbatches, {{"overlap", overlap}, {"bucket", "1"}});
-      const program::ProgramSet set = build(base, {.dp = 4});
+      const program::ProgramSet set = weak(base, {.dp = 4});
       EXPECT_EQ(calls(set.of(0), program::Phase::gradient_reduction, OpKind::all_reduce), 3 * 4);
       // 2 (n - 1) / n of all gradients from each of n ranks.
       EXPECT_EQ(sent_by_kind(set).at(OpKind::all_reduce), 2 * 3 * 3 * layer_parameters * f32);
@@ -82,7 +75,7 @@ TEST(FunnelTest, SendsWhatGoesThroughTheFirstReplica) {
   for (const int n : {2, 4}) {
     for (const int microbatches : {1, 5}) {
       const program::ProgramSet set =
-          build(small(2, microbatches, {{"strategy", "funnel"}}), {.dp = n});
+          weak(small(2, microbatches, {{"strategy", "funnel"}}), {.dp = n});
       program::check(set);
       const double others = n - 1;
       const double parameters = 2 * layer_parameters * f32;
@@ -100,7 +93,7 @@ TEST(FunnelTest, SendsWhatGoesThroughTheFirstReplica) {
 TEST(FunnelTest, KeepsOptimizerStateAndInputsOnTheFirstReplicaAlone) {
   const int n = 4, microbatches = 3;
   Request base = small(2, microbatches, {{"strategy", "funnel"}, {"optimizer", "adam"}});
-  const program::ProgramSet set = build(base, {.dp = n, .pp = 2});
+  const program::ProgramSet set = weak(base, {.dp = n, .pp = 2});
   ASSERT_EQ(set.programs.size(), 4U);  // two stages, first replica and others
   const program::RankProgram& root = set.of(0);
   const program::RankProgram& other = set.of(n - 1);
@@ -116,25 +109,20 @@ TEST(FunnelTest, KeepsOptimizerStateAndInputsOnTheFirstReplicaAlone) {
   }
 }
 
-TEST(FunnelTest, ComputesWhatDdpComputes) {
-  const mesh::Shape mesh{.tp = 2, .dp = 2, .pp = 2};
-  double flop[2] = {0, 0};
-  int i = 0;
-  for (const char* strategy : {"ddp", "funnel"}) {
-    const program::ProgramSet set = build(small(2, 4, {{"strategy", strategy}}), mesh);
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      flop[i] += program::facts(set.of(rank), mesh).flop.value();
-    }
-    ++i;
-  }
-  EXPECT_EQ(flop[0], flop[1]);
+TEST(FunnelTest, ComputesWhatDdpComputesWithoutOverlap) {
+  const auto flop = [](const char* strategy) {
+    return flop_in_all(weak(small(2, 4, {{"strategy", strategy}}), {.tp = 2, .dp = 2, .pp = 2}));
+  };
+  EXPECT_EQ(flop("ddp"), flop("funnel"));
+  const Request request = scaled(small(2, 8, {{"strategy", "funnel"}}), {.dp = 2}, Scaling::weak);
+  EXPECT_EQ(request.options.at("overlap"), "off");
 }
 
 TEST(GradDtypeTest, HalvesTheBytesAndFillsBucketsByWhatTravels) {
   const int n = 4;
   const auto traffic = [&](const char* type) {
     // 32 h^2 bytes: 8 h^2 elements in f32, 16 h^2 in bf16.
-    return build(small(4, 2, {{"grad_dtype", type}, {"bucket", "8192"}}), {.dp = n});
+    return weak(small(4, 2, {{"grad_dtype", type}, {"bucket", "8192"}}), {.dp = n});
   };
   const program::ProgramSet wide = traffic("same"), narrow = traffic("bf16");
   const double parameters = 4 * layer_parameters;
@@ -157,12 +145,12 @@ TEST(CompressionTest, SendsTheLargestOfEachBlockWithTheirPlaces) {
   };
   for (const Case& c : {Case{"1", "1024", 1024, 11}, Case{"10", "100", 100, 10},
                         Case{"100", "64", 64, 64}, Case{"1", "10", 10, 1}}) {
-    const program::ProgramSet set = build(small(1, 2,
-                                                {{"compression", "topk"},
-                                                 {"compression_ratio", c.ratio},
-                                                 {"compression_block", c.block},
-                                                 {"bucket", "1"}}),
-                                          {.dp = n});
+    const program::ProgramSet set = weak(small(1, 2,
+                                               {{"compression", "topk"},
+                                                {"compression_ratio", c.ratio},
+                                                {"compression_block", c.block},
+                                                {"bucket", "1"}}),
+                                         {.dp = n});
     program::check(set);
     double kept = 0;
     for (const double tensor : {4, 4, 1, 3}) {
@@ -172,7 +160,7 @@ TEST(CompressionTest, SendsTheLargestOfEachBlockWithTheirPlaces) {
     const auto sent = sent_by_kind(set);
     EXPECT_EQ(sent.at(OpKind::all_gather), n * (n - 1) * kept * (4 + 4));
     EXPECT_EQ(sent.size(), 1U);
-    // What has not been sent is kept beside the gradients.
+    // The values that have not been sent are kept beside the gradients.
     EXPECT_EQ(bytes_of(set.of(0), program::Role::gradient), 2 * layer_parameters * f32);
   }
 }
@@ -188,13 +176,13 @@ TEST(PartitionTest, DealsByLargestRemainder) {
 
 std::vector<int> microbatches_of(const Request& base, const mesh::Shape& mesh,
                                  const std::vector<double>& speeds = {}) {
-  Request request = scaled(base, mesh);
+  Request request = scaled(base, mesh, Scaling::weak);
   request.speed_of_rank = speeds;
   return stack::distribution_of(request).microbatches;
 }
 
 TEST(PartitionTest, FollowsSkewSpeedAndSchedule) {
-  EXPECT_THAT(microbatches_of(small(2, 4, {}), {.dp = 3}), ElementsAre(4, 4, 4));
+  EXPECT_THAT(microbatches_of(small(2, 4), {.dp = 3}), ElementsAre(4, 4, 4));
   EXPECT_THAT(microbatches_of(small(2, 5, {{"partition", "skewed:3"}}), {.dp = 3}),
               ElementsAre(9, 3, 3));
   EXPECT_THAT(microbatches_of(small(2, 5, {{"partition", "skewed:0.5"}}), {.dp = 3}),
@@ -215,18 +203,12 @@ TEST(PartitionTest, FollowsSkewSpeedAndSchedule) {
 TEST(PartitionTest, DealsTheSameBatch) {
   const mesh::Shape mesh{.dp = 4, .pp = 2};
   for (const char* partition : {"equal", "skewed:5", "skewed:0.2", "proportional"}) {
-    Request request = scaled(small(2, 8, {{"partition", partition}}), mesh);
+    Request request = scaled(small(2, 8, {{"partition", partition}}), mesh, Scaling::weak);
     request.speed_of_rank = {1, 5, 2, 2, 1, 5, 2, 2};
     const program::ProgramSet set = find_workload("hybrid").build(request);
     program::check(set);
     // Every microbatch is somewhere: forward and backward FLOP of all are those of equal parts.
-    const program::ProgramSet equal = build(small(2, 8, {}), mesh);
-    double flop = 0, expected = 0;
-    for (int rank = 0; rank < mesh.size(); ++rank) {
-      flop += program::facts(set.of(rank), mesh).flop.value();
-      expected += program::facts(equal.of(rank), mesh).flop.value();
-    }
-    EXPECT_EQ(flop, expected) << partition;
+    EXPECT_EQ(flop_in_all(set), flop_in_all(weak(small(2, 8), mesh))) << partition;
     // Samples are numbered from 0 on without a gap.
     std::vector<int> seen(32, 0);
     for (int replica = 0; replica < mesh.dp; ++replica) {
@@ -245,46 +227,197 @@ TEST(PartitionTest, DealsTheSameBatch) {
 }
 
 TEST(PartitionTest, SharesProgramsBetweenReplicasThatGetAsMuch) {
-  EXPECT_EQ(build(small(2, 8, {}), {.dp = 8}).programs.size(), 1U);
-  EXPECT_EQ(build(small(2, 8, {{"partition", "skewed:3"}}), {.dp = 8}).programs.size(), 3U);
-  EXPECT_EQ(build(small(2, 10, {{"partition", "skewed:3"}}), {.dp = 8}).programs.size(), 2U);
-}
-
-void expect_refusal(const Request& base, const mesh::Shape& mesh, const auto& message) {
-  try {
-    (void)scaled(base, mesh);
-    FAIL() << "not refused";
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), message);
-  }
+  EXPECT_EQ(weak(small(2, 8), {.dp = 8}).programs.size(), 1U);
+  EXPECT_EQ(weak(small(2, 8, {{"partition", "skewed:3"}}), {.dp = 8}).programs.size(), 3U);
+  EXPECT_EQ(weak(small(2, 10, {{"partition", "skewed:3"}}), {.dp = 8}).programs.size(), 2U);
 }
 
 TEST(RequireDataTest, RefusesWithTheNumbersAndTheNearestThatWorks) {
   using ::testing::AllOf;
-  const mesh::Shape mesh{.dp = 4};
+  const auto said = [](const Request& base, const mesh::Shape& mesh = {.dp = 4}) {
+    return refused(base, mesh, Scaling::weak);
+  };
   for (const auto& [key, value] :
        {std::pair{"overlap", "on"}, std::pair{"partition", "skewed:2"},
         std::pair{"grad_dtype", "bf16"}, std::pair{"compression", "topk"}}) {
-    expect_refusal(small(2, 8, {{"strategy", "funnel"}, {key, value}}), mesh,
-                   AllOf(HasSubstr("strategy=funnel"), HasSubstr(std::string{key} + "=" + value)));
+    EXPECT_THAT(said(small(2, 8, {{"strategy", "funnel"}, {key, value}})),
+                AllOf(HasSubstr("strategy=funnel"), HasSubstr(std::string{key} + "=" + value)));
   }
-  expect_refusal(small(2, 8, {{"compression", "topk"}, {"grad_dtype", "f16"}}), mesh,
-                 AllOf(HasSubstr("compression=topk"), HasSubstr("grad_dtype=same")));
-  expect_refusal(small(2, 8, {{"partition", "skew:2"}}), mesh, HasSubstr("skewed:X"));
-  expect_refusal(small(2, 8, {{"partition", "skewed:-1"}}), mesh, HasSubstr("0.01 to 100"));
+  EXPECT_THAT(said(small(2, 8, {{"compression", "topk"}, {"grad_dtype", "f16"}})),
+              AllOf(HasSubstr("compression=topk"), HasSubstr("grad_dtype=same")));
+  EXPECT_THAT(said(small(2, 8, {{"partition", "skew:2"}})), HasSubstr("skewed:X"));
+  EXPECT_THAT(said(small(2, 8, {{"partition", "skewed:-1"}})), HasSubstr("0.01 to 100"));
   // 4 microbatches over 4 replicas in shares 3 : 1 : 1 : 1 take 6, so 2 each at least.
-  expect_refusal(small(2, 1, {{"partition", "skewed:3"}}), mesh,
-                 AllOf(HasSubstr("deals 4 microbatches to dp=4"), HasSubstr("microbatches=2"),
-                       HasSubstr("batch=16")));
-  expect_refusal(small(2, 1, {{"partition", "proportional"}}), mesh, HasSubstr("microbatches=2"));
-  expect_refusal(
-      small(4, 4, {{"partition", "proportional"}, {"schedule", "interleaved"}, {"v", "2"}}),
-      {.dp = 2, .pp = 4}, HasSubstr("microbatches=8"));
+  EXPECT_THAT(said(small(2, 1, {{"partition", "skewed:3"}})),
+              AllOf(HasSubstr("deals 4 microbatches to dp=4"), HasSubstr("microbatches=2"),
+                    HasSubstr("batch=16")));
+  EXPECT_THAT(said(small(2, 1, {{"partition", "proportional"}})), HasSubstr("microbatches=2"));
+  EXPECT_THAT(
+      said(small(4, 4, {{"partition", "proportional"}, {"schedule", "interleaved"}, {"v", "2"}}),
+           {.dp = 2, .pp = 4}),
+      HasSubstr("microbatches=8"));
 }
 
-TEST(RequireDataTest, SaysThatAFunnelDoesNotOverlap) {
-  const Request request = scaled(small(2, 8, {{"strategy", "funnel"}}), {.dp = 2});
-  EXPECT_EQ(request.options.at("overlap"), "off");
+constexpr std::uint64_t layers = 4, psi = layers * 12 * 16 * 16;
+
+/// One bucket a layer (in f32) unless told otherwise.
+Request states(Options options, int microbatches, Precision precision = Precision::f32) {
+  options.try_emplace("bucket", std::to_string(4 * psi / layers));
+  return request_of({}, microbatches, std::move(options), precision);
+}
+
+double sent(const program::Facts& facts) {
+  return sent_in(facts, [](const program::Traffic&) { return true; });
+}
+
+TEST(ZeroTest, VolumeOfAStepFollowsThePaper) {
+  // arXiv 1910.02054, section 7: all-reduce 2 psi; stages 1 and 2 a reduce-scatter and an
+  // all-gather, 2 psi; stage 3 one more all-gather, 3 psi. What is done in each microbatch counts
+  // as often: the reduce-scatter of stages 2 and 3, the all-gathers of stage 3.
+  for (const int dp : {2, 4, 8}) {
+    for (const int m : {1, 2, 5}) {
+      const mesh::Shape mesh{.dp = dp};
+      const auto part = static_cast<std::uint64_t>(dp - 1) * psi * 4 / static_cast<unsigned>(dp);
+      const auto volume = [&](const char* zero) {
+        return sent(facts_of(weak(states({{"zero", zero}}, m), mesh)));
+      };
+      const auto times = static_cast<std::uint64_t>(m);
+      EXPECT_EQ(volume("0"), 2 * part) << dp << " " << m;
+      EXPECT_EQ(volume("1"), 2 * part) << dp << " " << m;
+      EXPECT_EQ(volume("2"), (times + 1) * part) << dp << " " << m;
+      EXPECT_EQ(volume("3"), 3 * times * part) << dp << " " << m;
+    }
+  }
+}
+
+TEST(ZeroTest, MemoryOfARankFollowsTheFormula) {
+  // Adam in bf16: 2 psi bytes of weights, 4 psi of gradients, which accumulate in f32, 4 psi of
+  // masters and 8 psi of moments.
+  for (const std::uint64_t dp : {2U, 4U, 8U}) {
+    const mesh::Shape mesh{.dp = static_cast<int>(dp)};
+    for (const std::uint64_t zero : {0U, 1U, 2U, 3U}) {
+      const auto facts = facts_of(
+          weak(states({{"zero", std::to_string(zero)}, {"optimizer", "adam"}, {"bucket", "6144"}},
+                      2, Precision::bf16),
+               mesh));
+      const auto share = [&](std::uint64_t bytes, std::uint64_t from) {
+        return zero >= from ? bytes * psi / dp : bytes * psi;
+      };
+      EXPECT_EQ(peak_of(facts, program::Role::weight), share(2, 3)) << zero;
+      EXPECT_EQ(peak_of(facts, program::Role::gradient), share(4, 2)) << zero;
+      EXPECT_EQ(peak_of(facts, program::Role::master), share(4, 1)) << zero;
+      const double moments = peak_of(facts, program::Role::optimizer);
+      EXPECT_GE(moments, share(8, 1)) << zero;
+      EXPECT_LE(moments, share(8, 1) + 16 * 4 * layers) << zero;  // powers: 8 bytes a bucket
+    }
+  }
+}
+
+/// Buffers of workspace, of a type and size, that the step uses.
+std::size_t count_buffers(const program::RankProgram& program, program::DType type,
+                          std::uint64_t count) {
+  std::set<program::BufferId> used;
+  for (const program::Op& op : program.step().ops) {
+    program::for_each_slice(
+        op.payload, [&](const program::Slice& slice, program::Mode) { used.insert(slice.buffer); });
+  }
+  std::size_t found = 0;
+  for (const program::BufferId id : used) {
+    const program::Buffer& buffer = program.buffers[id];
+    if (buffer.role == program::Role::workspace && buffer.space == program::Space::device &&
+        buffer.dtype == type && buffer.count == count) {
+      ++found;
+    }
+  }
+  return found;
+}
+
+TEST(ZeroTest, KeepsAsManyGatheredBucketsAsArePrefetched) {
+  for (const std::size_t prefetch : {0U, 1U, 3U}) {
+    const program::ProgramSet set =
+        weak(states({{"zero", "3"},
+                     {"prefetch", std::to_string(prefetch)},
+                     {"gather_bucket", std::to_string(2 * psi / layers)}},
+                    3, Precision::bf16),
+             {.dp = 2});
+    EXPECT_EQ(count_buffers(set.of(0), program::DType::bf16, psi / layers), prefetch + 1);
+    EXPECT_EQ(count_buffers(set.of(0), program::DType::f32, psi / layers), 2U);
+  }
+}
+
+TEST(ZeroTest, BucketsArePaddedToEqualParts) {
+  const mesh::Shape mesh{.dp = 5};
+  const auto facts = facts_of(weak(states({{"zero", "2"}}, 1), mesh));
+  const std::uint64_t of_layer = psi / layers;  // 3072, not a multiple of 5
+  const std::uint64_t part = (of_layer + 4) / 5;
+  EXPECT_EQ(peak_of(facts, program::Role::gradient), layers * part * 4);
+  EXPECT_EQ(sent(facts), 2 * layers * part * 4 * 4);
+}
+
+TEST(ZeroTest, IsNothingWithoutReplicasAndHasStreamsOnlyWithOverlap) {
+  for (const char* zero : {"1", "2", "3"}) {
+    const program::ProgramSet set = weak(states({{"zero", zero}}, 2), {.tp = 2});
+    const program::ProgramSet plain = weak(states({}, 2), {.tp = 2});
+    EXPECT_EQ(set.of(0).step().ops.size(), plain.of(0).step().ops.size());
+  }
+  const program::ProgramSet off = weak(states({{"zero", "3"}, {"overlap", "off"}}, 2), {.dp = 2});
+  EXPECT_EQ(off.of(0).streams.size(), 1U);
+  const program::ProgramSet on = weak(states({{"zero", "3"}}, 2), {.dp = 2});
+  EXPECT_THAT(on.of(0).streams, ::testing::UnorderedElementsAre("compute", "dp", "states"));
+}
+
+TEST(OffloadTest, CopiesWhatTheFormulaSays) {
+  // Each copy reads and writes. Weights come for each pass of each microbatch and go back once;
+  // where they have no masters they come once more to be updated.
+  for (const std::uint64_t m : {1U, 2U, 5U}) {
+    const int microbatches = static_cast<int>(m);
+    const Options weights{{"offload", "weights"}, {"optimizer", "adam"}};
+    const auto f32 = facts_of(weak(states(weights, microbatches), {}));
+    EXPECT_EQ(f32.copied.value(), 2 * (2 * m + 2) * psi * 4);
+    const auto bf16 = facts_of(weak(states(weights, microbatches, Precision::bf16), {}));
+    EXPECT_EQ(bf16.copied.value(), 2 * (2 * m + 1) * psi * 2);
+    // Masters and two moments come and go once a step.
+    const Options optimizer{{"offload", "optimizer"}, {"optimizer", "adam"}};
+    const auto moments = facts_of(weak(states(optimizer, microbatches, Precision::bf16), {}));
+    EXPECT_EQ(moments.copied.value(), 2 * 2 * psi * (4 + 8));
+  }
+}
+
+TEST(OffloadTest, LeavesTheDeviceTwoBuffers) {
+  const auto weights = weak(states({{"offload", "weights"}}, 2, Precision::bf16), {}).of(0);
+  // Two are of a layer in use and the one that comes, and two of buckets under update, here of two
+  // layers (a bucket of f32 bytes holds one layer).
+  EXPECT_EQ(count_buffers(weights, program::DType::bf16, psi / layers), 4U);
+  const program::Facts facts = program::facts(weights, {});
+  EXPECT_EQ(peak_of(facts, program::Role::weight), 2 * psi);
+  EXPECT_EQ(facts.peak_live[static_cast<std::size_t>(program::Space::pinned)].value(), 2 * psi);
+}
+
+TEST(OffloadTest, ManagedMemoryIsAdvisedAndNotCopied) {
+  for (const char* what : {"weights", "optimizer"}) {
+    const program::ProgramSet set = weak(
+        states({{"offload", what}, {"offload_memory", "managed"}, {"optimizer", "adam"}}, 2), {});
+    EXPECT_EQ(program::facts(set.of(0), {}).copied.value(), 0U) << what;
+    const int advices = count_ops(set.of(0), [](const program::Op& op) {
+      return std::holds_alternative<program::Advise>(op.payload);
+    });
+    // One a layer and pass of each of two microbatches; or two moments of four buckets in and out.
+    EXPECT_EQ(advices, static_cast<int>(2 * 2 * layers)) << what;
+  }
+}
+
+TEST(StatesRefusalTest, SaysWhatExcludesWhatAndWhatWorks) {
+  const auto said = [](const Options& options, const mesh::Shape& mesh = {.dp = 4}) {
+    return refused(states(options, 2), mesh, Scaling::weak);
+  };
+  EXPECT_THAT(said({{"zero", "3"}, {"offload", "weights"}}),
+              AllOf(HasSubstr("dp=4"), HasSubstr("zero=2")));
+  EXPECT_THAT(said({{"zero", "3"}, {"reduce_bucket", "1MiB"}}),
+              AllOf(HasSubstr("reduce_bucket=1MiB"), HasSubstr("gather_bucket=1MiB")));
+  EXPECT_THAT(said({{"zero", "1"}, {"offload", "weights"}, {"offload_memory", "managed"}}),
+              AllOf(HasSubstr("zero=1"), HasSubstr("offload_memory=pinned")));
+  EXPECT_THAT(said({{"offload", "optimizer"}}, {}),
+              AllOf(HasSubstr("nothing to offload"), HasSubstr("optimizer=adam")));
 }
 
 }  // namespace

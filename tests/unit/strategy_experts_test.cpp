@@ -11,11 +11,9 @@
 
 #include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/experts.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {
@@ -29,36 +27,19 @@ constexpr int hidden = 32, ffn = 48, heads = 8, head_size = 4, layers = 4, seque
 constexpr int microbatch = 2, microbatches = 4;
 
 Request sparse(const Options& options) {
-  Request request{.model = {.name = "sparse",
-                            .source = "test",
-                            .hidden = hidden,
-                            .ffn = ffn,
-                            .heads = heads,
-                            .kv_heads = heads,
-                            .head_size = head_size,
-                            .gated_mlp = false,
-                            .layers = layers,
-                            .sequence = sequence,
-                            .vocabulary = 64},
-                  .precision = Precision::f32,
-                  .options = options};
-  request.options["microbatch"] = std::to_string(microbatch);
-  request.options["microbatches"] = std::to_string(microbatches);
-  return request;
+  return request_of({.hidden = hidden,
+                     .ffn = ffn,
+                     .head_size = head_size,
+                     .layers = layers,
+                     .sequence = sequence,
+                     .vocabulary = 64},
+                    microbatches, options);
 }
 
-Request scaled(const Request& base, const mesh::Shape& mesh, Scaling scaling = Scaling::weak) {
-  return find_workload("hybrid").scale(base, mesh, scaling);
+Request shared_out(const Options& options, const mesh::Shape& mesh) {
+  return scaled(sparse(options), mesh, Scaling::strong);
 }
 program::ProgramSet build(const Request& request) { return find_workload("hybrid").build(request); }
-
-units::Bytes sent_in(const program::Facts& facts, program::OpKind kind, mesh::AxisSet axes) {
-  units::Bytes sum{0};
-  for (const program::Traffic& entry : facts.traffic) {
-    if (entry.kind == kind && entry.axes == axes) sum += entry.sent;
-  }
-  return sum;
-}
 
 TEST(Routing, GivesEachTokenDifferentExperts) {
   for (const double exponent : {0.0, 0.5, 1.0, 10.0}) {
@@ -147,29 +128,20 @@ TEST(Routing, CapacityIsReadAsFactorOrPercent) {
 TEST(Experts, AllToAllMovesTokensTimesTopkTimesHiddenOffTheRank) {
   for (const int ep : {2, 4, 8}) {
     for (const int topk : {1, 2, 4}) {
-      const Request request = scaled(sparse({{"experts", "8"}, {"topk", std::to_string(topk)}}),
-                                     {.ep = ep}, Scaling::strong);
+      const Request request =
+          shared_out({{"experts", "8"}, {"topk", std::to_string(topk)}}, {.ep = ep});
       // Strong scaling: the batch of 8 samples is shared out.
       const double tokens = 8.0 / ep * sequence;
       const double one = tokens * topk * hidden * 4 * (ep - 1) / ep;
       const program::ProgramSet set = build(request);
       for (int rank = 0; rank < ep; ++rank) {
-        const double sent = static_cast<double>(sent_in(program::facts(set.of(rank), set.mesh),
-                                                        program::OpKind::all_to_all, mesh::Axis::ep)
-                                                    .value());
+        const double sent =
+            sent_in(facts_of(set, rank), program::OpKind::all_to_all, mesh::Axis::ep);
         // There and back, forward and backward, in every layer.
         EXPECT_NEAR(sent, 4 * layers * one, 4 * layers * microbatches) << ep << " " << topk;
       }
     }
   }
-}
-
-double flop_in_all(const program::ProgramSet& set) {
-  double sum = 0;
-  for (int rank = 0; rank < set.mesh.size(); ++rank) {
-    sum += program::facts(set.of(rank), set.mesh).flop.value();
-  }
-  return sum;
 }
 
 /// Forward, and twice as much backward.
@@ -196,9 +168,9 @@ TEST(Experts, FlopAreThoseOfTopkTimesTheMlp) {
 TEST(Experts, DroppedTokensAreNotMultipliedAndPaddedRowsAre) {
   Options options{{"experts", "8"}, {"topk", "2"}, {"skew", "150"}, {"capacity", "1.25"}};
   const double tokens = microbatch * microbatches * sequence;
-  const Request exact = scaled(sparse(options), {.ep = 4}, Scaling::strong);
+  const Request exact = shared_out(options, {.ep = 4});
   options["expert_batch"] = "padded";
-  const Request padded = scaled(sparse(options), {.ep = 4}, Scaling::strong);
+  const Request padded = shared_out(options, {.ep = 4});
   const stack::RouteStats stats = stack::route_stats(padded);
   EXPECT_EQ(stats.routed, static_cast<std::uint64_t>(layers * tokens * 2));
   EXPECT_GT(stats.dropped, 0U);
@@ -217,7 +189,7 @@ TEST(Experts, DroppedTokensAreNotMultipliedAndPaddedRowsAre) {
 TEST(Experts, AreSharedOutOverEpAndTp) {
   for (const mesh::Shape mesh : {mesh::Shape{}, mesh::Shape{.ep = 8}, mesh::Shape{.tp = 2, .ep = 2},
                                  mesh::Shape{.ep = 2, .dp = 4, .pp = 2}}) {
-    const Request request = scaled(sparse({{"experts", "8"}}), mesh, Scaling::strong);
+    const Request request = shared_out({{"experts", "8"}}, mesh);
     const program::ProgramSet set = build(request);
     const auto shards = static_cast<std::uint64_t>(mesh.tp),
                ep = static_cast<std::uint64_t>(mesh.ep);
@@ -225,9 +197,8 @@ TEST(Experts, AreSharedOutOverEpAndTp) {
     const std::uint64_t attention = 4ULL * hidden * heads * head_size / shards;
     const std::uint64_t experts = 8 / ep * 2ULL * hidden * ffn / shards;
     for (int rank = 0; rank < mesh.size(); ++rank) {
-      const auto facts = program::facts(set.of(rank), set.mesh);
-      EXPECT_EQ(facts.peak_of_role[static_cast<std::size_t>(program::Role::weight)].value(),
-                4 * of_stage * (attention + experts))
+      const auto facts = facts_of(set, rank);
+      EXPECT_EQ(peak_of(facts, program::Role::weight), 4 * of_stage * (attention + experts))
           << mesh::to_string(mesh);
     }
   }
@@ -235,14 +206,14 @@ TEST(Experts, AreSharedOutOverEpAndTp) {
 
 TEST(Experts, DenseGradientsAreReducedOverEpToo) {
   const mesh::Shape mesh{.ep = 2, .dp = 2};
-  const program::ProgramSet set = build(scaled(sparse({{"experts", "4"}}), mesh, Scaling::strong));
-  const auto facts = program::facts(set.of(1), mesh);
+  const program::ProgramSet set = build(shared_out({{"experts", "4"}}, mesh));
+  const auto facts = facts_of(set, 1);
   const double dense = layers * 4.0 * hidden * heads * head_size * 4;
   const double expert = layers * 2 * 2.0 * hidden * ffn * 4;
   const mesh::AxisSet over_all{mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp};
   const mesh::AxisSet over_dp{mesh::Axis::cp, mesh::Axis::dp};
   const auto reduced = [&](mesh::AxisSet axes) {
-    return static_cast<double>(sent_in(facts, program::OpKind::all_reduce, axes).value());
+    return sent_in(facts, program::OpKind::all_reduce, axes);
   };
   EXPECT_NEAR(reduced(over_all), dense * 2 * 3 / 4, 8);
   EXPECT_NEAR(reduced(over_dp), expert * 2 * 1 / 2, 8);
@@ -250,7 +221,7 @@ TEST(Experts, DenseGradientsAreReducedOverEpToo) {
 
 TEST(Experts, BatchGrowsWithEpAndSoDoExpertsUnderWeakScaling) {
   const Request base = sparse({{"experts", "4"}});
-  const Request weak = scaled(base, {.ep = 4, .dp = 2}),
+  const Request weak = scaled(base, {.ep = 4, .dp = 2}, Scaling::weak),
                 strong = scaled(base, {.ep = 4, .dp = 2}, Scaling::strong);
   EXPECT_EQ(weak.options.at("experts"), "16");
   EXPECT_EQ(weak.options.at("batch"), "64");
@@ -259,39 +230,36 @@ TEST(Experts, BatchGrowsWithEpAndSoDoExpertsUnderWeakScaling) {
   EXPECT_EQ(find_workload("hybrid").work_per_step(weak), 64.0 * sequence);
 }
 
-void expect_refused(const Request& base, const mesh::Shape& mesh, const char* why) {
-  try {
-    static_cast<void>(scaled(base, mesh, Scaling::strong));
-    ADD_FAILURE() << "not refused: " << why;
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(why));
-  }
-}
-
 TEST(Experts, RefuseWhatDoesNotFitWithTheNearestThatDoes) {
-  expect_refused(sparse({}), {.ep = 2}, "use experts=2, or ep=1");
-  expect_refused(sparse({{"experts", "6"}}), {.ep = 4}, "the nearest that it does are 4 and 8");
-  expect_refused(sparse({{"experts", "2"}, {"topk", "3"}}), {}, "use topk=2 or fewer");
-  expect_refused(sparse({{"experts", "4"}, {"expert_batch", "padded"}}), {}, "capacity=1.25");
-  expect_refused(sparse({{"experts", "4"}, {"capacity", "many"}}), {}, "1.25 or 125%");
-  expect_refused(sparse({{"experts", "4"}, {"tp_output", "gather"}}), {.tp = 2},
-                 "tp_output=reduce");
-  expect_refused(sparse({{"experts", "4"}, {"elementwise", "on"}}), {}, "use off");
-  expect_refused(sparse({{"experts", "4"}, {"recompute", "full"}}), {}, "recompute=none");
-  expect_refused(sparse({{"experts", "4"}, {"sequence_parallel", "on"}}), {.tp = 2},
-                 "sequence_parallel=off");
+  EXPECT_THAT(refused(sparse({}), {.ep = 2}), HasSubstr("use experts=2, or ep=1"));
+  EXPECT_THAT(refused(sparse({{"experts", "6"}}), {.ep = 4}),
+              HasSubstr("the nearest that it does are 4 and 8"));
+  EXPECT_THAT(refused(sparse({{"experts", "2"}, {"topk", "3"}}), {}),
+              HasSubstr("use topk=2 or fewer"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"expert_batch", "padded"}}), {}),
+              HasSubstr("capacity=1.25"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"capacity", "many"}}), {}),
+              HasSubstr("1.25 or 125%"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"tp_output", "gather"}}), {.tp = 2}),
+              HasSubstr("tp_output=reduce"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"elementwise", "on"}}), {}), HasSubstr("use off"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"recompute", "full"}}), {}),
+              HasSubstr("recompute=none"));
+  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"sequence_parallel", "on"}}), {.tp = 2}),
+              HasSubstr("sequence_parallel=off"));
   Request large = sparse({{"experts", "4"}});
   large.model.sequence = 1 << 20;
   large.model.layers = 128;
   large.options["microbatches"] = "64";
-  expect_refused(large, {}, "row numbers");
+  EXPECT_THAT(refused(large, {}), HasSubstr("row numbers"));
   const auto limits = find_workload("hybrid").limits(sparse({{"experts", "6"}}), Scaling::strong);
   EXPECT_TRUE(mesh::violation({.ep = 4}, limits).has_value());
   EXPECT_FALSE(mesh::violation({.ep = 3}, limits).has_value());
 }
 
 TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
-  Request request = scaled(sparse({{"experts", "4"}}), {.tp = 2, .ep = 2, .dp = 3, .pp = 2});
+  Request request =
+      scaled(sparse({{"experts", "4"}}), {.tp = 2, .ep = 2, .dp = 3, .pp = 2}, Scaling::weak);
   std::vector<int> same(24);
   std::iota(same.begin(), same.end(), 0);
   EXPECT_EQ(hybrid::expert_places(request), same);
@@ -313,10 +281,10 @@ TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
 
 TEST(Experts, PlansSayWhatRoutingDoes) {
   Options options{{"experts", "8"}, {"skew", "150"}, {"capacity", "1"}};
-  const Request request = scaled(sparse(options), {.ep = 4}, Scaling::strong);
-  EXPECT_THAT(hybrid::expert_note(request), HasSubstr("8 experts over ep=4: "));
-  EXPECT_EQ(hybrid::expert_note(scaled(sparse({}), {.dp = 4})), "");
-  EXPECT_THAT(hybrid::expert_note(scaled(sparse({{"experts", "8"}}), {.ep = 4}, Scaling::strong)),
+  EXPECT_THAT(hybrid::expert_note(shared_out(options, {.ep = 4})),
+              HasSubstr("8 experts over ep=4: "));
+  EXPECT_EQ(hybrid::expert_note(scaled(sparse({}), {.dp = 4}, Scaling::weak)), "");
+  EXPECT_THAT(hybrid::expert_note(shared_out({{"experts", "8"}}, {.ep = 4})),
               HasSubstr(" 0.0% of routed tokens dropped, 0.0% more rows by padding, the busiest "
                         "rank of a layer has 1.00 times"));
 }

@@ -2,16 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 // Elementwise work and recomputation: bytes, FLOP, memory and traffic are those of their formulas.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <string>
 
-#include "program/check.hpp"
-#include "program/facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "stack_samples.hpp"
 
 namespace isoscale::workloads {
 namespace {
@@ -21,37 +17,31 @@ using program::Phase;
 
 constexpr int layers = 3, heads = 8, head_size = 4, sequence = 16, microbatch = 2;
 
-Model model_of(bool gated) {
-  return {.name = "layers",
-          .source = "test",
-          .hidden = 32,
-          .ffn = 48,
-          .heads = heads,
-          .kv_heads = gated ? 4 : 8,
-          .head_size = head_size,
-          .gated_mlp = gated,
-          .layers = layers,
-          .sequence = sequence,
-          .vocabulary = 64};
-}
-
 struct Case {
   bool gated = false;
   Options options{};
   mesh::Shape mesh{};
   int microbatches = 1;
-  Precision precision = Precision::f32;
 };
 
-program::ProgramSet build(const Case& of) {
-  Request base{.model = model_of(of.gated), .precision = of.precision, .options = of.options};
-  base.options["microbatch"] = std::to_string(microbatch);
-  base.options["microbatches"] = std::to_string(of.microbatches);
-  const Workload& hybrid = find_workload("hybrid");
-  return hybrid.build(hybrid.scale(base, of.mesh, Scaling::strong));
+Request request(bool gated, int microbatches, const Options& options,
+                Precision precision = Precision::f32, int wide_head = head_size) {
+  return request_of({.hidden = 32,
+                     .ffn = 48,
+                     .kv_heads = gated ? 4 : 8,
+                     .head_size = wide_head,
+                     .layers = layers,
+                     .sequence = sequence,
+                     .vocabulary = 64,
+                     .gated_mlp = gated},
+                    microbatches, options, precision);
 }
 
-program::Facts facts_of(const Case& of) { return program::facts(build(of).of(0), of.mesh); }
+program::ProgramSet build(const Case& of) {
+  return strong(request(of.gated, of.microbatches, of.options), of.mesh);
+}
+
+program::Facts facts_of(const Case& of) { return workloads::facts_of(build(of)); }
 
 /// Elements of what a layer has, on a rank of so many that share it; T tokens.
 struct Sizes {
@@ -68,11 +58,21 @@ struct Sizes {
   double hidden, qkv, scores, context, ffn, up, inverse;
 };
 
+std::map<OpKind, double> bytes_by_kind(const program::ProgramSet& set) {
+  std::map<OpKind, double> bytes;
+  for (const program::OutlineOp& op :
+       program::outline(set.of(0), program::Section::step, set.mesh).ops) {
+    bytes[op.kind] += static_cast<double>(op.bytes);
+    EXPECT_EQ(op.flop > 0, op.kind == OpKind::gemm);
+  }
+  return bytes;
+}
+
 /// Peak elements of one stage's activations, of f32, with one microbatch. The input of the first
 /// layer is none, the output of the last is one: as many as layers.
 double peak_activations(const Sizes& s, bool elementwise, std::string_view recompute) {
   const double norms = elementwise ? 2 * (s.hidden + s.inverse) : 0;
-  // Of a layer beside its input; X + attention + MLP + what is normed.
+  // A layer keeps beside its input: X + attention + MLP + what is normed.
   const double everything =
       s.qkv + s.scores + s.context + s.hidden + s.ffn + (elementwise ? s.up : 0) + norms;
   const double inputs = layers * s.hidden;
@@ -97,8 +97,7 @@ TEST(Recompute, PeakOfActivationsIsItsFormula) {
               facts_of({.gated = gated,
                         .options = {{"elementwise", elementwise}, {"recompute", recompute}},
                         .mesh = {.tp = tp}});
-          const auto role = static_cast<std::size_t>(program::Role::activation);
-          peak[recompute] = static_cast<double>(facts.peak_of_role[role].value());
+          peak[recompute] = peak_of(facts, program::Role::activation);
           EXPECT_EQ(peak[recompute],
                     4 * peak_activations({gated, static_cast<double>(tp)},
                                          std::string_view{elementwise} == "on", recompute))
@@ -121,7 +120,6 @@ TEST(Recompute, FullIsOneMoreForward) {
     model.layers = 4;
     const double B = 2 * 3, s = model.sequence, h = model.hidden, l = 4, V = model.vocabulary;
     const double linear = B * s * l * h * h, attention = s / (6 * h);
-    const Workload& hybrid = find_workload("hybrid");
     const auto flop_with = [&](const char* recompute) {
       const Request request{.model = model,
                             .options = {{"microbatch", "2"},
@@ -129,8 +127,7 @@ TEST(Recompute, FullIsOneMoreForward) {
                                         {"vocabulary", "on"},
                                         {"elementwise", "on"},
                                         {"recompute", recompute}}};
-      const auto set = hybrid.build(hybrid.scale(request, {}, Scaling::strong));
-      return program::facts(set.programs[0], {}).flop.value();
+      return workloads::facts_of(strong(request, {})).flop.value();
     };
     const double full = 96 * linear * (1 + attention + V / (16 * l * h));
     const double none = 72 * linear * (1 + attention + V / (12 * l * h));
@@ -184,12 +181,7 @@ TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
     for (const int tp : {1, 2}) {
       const program::ProgramSet set =
           build({.gated = gated, .options = {{"elementwise", "on"}}, .mesh = {.tp = tp}});
-      std::map<OpKind, double> bytes;
-      for (const program::OutlineOp& op :
-           program::outline(set.of(0), program::Section::step, set.mesh).ops) {
-        bytes[op.kind] += static_cast<double>(op.bytes);
-        EXPECT_EQ(op.flop > 0, op.kind == OpKind::gemm);
-      }
+      std::map<OpKind, double> bytes = bytes_by_kind(set);
       const Sizes s{gated, static_cast<double>(tp)};
       constexpr double element = 4;
       EXPECT_EQ(bytes[OpKind::norm], layers * 2 * (2 * s.hidden + s.inverse) * element);
@@ -209,15 +201,11 @@ TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
 TEST(Elementwise, NormsOfSplitRowsAreThoseOfARank) {
   const program::ProgramSet set =
       build({.options = {{"elementwise", "on"}, {"sequence_parallel", "on"}}, .mesh = {.tp = 4}});
-  double norms = 0, gradients = 0;
-  for (const program::OutlineOp& op :
-       program::outline(set.of(0), program::Section::step, set.mesh).ops) {
-    if (op.kind == OpKind::norm) norms += static_cast<double>(op.bytes);
-    if (op.kind == OpKind::norm_gradient) gradients += static_cast<double>(op.bytes);
-  }
+  std::map<OpKind, double> bytes = bytes_by_kind(set);
   const Sizes s{false, 4};
-  EXPECT_EQ(norms, layers * 2 * (2 * s.hidden + s.inverse));  // 4 bytes, of a quarter of the rows
-  EXPECT_EQ(gradients, layers * 2 * (4 * s.hidden + s.inverse));
+  EXPECT_EQ(bytes[OpKind::norm],
+            layers * 2 * (2 * s.hidden + s.inverse));  // 4 bytes, of a quarter of the rows
+  EXPECT_EQ(bytes[OpKind::norm_gradient], layers * 2 * (4 * s.hidden + s.inverse));
 }
 
 TEST(Recompute, OfScoresSendsKeysRoundTheRingOnceMore) {
@@ -272,14 +260,8 @@ TEST(Elementwise, OffIsTheStackWithoutIt) {
 TEST(Recompute, OfFp8KeepsCastsOnlyWhereForwardIsNotRepeated) {
   // Full: a layer's casts are made twice, and the first time for the product alone.
   const auto transposed = [](const char* recompute) {
-    Request base{.model = model_of(true), .precision = Precision::fp8};
-    base.model.head_size = 16;
-    base.options = {{"microbatch", "2"},
-                    {"microbatches", "1"},
-                    {"elementwise", "on"},
-                    {"recompute", recompute}};
-    const Workload& hybrid = find_workload("hybrid");
-    const auto set = hybrid.build(hybrid.scale(base, {}, Scaling::strong));
+    const Options options{{"elementwise", "on"}, {"recompute", recompute}};
+    const auto set = strong(request(true, 1, options, Precision::fp8, 16), {});
     std::map<Phase, std::pair<int, int>> casts;  // all, with a transposed copy
     for (const program::Op& op : set.of(0).step().ops) {
       const auto* cast = std::get_if<program::Cast>(&op.payload);
@@ -297,36 +279,6 @@ TEST(Recompute, OfFp8KeepsCastsOnlyWhereForwardIsNotRepeated) {
   EXPECT_EQ(selective[Phase::backward], Counts(5 * layers, 5 * layers));
   EXPECT_EQ(full[Phase::forward], Counts(4 * layers, 0));
   EXPECT_EQ(full[Phase::backward], Counts(8 * layers, 8 * layers));
-}
-
-TEST(Recompute, AndElementwiseWorkAreFreeOfDeadlockOn64Ranks) {
-  Request base{.model = load_model("gpt-1.3b"), .options = {{"microbatch", "1"}}};
-  base.options["microbatches"] = "64";
-  const Workload& hybrid = find_workload("hybrid");
-  int cases = 0;
-  for (const mesh::Shape mesh :
-       {mesh::Shape{.tp = 8, .dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .dp = 4, .pp = 8},
-        mesh::Shape{.tp = 4, .dp = 16}}) {
-    for (const char* recompute : {"none", "selective", "full"}) {
-      for (const char* output : {"reduce", "gather"}) {
-        for (const Precision precision : {Precision::bf16, Precision::fp8}) {
-          for (const char* schedule : {"1f1b", "gpipe"}) {
-            Request request = base;
-            request.precision = precision;
-            request.options["elementwise"] = "on";
-            request.options["recompute"] = recompute;
-            request.options["tp_output"] = output;
-            request.options["schedule"] = schedule;
-            const Request scaled = hybrid.scale(request, mesh, Scaling::weak);
-            EXPECT_NO_THROW(program::check(hybrid.build(hybrid.twin(scaled))))
-                << mesh::to_string(mesh) << " " << recompute << " " << output;
-            ++cases;
-          }
-        }
-      }
-    }
-  }
-  EXPECT_EQ(cases, 72);
 }
 
 }  // namespace

@@ -5,15 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "base/error.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/api/workload.hpp"
 
 /// Volumes, work and memory of tiles against formulas written out here.
 namespace isoscale::workloads {
@@ -25,7 +21,7 @@ using ::testing::HasSubstr;
 const Workload& tiles() { return find_workload("tiles"); }
 
 /// 16 x 24 pixels, 4 channels, 3 layers, 4 samples.
-Request small(const Options& options = {}) {
+Request tiled(const Options& options = {}) {
   Request request{.precision = Precision::f32,
                   .options = {{"image", "16x24"},
                               {"channels", "4"},
@@ -36,20 +32,12 @@ Request small(const Options& options = {}) {
   return request;
 }
 
-program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
+program::ProgramSet built(const Request& base, const mesh::Shape& mesh,
                           Scaling scaling = Scaling::strong) {
   return tiles().build(tiles().scale(base, mesh, scaling));
 }
 
-std::uint64_t sent(const program::Facts& facts, program::OpKind kind, mesh::AxisSet axes) {
-  std::uint64_t sum = 0;
-  for (const program::Traffic& entry : facts.traffic) {
-    if (entry.kind == kind && entry.axes == axes) sum += entry.sent.value();
-  }
-  return sum;
-}
-
-/// Numbers of one rank of `small`, from its grid alone.
+/// Numbers of one rank of `tiled`, from its grid alone.
 struct Expected {
   Expected(const mesh::Shape& mesh, std::uint64_t window)
       : h(16U / static_cast<unsigned>(mesh.cp)),
@@ -74,13 +62,13 @@ TEST(Tiles, HaloBytesFollowTheTilesSides) {
                                  mesh::Shape{.tp = 2, .cp = 1, .dp = 2}, mesh::Shape{.cp = 4}}) {
     for (const char* kernel : {"3", "5"}) {
       const Expected expected{mesh, kernel[0] == '3' ? 3U : 5U};
-      const program::ProgramSet set = build(small({{"kernel", kernel}}), mesh);
+      const program::ProgramSet set = built(tiled({{"kernel", kernel}}), mesh);
       ASSERT_EQ(set.programs.size(), 1U);
-      const program::Facts facts = program::facts(set.of(0), mesh);
-      EXPECT_EQ(sent(facts, program::OpKind::exchange, mesh::Axis::cp),
+      const program::Facts facts = facts_of(set);
+      EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::cp),
                 mesh.cp > 1 ? 2 * expected.rows_of_one_side() : 0)
           << mesh::to_string(mesh);
-      EXPECT_EQ(sent(facts, program::OpKind::exchange, mesh::Axis::tp),
+      EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::tp),
                 mesh.tp > 1 ? 2 * expected.columns_of_one_side() : 0)
           << mesh::to_string(mesh);
     }
@@ -90,15 +78,15 @@ TEST(Tiles, HaloBytesFollowTheTilesSides) {
 TEST(Tiles, FixedBoundariesSendNothingAcrossThem) {
   const mesh::Shape mesh{.tp = 4, .cp = 4};
   const Expected expected{mesh, 3};
-  const program::ProgramSet set = build(small({{"boundary", "fixed"}}), mesh);
+  const program::ProgramSet set = built(tiled({{"boundary", "fixed"}}), mesh);
   EXPECT_EQ(set.programs.size(), 9U);  // corners, edges, inside
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    const program::Facts facts = program::facts(set.of(rank), mesh);
+    const program::Facts facts = facts_of(set, rank);
     const int column = rank % 4, row = rank / 4;  // tp varies fastest
     const auto sides = [](int at) { return at == 0 || at == 3 ? 1U : 2U; };
-    EXPECT_EQ(sent(facts, program::OpKind::exchange, mesh::Axis::cp),
+    EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::cp),
               sides(row) * expected.rows_of_one_side());
-    EXPECT_EQ(sent(facts, program::OpKind::exchange, mesh::Axis::tp),
+    EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::tp),
               sides(column) * expected.columns_of_one_side());
   }
 }
@@ -106,11 +94,11 @@ TEST(Tiles, FixedBoundariesSendNothingAcrossThem) {
 TEST(Tiles, EveryGradientIsReducedOnceOverAllRanks) {
   for (const char* overlap : {"on", "off"}) {
     const mesh::Shape mesh{.tp = 2, .cp = 2, .dp = 2};
-    const program::ProgramSet set = build(small({{"overlap", overlap}}), mesh);
-    const program::Facts facts = program::facts(set.of(0), mesh);
+    const program::ProgramSet set = built(tiled({{"overlap", overlap}}), mesh);
+    const program::Facts facts = facts_of(set);
     const mesh::AxisSet all{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
     // A ring all-reduce over n ranks: 2 (n - 1) / n of the bytes.
-    EXPECT_EQ(sent(facts, program::OpKind::all_reduce, all),
+    EXPECT_EQ(sent_in(facts, program::OpKind::all_reduce, all),
               2 * 7 * Expected(mesh, 3).kernels() / 8);
     const auto all_reduce =
         std::ranges::find(facts.traffic, program::OpKind::all_reduce, &program::Traffic::kind);
@@ -124,9 +112,9 @@ TEST(Tiles, FlopIsThatOfTheConvolutionsAndOfTheZerosBetweenRows) {
       for (const mesh::Shape mesh :
            {mesh::Shape{}, mesh::Shape{.tp = 2, .cp = 2}, mesh::Shape{.tp = 3, .cp = 2, .dp = 2}}) {
         const Expected e{mesh, kernel[0] == '3' ? 3U : 5U};
-        const Request request = small({{"kernel", kernel}, {"overlap", overlap}});
-        const program::ProgramSet set = build(request, mesh);
-        const program::Facts facts = program::facts(set.of(0), mesh);
+        const Request request = tiled({{"kernel", kernel}, {"overlap", overlap}});
+        const program::ProgramSet set = built(request, mesh);
+        const program::Facts facts = facts_of(set);
         const std::uint64_t of_a_pixel = 2 * e.k * e.k * e.c * e.c;
         const std::uint64_t pixels = e.h * e.w * e.b;
         const std::uint64_t with_zeros = ((e.h - 1) * (e.w + 2 * e.p) + e.w) * e.b;
@@ -144,11 +132,9 @@ TEST(Tiles, MemoryIsOneTileALayerWithItsHalo) {
   const mesh::Shape mesh{.tp = 2, .cp = 2};
   for (const char* kernel : {"3", "5"}) {
     const Expected e{mesh, kernel[0] == '3' ? 3U : 5U};
-    const program::ProgramSet set = build(small({{"kernel", kernel}, {"optimizer", "adam"}}), mesh);
-    const program::Facts facts = program::facts(set.of(0), mesh);
-    const auto peak = [&](program::Role role) {
-      return facts.peak_of_role[static_cast<std::size_t>(role)].value();
-    };
+    const program::ProgramSet set = built(tiled({{"kernel", kernel}, {"optimizer", "adam"}}), mesh);
+    const program::Facts facts = facts_of(set);
+    const auto peak = [&](program::Role role) { return peak_of(facts, role); };
     EXPECT_EQ(peak(program::Role::input), e.padded());
     EXPECT_EQ(peak(program::Role::activation), e.layers * e.padded());
     EXPECT_EQ(peak(program::Role::weight), e.kernels());
@@ -163,40 +149,36 @@ TEST(Tiles, MemoryIsOneTileALayerWithItsHalo) {
 
 TEST(Tiles, NarrowTypesAddTapsInAWideTile) {
   const mesh::Shape mesh{.tp = 2, .cp = 2};
-  Request request = small({{"overlap", "off"}});
+  Request request = tiled({{"overlap", "off"}});
   request.precision = Precision::bf16;
-  const program::ProgramSet set = build(request, mesh);
+  const program::ProgramSet set = built(request, mesh);
   const Expected e{mesh, 3};
-  const program::Facts facts = program::facts(set.of(0), mesh);
-  const auto peak = [&](program::Role role) {
-    return facts.peak_of_role[static_cast<std::size_t>(role)].value();
-  };
+  const program::Facts facts = facts_of(set);
+  const auto peak = [&](program::Role role) { return peak_of(facts, role); };
   EXPECT_EQ(peak(program::Role::activation), e.layers * e.padded() / 2);
   EXPECT_EQ(peak(program::Role::weight), e.kernels() / 2);
   EXPECT_EQ(peak(program::Role::master), e.kernels());
   EXPECT_EQ(peak(program::Role::gradient), e.kernels());
   EXPECT_EQ(peak(program::Role::workspace), e.h * e.w * e.b * e.c * 4);  // the tile in f32
-  EXPECT_EQ(sent(facts, program::OpKind::exchange, mesh::Axis::cp), e.rows_of_one_side());
-  std::size_t roundings = 0;
-  for (const program::Op& op : set.of(0).step().ops) {
+  EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::cp), e.rows_of_one_side());
+  const int roundings = count_ops(set.of(0), [&](const program::Op& op) {
     const auto* const cast = std::get_if<program::Cast>(&op.payload);
-    if (cast == nullptr) continue;
-    roundings += set.of(0).buffers[cast->dst.slice.buffer].dtype == program::DType::bf16 ? 1 : 0;
-  }
-  EXPECT_EQ(roundings, e.passes());  // one a layer, not one a tap
+    return cast != nullptr &&
+           set.of(0).buffers[cast->dst.slice.buffer].dtype == program::DType::bf16;
+  });
+  EXPECT_EQ(roundings, static_cast<int>(e.passes()));  // one a layer, not one a tap
 }
 
 TEST(Tiles, WeakScalingKeepsTheTileStrongScalingTheImage) {
   const mesh::Shape mesh{.tp = 2, .cp = 4, .dp = 2};
-  const Request weak = tiles().scale(small(), mesh, Scaling::weak);
+  const Request weak = tiles().scale(tiled(), mesh, Scaling::weak);
   EXPECT_EQ(weak.options.at("image"), "16x24");  // the same in all points of a curve
   EXPECT_EQ(weak.options.at("batch"), "8");
   EXPECT_EQ(tiles().work_per_step(weak), 16.0 * 24 * 4 * 16);
-  const program::ProgramSet one = build(small({{"overlap", "off"}}), {});
-  const program::ProgramSet many = build(small({{"overlap", "off"}}), mesh, Scaling::weak);
-  EXPECT_EQ(program::facts(one.of(0), {}).flop.value(),
-            program::facts(many.of(15), mesh).flop.value());
-  const Request strong = tiles().scale(small(), mesh, Scaling::strong);
+  const program::ProgramSet one = built(tiled({{"overlap", "off"}}), {});
+  const program::ProgramSet many = built(tiled({{"overlap", "off"}}), mesh, Scaling::weak);
+  EXPECT_EQ(facts_of(one).flop.value(), facts_of(many, 15).flop.value());
+  const Request strong = tiles().scale(tiled(), mesh, Scaling::strong);
   EXPECT_EQ(tiles().work_per_step(strong), 16.0 * 24 * 4);
   EXPECT_EQ(strong.options.at("batch"), "4");
 }
@@ -214,23 +196,18 @@ TEST(Tiles, NaturalGridsAreTheMostSquare) {
   EXPECT_EQ(grid(64), std::pair(8, 8));
 }
 
-/// A product takes its FLOP, all else one unit.
-simulate::Costs costs_of(const program::OutlineSet& set) {
-  simulate::Costs costs = simulate::unit_costs(set);
-  for (auto& table : costs.tables) {
-    for (units::Nanoseconds& cost : table) cost = std::max(cost, units::Nanoseconds{1});
-  }
-  return costs;
-}
-
 TEST(Tiles, OverlapPutsEveryHaloUnderProducts) {
   for (const mesh::Shape mesh :
        {mesh::Shape{.tp = 2, .cp = 2}, mesh::Shape{.cp = 4}, mesh::Shape{.tp = 3}}) {
     for (const char* boundary : {"periodic", "fixed"}) {
       const program::ProgramSet set =
-          build(small({{"boundary", boundary}, {"kernel", "5"}, {"image", "32x48"}}), mesh);
+          built(tiled({{"boundary", boundary}, {"kernel", "5"}, {"image", "32x48"}}), mesh);
       const program::OutlineSet outline = program::outline(set, program::Section::step);
-      const auto plays = simulate::simulate(outline, costs_of(outline));
+      simulate::Costs costs = simulate::unit_costs(outline);  // and all but products one unit
+      for (auto& table : costs.tables) {
+        for (units::Nanoseconds& cost : table) cost = std::max(cost, units::Nanoseconds{1});
+      }
+      const auto plays = simulate::simulate(outline, costs);
       int exchanges = 0;
       for (std::size_t rank = 0; rank < plays[0].ranks.size(); ++rank) {
         const auto& ops = outline.of(static_cast<int>(rank)).ops;
@@ -265,12 +242,12 @@ TEST(Tiles, NoGridDeadlocksOrRaces) {
       for (const char* overlap : {"on", "off"}) {
         for (const char* image : {"128x192", "1920x1280"}) {
           for (const char* kernel : {"3", "5"}) {
-            const Request request = small({{"image", image},
+            const Request request = tiled({{"image", image},
                                            {"boundary", boundary},
                                            {"overlap", overlap},
                                            {"kernel", kernel},
                                            {"batch", "32"}});
-            EXPECT_NO_THROW(program::check(build(request, mesh)))
+            EXPECT_NO_THROW(program::check(built(request, mesh)))
                 << mesh::to_string(mesh) << " " << boundary << " overlap=" << overlap
                 << " image=" << image << " kernel=" << kernel;
             ++cases;
@@ -282,50 +259,44 @@ TEST(Tiles, NoGridDeadlocksOrRaces) {
   EXPECT_EQ(cases, 11 * 2 * 2 * 2 * 2);
 }
 
-std::string refusal(const Request& base, const mesh::Shape& mesh) {
-  try {
-    (void)tiles().scale(base, mesh, Scaling::strong);
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "nothing";
-}
-
 TEST(Tiles, RefusalsGiveTheNumbersAndWhatWorks) {
-  EXPECT_THAT(refusal(small({{"kernel", "5"}, {"image", "8x32"}}), {.cp = 8}),
+  const auto refusal = [](const Request& base, const mesh::Shape& mesh) {
+    return testing_support::refusal([&] { (void)tiles().scale(base, mesh, Scaling::strong); });
+  };
+  EXPECT_THAT(refusal(tiled({{"kernel", "5"}, {"image", "8x32"}}), {.cp = 8}),
               AllOf(HasSubstr("8 rows over cp=8"), HasSubstr("kernel=5 reaches 2"),
                     HasSubstr("cp=4, or"), HasSubstr("16 rows or more")));
-  EXPECT_THAT(refusal(small({{"kernel", "5"}, {"image", "1"}}), {}),
+  EXPECT_THAT(refusal(tiled({{"kernel", "5"}, {"image", "1"}}), {}),
               AllOf(HasSubstr("1 rows over cp=1"), HasSubstr("use an image of 2 rows or more")));
-  EXPECT_THAT(refusal(small({{"batch", "6"}}), {.dp = 4}),
+  EXPECT_THAT(refusal(tiled({{"batch", "6"}}), {.dp = 4}),
               AllOf(HasSubstr("batch=6"), HasSubstr("4 and 8")));
-  EXPECT_THAT(refusal(small({{"image", "100000"}, {"batch", "4"}}), {}),
+  EXPECT_THAT(refusal(tiled({{"image", "100000"}, {"batch", "4"}}), {}),
               AllOf(HasSubstr("100000 x 100000"), HasSubstr("more tiles or a smaller batch")));
-  Request fp8 = small();
+  Request fp8 = tiled();
   fp8.precision = Precision::fp8;
   EXPECT_THAT(refusal(fp8, {}), HasSubstr("fp8"));
   for (const char* image : {"0", "x", "12x", "x12", "12x13x14", "-3", "1000001", "64 "}) {
-    EXPECT_THROW((void)tiles().limits(small({{"image", image}}), Scaling::strong), base::UsageError)
+    EXPECT_THROW((void)tiles().limits(tiled({{"image", image}}), Scaling::strong), base::UsageError)
         << image;
   }
-  const auto limits = tiles().limits(small(), Scaling::strong);
+  const auto limits = tiles().limits(tiled(), Scaling::strong);
   EXPECT_TRUE(mesh::violation({.tp = 5}, limits).has_value());
   EXPECT_TRUE(mesh::violation({.cp = 3}, limits).has_value());
   EXPECT_FALSE(mesh::violation({.tp = 3, .cp = 16}, limits).has_value());
-  EXPECT_TRUE(tiles().limits(small(), Scaling::weak).empty());
+  EXPECT_TRUE(tiles().limits(tiled(), Scaling::weak).empty());
 }
 
 TEST(Tiles, TwinsAreSmallAndKeepTheGridAndTheBuckets) {
   for (const Scaling scaling : {Scaling::strong, Scaling::weak}) {
-    Request base = small({{"image", "4096"}, {"channels", "64"}, {"layers", "12"}});
+    Request base = tiled({{"image", "4096"}, {"channels", "64"}, {"layers", "12"}});
     base.options["bucket"] = "500kB";  // 147456 bytes a layer: 4 of them, 3 buckets
     const mesh::Shape mesh{.tp = 2, .cp = 4, .dp = 2};
     const Request twin = tiles().twin(tiles().scale(base, mesh, scaling));
     EXPECT_EQ(twin.mesh, mesh);
     const program::ProgramSet set = tiles().build(twin);
     program::check(set);
-    EXPECT_LT(program::facts(set.of(0), mesh).memory[0].value(), 1U << 20);
-    const auto reductions = std::ranges::count_if(set.of(0).step().ops, [](const program::Op& op) {
+    EXPECT_LT(facts_of(set).memory[0].value(), 1U << 20);
+    const int reductions = count_ops(set.of(0), [](const program::Op& op) {
       return op.place.phase == program::Phase::gradient_reduction;
     });
     EXPECT_EQ(reductions, 2);  // four layers, two in each bucket

@@ -1,0 +1,385 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The plans of the benchmarks of collectives, multiplications and overlap, and of a calibration:
+// sizes as nccl-tests realises them, programs that play to their end, volumes and work by formula,
+// data whose sums are exact.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "program/check.hpp"
+#include "program/low_precision.hpp"
+#include "refusal.hpp"
+#include "workloads/api/options.hpp"
+#include "workloads/bench/exact_data.hpp"
+#include "workloads/calibrate/calibrate.hpp"
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/gemm/gemm.hpp"
+#include "workloads/hybrid/hybrid.hpp"
+#include "workloads/overlap/overlap.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using program::DType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::refusal;
+
+Request request_on(int ranks, Options options) {
+  return {.model = load_model("tiny"), .mesh = {.dp = ranks}, .options = std::move(options)};
+}
+
+TEST(Sizes, AreListsAndRanges) {
+  EXPECT_THAT(parse_sizes("sizes", "8..64"), ElementsAre(8, 16, 32, 64));
+  EXPECT_THAT(parse_sizes("sizes", "8..100*3"), ElementsAre(8, 24, 72));
+  EXPECT_THAT(parse_sizes("sizes", "1MiB,4,4..5"), ElementsAre(4, 1048576));
+  EXPECT_EQ(parse_sizes("sizes", "8..1GiB").size(), 28U);
+}
+
+TEST(Sizes, WithoutMeaningAreRefused) {
+  for (const auto& [text, why] : {std::pair{"64..8", "from large to small"},
+                                  {"8..64*1", "from 2 to"},
+                                  {"8..64*x", "from 2 to"},
+                                  {"8,,9", "an empty part"},
+                                  {"8,8", "twice"},
+                                  {"0..8", "0 bytes"},
+                                  {"64M", "64M"},
+                                  {"..", "sizes"}}) {
+    EXPECT_THAT(refusal([&] { static_cast<void>(parse_sizes("sizes", text)); }), HasSubstr(why));
+  }
+}
+
+TEST(Pattern, SumsAreExactOnAnyNumberOfRanks) {
+  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                           DType::e5m2, DType::i64, DType::i32, DType::i8, DType::u8}) {
+    for (const int ranks : {1, 2, 3, 8, 15, 64, 257, 1000}) {
+      std::vector<int> all(static_cast<std::size_t>(ranks));
+      std::iota(all.begin(), all.end(), 0);
+      EXPECT_NO_THROW(static_cast<void>(pattern_table(type, ranks, all, program::Reduction::sum)))
+          << program::name(type) << " on " << ranks;
+    }
+  }
+}
+
+/// The reduction of two ranks' patterns, added in the type itself.
+TEST(Pattern, TablesAreTheReductionInTheTypeItself) {
+  const std::vector<int> first{0}, second{1}, both{0, 1};
+  const auto value = [](const std::vector<std::byte>& table, std::size_t i) {
+    float element = 0;
+    std::memcpy(&element, table.data() + i * sizeof element, sizeof element);
+    return element;
+  };
+  const auto a = pattern_table(DType::f32, 2, first, program::Reduction::sum);
+  const auto b = pattern_table(DType::f32, 2, second, program::Reduction::sum);
+  const auto sum = pattern_table(DType::f32, 2, both, program::Reduction::sum);
+  const auto least = pattern_table(DType::f32, 2, both, program::Reduction::min);
+  const auto most = pattern_table(DType::f32, 2, both, program::Reduction::max);
+  int different = 0;
+  for (std::size_t i = 0; i < pattern_period; ++i) {
+    EXPECT_EQ(value(sum, i), value(a, i) + value(b, i));
+    EXPECT_EQ(value(least, i), std::min(value(a, i), value(b, i)));
+    EXPECT_EQ(value(most, i), std::max(value(a, i), value(b, i)));
+    different += value(a, i) != value(b, i) ? 1 : 0;
+  }
+  EXPECT_GT(different, 60000);  // two ranks' data are not alike
+}
+
+TEST(Pattern, NarrowSumsUseManyValuesOfTheExactIntegers) {
+  EXPECT_EQ(pattern_grid(DType::f32, 8), (PatternGrid{.range = 127}));
+  EXPECT_EQ(pattern_grid(DType::bf16, 8), (PatternGrid{.range = 32}));
+  EXPECT_EQ(pattern_grid(DType::bf16, 256), (PatternGrid{.range = 1}));
+  EXPECT_GT(pattern_grid(DType::bf16, 512).one_in, 1U);
+  EXPECT_EQ(pattern_grid(DType::i8, 4096), PatternGrid{});
+  EXPECT_EQ(exact_integers(DType::f16), 2048);
+  EXPECT_EQ(exact_integers(DType::bf16), 256);
+  EXPECT_EQ(exact_integers(DType::e4m3), 16);
+  EXPECT_EQ(exact_integers(DType::e5m2), 8);
+  EXPECT_EQ(exact_integers(DType::f32), 16777216);
+  EXPECT_FALSE(exact_integers(DType::i32).has_value());
+}
+
+using collectives::CollectiveCase;
+
+std::vector<CollectiveCase> cases(const Request& request) {
+  return collectives::cases_of(request, collectives::setting_of(request));
+}
+
+/// (count/n) & ~(16/size - 1) for operations with parts, nccl-tests 2.19.
+TEST(Collectives, SizesAreRealisedLikeNcclTests) {
+  for (const int ranks : {2, 3, 4, 6}) {
+    for (const CollectiveCase& one : cases(request_on(ranks, {{"sizes", "1000,4096"},
+                                                              {"op", "all_gather,all_reduce"},
+                                                              {"in_place", "no"},
+                                                              {"types", "f32,f64,u8"}}))) {
+      const std::uint64_t size = program::element_size(one.type);
+      if (one.operation == collectives::Operation::all_reduce) {
+        EXPECT_EQ(one.bytes, one.count * size);
+        continue;
+      }
+      const auto n = static_cast<std::uint64_t>(ranks);
+      const bool is_small = one.bytes <= 1000;
+      const std::uint64_t expected = ((is_small ? 1000 : 4096) / size / n) & ~(16 / size - 1);
+      EXPECT_EQ(one.count, expected);
+      EXPECT_EQ(one.bytes, expected * size * n);
+    }
+  }
+}
+
+TEST(Collectives, SmallSizesWithoutAWholePartAreLeftOut) {
+  const auto few =
+      cases(request_on(4, {{"sizes", "8..128"}, {"op", "all_gather"}, {"in_place", "no"}}));
+  ASSERT_EQ(few.size(), 2U);  // 64 and 128: 16 bytes a rank and more
+  EXPECT_EQ(few.front().bytes, 64U);
+}
+
+TEST(Collectives, OptionsWithoutMeaningAreRefused) {
+  const auto said = [](int ranks, Options options) {
+    return refusal([&] { static_cast<void>(cases(request_on(ranks, std::move(options)))); });
+  };
+  EXPECT_THAT(said(2, {{"root", "2"}}), HasSubstr("root=2: a group has 2 ranks"));
+  EXPECT_THAT(said(2, {{"axis", "tp"}}), HasSubstr("has no axis tp"));
+  EXPECT_THAT(said(4, {{"op", "all_gather"}, {"sizes", "8"}}), HasSubstr("nothing to measure"));
+  EXPECT_THAT(said(2, {{"op", "sendrecv"}, {"in_place", "yes"}}), HasSubstr("nothing to measure"));
+  Request crossed = request_on(2, {});
+  crossed.mesh.tp = 2;
+  EXPECT_THAT(refusal([&] { static_cast<void>(cases(crossed)); }), HasSubstr("in one row"));
+}
+
+TEST(Collectives, EveryProgramPlaysToItsEnd) {
+  for (const mesh::Shape mesh : std::initializer_list<mesh::Shape>{{},
+                                                                   {.dp = 2},
+                                                                   {.dp = 3},
+                                                                   {.dp = 4},
+                                                                   {.dp = 7},
+                                                                   {.dp = 8},
+                                                                   {.tp = 2, .dp = 2},
+                                                                   {.tp = 4, .pp = 2}}) {
+    SCOPED_TRACE(mesh::to_string(mesh));
+    Request request = request_on(1, {{"sizes", "8..4KiB*8"},
+                                     {"implementation", "library,ring,tree,recursive-doubling"},
+                                     {"reduction", "sum,max"},
+                                     {"groups", "both"},
+                                     {"rotate", "16KiB"}});
+    request.mesh = mesh;
+    if (mesh.tp > 1) request.options["axis"] = "tp";
+    const Bench bench = collectives::build(request, 0);
+    EXPECT_NO_THROW(program::check(bench.set));
+    EXPECT_EQ(bench.cases.size(), bench.rows.size());
+  }
+}
+
+/// The bytes that a row is named after are those that its program moves.
+TEST(Collectives, RowsSayWhatTheProgramsMove) {
+  const Request request =
+      request_on(4, {{"sizes", "64..4KiB*4"}, {"rotate", "1KiB"}, {"reduction", "sum"}});
+  const Bench bench = collectives::build(request, 0);
+  for (const Case& one : bench.cases) {
+    const RowSpec& row = bench.rows[one.row_begin];
+    const program::Outline outline = program::outline(bench.set.of(1), one.section, request.mesh);
+    ASSERT_EQ(outline.ops.size(), one.calls);
+    for (const program::OutlineOp& op : outline.ops) {
+      EXPECT_EQ(static_cast<double>(op.bytes), row.number.at("bytes")) << row.text.at("op");
+    }
+  }
+}
+
+/// Volumes a rank sends by textbook: ring all_reduce 2 (n-1)/n S, gather and scatter (n-1)/n S;
+/// recursive doubling log2(n) S, its gather and scatter (n-1)/n S.
+TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
+  constexpr int n = 8;
+  const Request request = request_on(n, {{"sizes", "4KiB"},
+                                         {"op", "all_reduce,all_gather,reduce_scatter"},
+                                         {"in_place", "no"},
+                                         {"rotate", "4KiB"},
+                                         {"implementation", "ring,recursive-doubling"}});
+  const Bench bench = collectives::build(request, 0);
+  ASSERT_EQ(bench.cases.size(), 6U);
+  for (const Case& one : bench.cases) {
+    const RowSpec& row = bench.rows[one.row_begin];
+    const program::Outline outline = program::outline(bench.set.of(3), one.section, request.mesh);
+    std::uint64_t sent = 0;
+    for (const program::OutlineTransfer& transfer : outline.transfers) {
+      if (transfer.direction == program::Direction::send) sent += transfer.bytes;
+    }
+    const bool is_ring = row.text.at("implementation") == "ring";
+    const bool is_all_reduce = row.text.at("op") == "all_reduce";
+    const double share = !is_all_reduce ? (n - 1.0) / n
+                         : is_ring      ? 2 * (n - 1.0) / n
+                                        : std::log2(n);
+    EXPECT_EQ(static_cast<double>(sent), share * row.number.at("bytes"))
+        << row.text.at("implementation") << " " << row.text.at("op");
+  }
+}
+
+TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
+  Request request = request_on(1, {{"axis", "tp"},
+                                   {"groups", "one"},
+                                   {"op", "all_reduce"},
+                                   {"sizes", "64"},
+                                   {"in_place", "no"}});
+  request.mesh = {.tp = 2, .dp = 2};
+  const Bench bench = collectives::build(request, 0);
+  ASSERT_EQ(bench.rows.size(), 1U);
+  EXPECT_THAT(bench.rows.front().ranks, ElementsAre(0, 1));
+  EXPECT_FALSE(bench.set.of(1).section(bench.cases.front().section).ops.empty());
+  EXPECT_TRUE(bench.set.of(2).section(bench.cases.front().section).ops.empty());
+  EXPECT_TRUE(collectives::expect(request, 0, 0, 2).empty());
+}
+
+TEST(Shapes, AreListsAndFamilies) {
+  const auto shapes =
+      gemm::shapes_of(request_on(1, {{"shapes", "powers,64x32x16,8x8x8x4"}, {"largest", "512"}}));
+  ASSERT_EQ(shapes.size(), 5U);  // 128, 256, 512 and the two of the list
+  EXPECT_EQ(shapes[2].m, 512U);
+  EXPECT_EQ(shapes[3].flop(), 2.0 * 64 * 32 * 16);
+  EXPECT_EQ(shapes[3].bytes(), (64U * 16 + 16 * 32 + 64 * 32) * 4);
+  EXPECT_EQ(shapes[4].batch, 4U);
+  EXPECT_EQ(shapes[4].origin, "list");
+}
+
+TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
+  Request request = request_on(1, {{"shapes", "model"}, {"microbatch", "2"}});
+  request.mesh = {.tp = 2};
+  std::set<std::array<std::uint32_t, 4>> planned, played;
+  for (const gemm::Shape& shape : gemm::shapes_of(request)) {
+    planned.insert({shape.m, shape.n, shape.k, shape.batch});
+  }
+  Request training = request;
+  training.options = {{"microbatch", "2"}, {"microbatches", "1"}, {"batch", "2"}};
+  for (const auto& program : hybrid::build(training).programs) {
+    for (const program::Op& op : program.step().ops) {
+      if (const auto* one = std::get_if<program::Gemm>(&op.payload)) {
+        played.insert({one->m, one->n, one->k, one->batch});
+      }
+    }
+  }
+  EXPECT_EQ(planned, played);
+  EXPECT_GT(planned.size(), 5U);
+}
+
+TEST(Shapes, WithoutMeaningAreRefused) {
+  const auto refusal = [](const Request& request) {
+    return testing_support::refusal([&] { static_cast<void>(gemm::shapes_of(request)); });
+  };
+  for (const char* const text :
+       {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
+    EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
+  }
+  Request narrow = request_on(1, {{"shapes", "24x16x16"}});
+  narrow.precision = Precision::fp8;
+  EXPECT_THAT(refusal(narrow), HasSubstr("multiples of 16"));
+  Request divided = request_on(1, {{"shapes", "model"}});
+  divided.mesh.tp = 3;
+  EXPECT_NE(refusal(divided), "");
+}
+
+TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
+  Request request = request_on(1, {{"shapes", "64x32x16"}});
+  request.precision = Precision::fp8;
+  const auto shape = gemm::shapes_of(request).front();
+  EXPECT_EQ(shape.a, DType::e4m3);
+  EXPECT_EQ(shape.d, DType::bf16);
+  EXPECT_EQ(shape.transpose_a, program::Transpose::no);
+  EXPECT_EQ(shape.transpose_b, program::Transpose::yes);
+}
+
+TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
+  const Request request =
+      request_on(2, {{"shapes", "128x128x128"}, {"rotate", "1MiB"}, {"cache", "both"}});
+  const Bench bench = gemm::build(request, 0);
+  EXPECT_NO_THROW(program::check(bench.set));
+  ASSERT_EQ(bench.rows.size(), 2U);
+  EXPECT_EQ(bench.rows[0].text.at("cache"), "cold");
+  const auto& cold = bench.set.of(0).section(bench.cases[0].section).ops;
+  std::set<std::uint64_t> places;
+  for (const program::Op& op : cold)
+    places.insert(std::get<program::Gemm>(op.payload).a.slice.offset);
+  EXPECT_EQ(places.size(), cold.size());                  // never the same matrices
+  EXPECT_GE(cold.size() * 3 * 128 * 128 * 4, 1U << 20U);  // as much memory as asked for
+  EXPECT_EQ(bench.set.of(0).section(bench.cases[1].section).ops.size(), 1U);
+}
+
+TEST(Gemm, RowsSayWhatTheProgramsCompute) {
+  const Bench bench = gemm::build(request_on(1, {{"shapes", "32x16x8x2,16x16x16"}}), 0);
+  for (const Case& one : bench.cases) {
+    const auto outline = program::outline(bench.set.of(0), one.section, bench.set.mesh);
+    EXPECT_EQ(outline.ops.size(), one.calls);
+    EXPECT_EQ(outline.ops.front().flop, bench.rows[one.row_begin].number.at("flop"));
+  }
+}
+
+TEST(Overlap, PlaysEachAloneAndBothOnTwoStreams) {
+  for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
+    const Request request = request_on(4, {{"shapes", "64x64x64"}, {"sizes", "4KiB"}, {"op", op}});
+    const Bench bench = overlap::build(request, 0);
+    EXPECT_NO_THROW(program::check(bench.set)) << op;
+    ASSERT_EQ(bench.cases.size(), 3U);
+    ASSERT_EQ(bench.rows.size(), 7U);
+    const auto& together = bench.set.of(0).section(bench.cases[2].section).ops;
+    ASSERT_EQ(together.size(), 2U);
+    EXPECT_NE(together[0].stream, together[1].stream);
+    EXPECT_EQ(together[0].wait_count + together[1].wait_count, 0);  // nothing orders them
+    const auto outline = program::outline(bench.set.of(0), bench.cases[1].section, request.mesh);
+    EXPECT_EQ(static_cast<double>(outline.ops.front().bytes), bench.rows[2].number.at("bytes"));
+  }
+}
+
+/// The collective is of all ranks, in the order of their places in the group of all axes.
+TEST(Overlap, ExpectsPartsByThePlaceInTheGroupOnMeshesOfSeveralAxes) {
+  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 2}, mesh::Shape{.tp = 2, .pp = 3},
+                                   mesh::Shape{.tp = 2, .cp = 2, .dp = 2}}) {
+    Request request =
+        request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", "all_to_all"}});
+    request.mesh = shape;
+    const std::uint64_t part = 4800 / 4 / static_cast<std::uint64_t>(shape.size());
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      const auto place =
+          static_cast<std::uint64_t>(mesh::group_index(shape, rank, mesh::every_axis));
+      const std::vector<int> members = mesh::group_members(shape, rank, mesh::every_axis);
+      const std::vector<Expectation> parts = overlap::expect(request, 0, 1, rank);
+      ASSERT_EQ(parts.size(), members.size());
+      for (std::size_t other = 0; other < parts.size(); ++other) {
+        EXPECT_EQ(parts[other].slice.offset, other * part);
+        EXPECT_EQ(parts[other].slice.count, part);
+        EXPECT_THAT(parts[other].sources, testing::ElementsAre(members[other]));
+        EXPECT_EQ(parts[other].first, place * part);
+      }
+      request.options["op"] = "reduce_scatter";
+      EXPECT_EQ(overlap::expect(request, 0, 1, rank).at(0).first, place * part);
+      request.options["op"] = "all_to_all";
+    }
+  }
+}
+
+TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
+  const BenchHooks hooks = calibrate::hooks();
+  EXPECT_EQ(hooks.batches(request_on(1, {})), 1);
+  const Request request = request_on(4, {});
+  ASSERT_EQ(hooks.batches(request), 3);
+  std::map<std::string, std::set<std::string>> places;  // in place or not, of each operation
+  for (int batch = 0; batch < 3; ++batch) {
+    const Bench bench = hooks.build(request, batch);
+    EXPECT_NO_THROW(program::check(bench.set));
+    for (const RowSpec& row : bench.rows) {
+      const auto place = row.text.find("in_place");
+      places[row.text.at("op")].insert(place == row.text.end() ? "" : place->second);
+    }
+  }
+  using testing::ElementsAre, testing::Pair;
+  EXPECT_THAT(
+      places,
+      ElementsAre(Pair("all_gather", ElementsAre("no")), Pair("all_reduce", ElementsAre("yes")),
+                  Pair("gemm", ElementsAre("")), Pair("reduce_scatter", ElementsAre("no")),
+                  Pair("sendrecv", ElementsAre("no"))));
+}
+
+}  // namespace
+}  // namespace isoscale::workloads

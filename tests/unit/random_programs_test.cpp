@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Random combinations of mesh, schedule, strategy and options: 200 of them at 64 ranks, or
+// ISOSCALE_RANDOM_PROGRAMS, play to their end; sections that check and replay a step are sound, one
+// rank of each class plays as all ranks do, and the storage that programs take is little more than
+// what is live at one time, or than what the order of their ops allows.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "program/added_sections.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "simulate/classes.hpp"
+#include "simulate/coarse_play.hpp"
+#include "tests/support/arena_bound.hpp"
+#include "tests/support/random_requests.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using program::Checksum;
+using program::Program;
+
+TEST(RandomPrograms, AreFreeOfDeadlockAndRacesAt64Ranks) {
+  const char* const given = std::getenv("ISOSCALE_RANDOM_PROGRAMS");
+  const int wanted = given != nullptr ? std::stoi(given) : 200;
+  constexpr int ranks = 64;
+  const Workload& hybrid = find_workload("hybrid");
+  RandomRequests requests{20260102};
+  for (int i = 0; i < wanted; ++i) {
+    const Request request = requests.next(ranks);
+    EXPECT_NO_THROW(program::check(hybrid.build(hybrid.twin(request)))) << describe(request);
+  }
+  // The combinations reach every value of every choice, or they would prove less than it seems.
+  for (const OptionSpec& spec : hybrid.options) {
+    if (spec.type != OptionType::choice || !RandomRequests::draws(spec)) continue;
+    const auto values = requests.seen().find(std::string{spec.key});
+    const std::size_t seen = values == requests.seen().end() ? 0 : values->second.size();
+    EXPECT_EQ(seen, spec.choices.size()) << spec.key;
+  }
+}
+
+template <class Wanted>
+std::ptrdiff_t count_of(const Program& section) {
+  return std::ranges::count_if(section.ops, [](const program::Op& op) {
+    return std::holds_alternative<Wanted>(op.payload);
+  });
+}
+
+std::vector<program::OpKind> kinds_of(const Program& section) {
+  std::vector<program::OpKind> kinds;
+  for (const program::Op& op : section.ops) {
+    if (!std::holds_alternative<Checksum>(op.payload)) {
+      kinds.push_back(program::kind_of(op.payload));
+    }
+  }
+  return kinds;
+}
+
+TEST(CheckedStep, PlaysToItsEndWithoutRacesAndLeavesOneSumOfEachOutput) {
+  on_random_programs(20261122, 16, 60, [](program::ProgramSet set, int) {
+    const program::CheckedSection checked = program::add_checked_step(set);
+    const program::CheckedSection weights = program::add_weight_check(set);
+    const program::Replay replay = program::add_replay(set);
+    EXPECT_NO_THROW(program::check(set));
+    for (std::size_t i = 0; i < set.programs.size(); ++i) {
+      const program::RankProgram& program = set.programs[i];
+      const Program& section = program.section(checked.section);
+      EXPECT_EQ(kinds_of(section), kinds_of(program.step()));
+      EXPECT_EQ(count_of<Checksum>(section), std::ssize(checked.sums[i].of));
+      EXPECT_EQ(count_of<Checksum>(program.section(weights.section)),
+                std::ssize(weights.sums[i].of));
+      const bool has_weights = std::ranges::any_of(program.buffers, [](const auto& buffer) {
+        return buffer.role == program::Role::weight && program::has_checksum(buffer);
+      });
+      EXPECT_EQ(weights.sums[i].of.empty(), !has_weights);
+      EXPECT_EQ(count_of<program::Copy>(program.section(replay.save)),
+                count_of<program::Copy>(program.section(replay.restore)));
+      // Each op that computes or receives something is looked at.
+      const std::set<std::uint32_t> summed{checked.sums[i].of.begin(), checked.sums[i].of.end()};
+      for (std::uint32_t op = 0; op < program.step().ops.size(); ++op) {
+        const auto outputs = program::outputs_of(program.step().ops[op].payload);
+        const bool is_seen = std::ranges::any_of(outputs, [&](const program::Output& output) {
+          return program::has_checksum(program.buffers[output.matrix.slice.buffer]);
+        });
+        if (!is_seen) continue;
+        EXPECT_TRUE(summed.contains(op)) << "op " << op;
+      }
+    }
+  });
+}
+
+TEST(CheckedStep, MayFlipBitsOnOneRankWithoutRaces) {
+  on_random_programs(20261122, 16, 20, [](program::ProgramSet set, int) {
+    const int rank = set.mesh.size() / 2;
+    const program::CheckedSection checked = program::add_checked_step(set, rank);
+    EXPECT_NO_THROW(program::check(set));
+    for (int other = 0; other < set.mesh.size(); ++other) {
+      const std::size_t program = set.program_of_rank[static_cast<std::size_t>(other)];
+      EXPECT_EQ(checked.sums[program].flips != program::no_buffer, other == rank);
+    }
+  });
+}
+
+/// Arenas at most this much above the peak of live bytes, or else this much above the least that
+/// the order of ops allows.
+constexpr double above_live = 1.15, above_least = 1.05;
+
+/// Checks arenas, and tells the largest ratios in the end.
+class MemoryBound : public testing::Test {
+ protected:
+  ~MemoryBound() override {
+    fmt::print(
+        "{} arenas: at most {:.3f} x what is live; beyond {} x, {}: at most {:.3f} x what "
+        "their order allows\n",
+        arenas_, to_live_, above_live, beyond_live_, to_least_);
+  }
+
+  void expect_small(const program::ProgramSet& set, const std::string& what) {
+    for (const program::RankProgram& program : set.programs) {
+      EXPECT_NO_THROW(program::check_races(program, set.mesh)) << what;
+      const program::Facts facts = program::facts(program, set.mesh);
+      for (std::size_t space = 0; space < program::space_count; ++space) {
+        if (program.arena_bytes[space] == 0) continue;
+        const auto bytes = static_cast<double>(program.arena_bytes[space]);
+        const double to_live = bytes / static_cast<double>(facts.peak_live[space].value());
+        ++arenas_;
+        to_live_ = std::max(to_live_, to_live);
+        if (to_live <= above_live) continue;
+        const auto which = static_cast<program::Space>(space);
+        const double to_least = bytes / static_cast<double>(program::least_arena(program, which));
+        ++beyond_live_;
+        to_least_ = std::max(to_least_, to_least);
+        EXPECT_LE(to_least, above_least)
+            << fmt::format("{}, {}: {:.3f} x what is live; {} buffers", what, program::name(which),
+                           to_live, program.buffers.size());
+      }
+    }
+  }
+
+ private:
+  double to_live_ = 0, to_least_ = 0;
+  int arenas_ = 0, beyond_live_ = 0;
+};
+
+TEST_F(MemoryBound, OfRandomHybrids) {
+  for (const int ranks : {1, 2, 3, 4, 6, 8}) {
+    RandomRequests requests{20261125};
+    for (int i = 0; i < 40; ++i) {
+      const Request request = requests.next(ranks);
+      expect_small(find_workload("hybrid").build(request), describe(request));
+    }
+  }
+}
+
+Request base_of(const char* model, Precision precision, const Options& options = {}) {
+  Request base{.model = load_model(model), .precision = precision, .options = options};
+  if (base.model.layers > 8) base.model.layers = 8;
+  return base;
+}
+
+TEST_F(MemoryBound, OfEveryWorkload) {
+  for (const Workload& workload : registry()) {
+    for (const int ranks : {1, 2, 4, 8}) {
+      if (ranks == 1 && workload.name == "p2p") continue;  // nobody to send to
+      const Request base = base_of("tiny", Precision::f32);
+      const mesh::Shape mesh =
+          mesh::resolve(workload.natural_mesh(ranks), ranks, workload.limits(base, Scaling::weak));
+      const std::string what = fmt::format("{} {}", workload.name, mesh::to_string(mesh));
+      const Request request = workload.scale(base, mesh, Scaling::weak);
+      if (workload.build != nullptr) expect_small(workload.build(request), what);
+      if (!workload.is_bench() || workload.bench.batches == nullptr) continue;
+      for (int batch = 0; batch < workload.bench.batches(request); ++batch) {
+        expect_small(workload.bench.build(request, batch).set, what);
+      }
+    }
+  }
+}
+
+TEST_F(MemoryBound, OfShardedOffloadedAndNarrowStates) {
+  const std::vector<mesh::Shape> meshes{
+      {.dp = 2}, {.tp = 2, .dp = 2}, {.dp = 2, .pp = 2}, {.tp = 2, .dp = 2, .pp = 2}};
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::fp8}) {
+    for (const char* zero : {"0", "1", "2", "3"}) {
+      for (const char* recompute : {"none", "selective", "full"}) {
+        for (const char* offload : {"none", "optimizer", "weights"}) {
+          const Options options{{"zero", zero},
+                                {"recompute", recompute},
+                                {"offload", offload},
+                                {"microbatch", "1"},
+                                {"microbatches", "8"}};
+          for (const mesh::Shape& mesh : meshes) {
+            const Workload& hybrid = find_workload("hybrid");
+            const Request base = base_of("gpt-125m", precision, options);
+            try {
+              const Request request = hybrid.scale(base, mesh, Scaling::strong);
+              expect_small(hybrid.build(request), describe(request));
+            } catch (const base::UsageError&) {
+              continue;  // options that exclude each other
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::workloads
+
+namespace isoscale::simulate {
+namespace {
+
+using units::Nanoseconds;
+
+/// A table of times for each program, drawn.
+Costs drawn_costs(const program::OutlineSet& set, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
+  for (const program::Outline& outline : set.outlines) {
+    auto& table = costs.tables.emplace_back();
+    for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+      table.emplace_back(static_cast<std::int64_t>(random() % 1000));
+    }
+  }
+  return costs;
+}
+
+TEST(RandomClasses, PlayAsEveryRankDoes) {
+  constexpr int wanted = 300;
+  int smaller = 0;
+  workloads::on_random_programs(20260311, 32, wanted, [&](const program::ProgramSet& set, int i) {
+    const program::OutlineSet whole = program::outline(set, program::Section::step);
+    const Costs costs = drawn_costs(whole, static_cast<std::uint64_t>(i));
+    const auto all = simulate(whole, costs, {.plays = 2});
+
+    const Classes classes = classes_of(set, program::Section::step);
+    ASSERT_EQ(classes.rank.size(), static_cast<std::size_t>(classes.outline.mesh.size()));
+    if (classes.rank.size() < 32) ++smaller;
+    const auto few = simulate(
+        classes.outline, {.tables = costs.tables, .table_of_rank = classes.program}, {.plays = 2});
+    for (std::size_t play = 0; play < all.size(); ++play) {
+      for (std::size_t rank = 0; rank < 32; ++rank) {
+        const auto& one = all[play].ranks[rank];
+        const auto& like = few[play].ranks[classes.class_of_rank[rank]];
+        ASSERT_EQ(one.begin, like.begin) << "rank " << rank;
+        ASSERT_EQ(one.end, like.end) << "rank " << rank;
+        ASSERT_EQ(one.spans, like.spans) << "rank " << rank;
+      }
+    }
+  });
+  EXPECT_GT(smaller, wanted / 2);
+}
+
+TEST(RandomClasses, SettleToThePeriodOfManySteps) {
+  constexpr int wanted = 150, plays = 12;
+  int steady = 0;
+  workloads::on_random_programs(5, 16, wanted, [&](const program::ProgramSet& set, int i) {
+    const program::OutlineSet whole = program::outline(set, program::Section::step);
+    const Costs costs = drawn_costs(whole, static_cast<std::uint64_t>(i));
+    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto end = [&](int play, std::size_t rank) {
+      return all[static_cast<std::size_t>(play)].ranks[rank].end;
+    };
+    const Nanoseconds period = end(plays - 1, 0) - end(plays - 2, 0);
+    bool is_steady = true;
+    for (std::size_t rank = 0; rank < 16; ++rank) {
+      is_steady = is_steady && end(plays - 1, rank) - end(plays - 2, rank) == period &&
+                  end(plays - 2, rank) - end(plays - 3, rank) == period;
+    }
+    if (!is_steady) return;
+    ++steady;
+    const Classes classes = classes_of(set, program::Section::step);
+    const Costs of_classes{.tables = costs.tables, .table_of_rank = classes.program};
+    for (const Record record : {Record::steps, Record::spans}) {
+      const ClassStep step = play_classes(classes, of_classes, {}, record);
+      ASSERT_NEAR(step.seconds, units::to_seconds(period).value(), 1e-15);
+      for (std::size_t rank = 0; rank < 16; ++rank) {
+        const auto& like = step.timeline.ranks[classes.class_of_rank[rank]];
+        ASSERT_EQ(like.end - like.begin, period);
+        ASSERT_EQ(like.spans.empty(), record == Record::steps);
+      }
+    }
+  });
+  EXPECT_GT(steady, wanted / 2);
+}
+
+// Each rank with a table of its own, so that nothing is alike.
+TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
+  constexpr int wanted = 200, ranks = 24, plays = 2;
+  workloads::on_random_programs(77, ranks, wanted, [&](const program::ProgramSet& set, int i) {
+    const program::OutlineSet whole = program::outline(set, program::Section::step);
+    std::mt19937_64 random{static_cast<std::uint64_t>(i)};
+    Costs costs;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto& table = costs.tables.emplace_back();
+      for (std::size_t op = 0; op < whole.of(rank).ops.size(); ++op) {
+        table.emplace_back(static_cast<std::int64_t>(random() % 1000));
+      }
+      // Every third mesh has pairs of ranks that are alike, for chains of like members.
+      costs.table_of_rank.push_back(static_cast<std::uint32_t>(
+          i % 3 == 0 && whole.outline_of_rank[static_cast<std::size_t>(rank)] ==
+                            whole.outline_of_rank[static_cast<std::size_t>(rank & ~1)]
+              ? rank & ~1
+              : rank));
+    }
+    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto coarse = play_coarse(coarsen(whole, costs), {.plays = plays});
+    for (std::size_t play = 0; play < plays; ++play) {
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto& trace = all[play].ranks[rank];
+        ASSERT_EQ(coarse[play][rank].begin, static_cast<double>(trace.begin.value()));
+        ASSERT_EQ(coarse[play][rank].end, static_cast<double>(trace.end.value())) << rank;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace isoscale::simulate

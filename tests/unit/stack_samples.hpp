@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "program/facts.hpp"
+#include "refusal.hpp"
+#include "workloads/api/workload.hpp"
+
+/// Small models of the workload hybrid, and what their programs send, hold and compute.
+namespace isoscale::workloads {
+
+/// The extents of a model. The defaults are so small that thousands of programs are built in
+/// seconds.
+struct Extents {
+  int hidden = 16, ffn = 64, heads = 8, kv_heads = 8, head_size = 2;
+  int layers = 4, sequence = 4, vocabulary = 32;
+  bool gated_mlp = false;
+};
+
+inline Model model_of(const Extents& extents) {
+  return {.name = "small",
+          .source = "test",
+          .hidden = extents.hidden,
+          .ffn = extents.ffn,
+          .heads = extents.heads,
+          .kv_heads = extents.kv_heads,
+          .head_size = extents.head_size,
+          .gated_mlp = extents.gated_mlp,
+          .layers = extents.layers,
+          .sequence = extents.sequence,
+          .vocabulary = extents.vocabulary};
+}
+
+/// Two samples in a microbatch unless `options` say otherwise.
+inline Request request_of(const Extents& extents, int microbatches, Options options = {},
+                          Precision precision = Precision::f32) {
+  options.try_emplace("microbatch", "2");
+  options["microbatches"] = std::to_string(microbatches);
+  return {.model = model_of(extents), .precision = precision, .options = std::move(options)};
+}
+
+inline Request small(int layers, int microbatches, Options options = {}) {
+  return request_of({.layers = layers}, microbatches, std::move(options));
+}
+
+inline Request scaled(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
+  return find_workload("hybrid").scale(base, mesh, scaling);
+}
+
+inline program::ProgramSet build(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
+  return find_workload("hybrid").build(scaled(base, mesh, scaling));
+}
+inline program::ProgramSet weak(const Request& base, const mesh::Shape& mesh) {
+  return build(base, mesh, Scaling::weak);
+}
+inline program::ProgramSet strong(const Request& base, const mesh::Shape& mesh) {
+  return build(base, mesh, Scaling::strong);
+}
+
+/// Returns why no programs are built for this mesh, "" when they are.
+inline std::string refused(const Request& base, const mesh::Shape& mesh,
+                           Scaling scaling = Scaling::strong) {
+  return testing_support::refusal([&] { static_cast<void>(build(base, mesh, scaling)); });
+}
+
+inline program::Facts facts_of(const program::ProgramSet& set, int rank = 0) {
+  return program::facts(set.of(rank), set.mesh);
+}
+
+/// Returns the bytes that a rank puts on links by the entries of its traffic that are `wanted`.
+template <class Wanted>
+double sent_in(const program::Facts& facts, const Wanted& wanted) {
+  double sum = 0;
+  for (const program::Traffic& entry : facts.traffic) {
+    if (wanted(entry)) sum += static_cast<double>(entry.sent.value());
+  }
+  return sum;
+}
+inline double sent_in(const program::Facts& facts, program::OpKind kind) {
+  return sent_in(facts, [&](const program::Traffic& entry) { return entry.kind == kind; });
+}
+inline double sent_in(const program::Facts& facts, program::OpKind kind, mesh::AxisSet axes) {
+  return sent_in(facts, [&](const program::Traffic& entry) {
+    return entry.kind == kind && entry.axes == axes;
+  });
+}
+
+inline double peak_of(const program::Facts& facts, program::Role role) {
+  return static_cast<double>(facts.peak_of_role[static_cast<std::size_t>(role)].value());
+}
+
+inline double flop_in_all(const program::ProgramSet& set) {
+  double sum = 0;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) sum += facts_of(set, rank).flop.value();
+  return sum;
+}
+
+/// Returns how many ops of the step are `wanted`.
+template <class Wanted>
+int count_ops(const program::RankProgram& program, const Wanted& wanted) {
+  return static_cast<int>(std::ranges::count_if(program.step().ops, wanted));
+}
+
+}  // namespace isoscale::workloads

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Rows over tp and the sequence over cp: bytes, FLOP, memory and overlap are those of their
+// formulas.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "program/check.hpp"
+#include "program/match_table.hpp"
+#include "simulate/simulate.hpp"
+#include "stack_samples.hpp"
+#include "tests/support/unit_costs.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using mesh::Axis;
+using program::OpKind;
+using testing::HasSubstr;
+
+constexpr double row_b = 2, row_s = 64, row_h = 16, row_ffn = 64;
+constexpr double row_heads = 8, row_kv_heads = 4, row_d = 2, row_element = 4;
+
+/// A model whose sequence divides by much, for programs that split rows or the sequence.
+Request row_request(int layers, int microbatches, Options options = {}) {
+  return request_of({.kv_heads = 4, .layers = layers, .sequence = 64, .vocabulary = 64},
+                    microbatches, std::move(options));
+}
+
+double sent(const program::ProgramSet& set, OpKind kind, mesh::AxisSet axes) {
+  return sent_in(facts_of(set), kind, axes);
+}
+
+double activations(const Request& base, const mesh::Shape& mesh) {
+  return peak_of(facts_of(strong(base, mesh)), program::Role::activation);
+}
+
+/// Returns the FLOP of a layer forward and backward, 2 a multiply-add: 3 passes over the weights,
+/// and scores and context forward, twice that backward.
+double layer_flop(double local, double sequence) {
+  const double weights = row_h * (row_heads + 2 * row_kv_heads) * row_d +
+                         row_heads * row_d * row_h + 2 * row_h * row_ffn;
+  return 3 * 2 * row_b * local * (weights + 2 * sequence * row_heads * row_d);
+}
+
+TEST(ContextParallel, MovesBlocksOfKeysAndValues) {
+  // Forward cp - 1 blocks of keys and as many of values; backward these again and their gradients.
+  constexpr int layers = 2, m = 3;
+  for (const int cp : {2, 4, 8}) {
+    const auto set = strong(row_request(layers, m), {.cp = cp});
+    const double block = row_s / cp * row_b * row_kv_heads * row_d * row_element;
+    EXPECT_DOUBLE_EQ(sent(set, OpKind::exchange, Axis::cp),
+                     layers * m * (2 + 4) * (cp - 1) * block);
+    double forward = 0;
+    const auto outline = program::outline(set.of(0), program::Section::step, set.mesh);
+    for (const program::OutlineOp& op : outline.ops) {
+      if (op.kind == OpKind::exchange && op.place.phase == program::Phase::forward) {
+        forward += static_cast<double>(op.bytes);
+      }
+    }
+    EXPECT_DOUBLE_EQ(forward, layers * m * 2 * (cp - 1) * block);
+  }
+}
+
+TEST(ContextParallel, ReducesEveryGradientOverCpAndDp) {
+  constexpr int layers = 2;
+  constexpr double weights = layers * (row_h * (row_heads + 2 * row_kv_heads) * row_d +
+                                       row_heads * row_d * row_h + 2 * row_h * row_ffn);
+  for (const mesh::Shape mesh : {mesh::Shape{.cp = 4}, mesh::Shape{.cp = 2, .dp = 2}}) {
+    const auto set = strong(row_request(layers, 4), mesh);
+    double bytes = 0;
+    for (const program::Traffic& entry : facts_of(set).traffic) {
+      if (entry.kind == OpKind::all_reduce) {
+        EXPECT_EQ(mesh::group_size(mesh, entry.axes), 4);
+        bytes += static_cast<double>(entry.bytes.value());
+      }
+    }
+    EXPECT_DOUBLE_EQ(bytes, weights * row_element);
+  }
+}
+
+TEST(ContextParallel, SplitsTheFlopOfTheWholeSequence) {
+  constexpr int layers = 2, m = 3;
+  for (const int cp : {1, 2, 4, 8}) {
+    const mesh::Shape mesh{.cp = cp};
+    EXPECT_DOUBLE_EQ(facts_of(strong(row_request(layers, m), mesh)).flop.value(),
+                     layers * m * layer_flop(row_s / cp, row_s));
+  }
+}
+
+TEST(ContextParallel, KeepsAShareOfEveryActivation) {
+  constexpr int layers = 3;
+  constexpr double rows = row_s * row_b;
+  constexpr double whole = 2 * rows * row_h + rows * (row_heads + 2 * row_kv_heads) * row_d +
+                           row_b * row_heads * row_s * row_s + rows * row_heads * row_d +
+                           rows * row_ffn;
+  for (const int cp : {1, 2, 8}) {
+    EXPECT_DOUBLE_EQ(activations(row_request(layers, 1), {.cp = cp}),
+                     layers * whole * row_element / cp);
+  }
+}
+
+TEST(ContextParallel, HasAWorkloadOfItsOwnAndOneProgramForTheRing) {
+  EXPECT_EQ(strong(row_request(2, 4), {.cp = 8, .dp = 2}).programs.size(), 1U);
+  const Workload& cp = find_workload("cp");
+  EXPECT_EQ(cp.natural_mesh(8).at(Axis::cp), 8);
+  EXPECT_TRUE(find_workload("hybrid").axes.contains(Axis::cp));
+}
+
+TEST(ContextParallel, GrowsTheSequenceUnderWeakScalingAndCountsTheWork) {
+  constexpr int layers = 2, m = 3;
+  const Workload& hybrid = find_workload("hybrid");
+  const Request base = row_request(layers, m);
+  const double one = hybrid.work_per_step(hybrid.scale(base, {}, Scaling::weak));
+  for (const mesh::Shape mesh :
+       {mesh::Shape{.cp = 2}, mesh::Shape{.cp = 8}, mesh::Shape{.tp = 2, .cp = 2, .dp = 2}}) {
+    const Request request = hybrid.scale(base, mesh, Scaling::weak);
+    EXPECT_EQ(request.model.sequence, base.model.sequence * mesh.cp);
+    const double flop = program::facts(hybrid.build(request).of(0), mesh).flop.value();
+    EXPECT_DOUBLE_EQ(flop, layers * m * layer_flop(row_s, row_s * mesh.cp));
+    // Throughput counts work: what all ranks do, as a multiple of what the one does.
+    EXPECT_DOUBLE_EQ(hybrid.work_per_step(request) / one,
+                     mesh.size() * flop / (layers * m * layer_flop(row_s, row_s)));
+  }
+}
+
+/// The time of one step in which a GEMM takes a nanosecond for each FLOP and what `moves` one for
+/// each byte that a rank sends or, folded, all that one after the other.
+double step_time(const program::ProgramSet& set,
+                 program::Folding folding = program::Folding::as_streamed,
+                 bool (*moves)(OpKind) = program::communicates) {
+  program::OutlineSet outline = program::outline(set, program::Section::step);
+  if (folding == program::Folding::folded) outline = simulate::folded(std::move(outline));
+  simulate::Costs costs = simulate::unit_costs(outline);
+  for (std::size_t t = 0; t < costs.tables.size(); ++t) {
+    for (std::size_t i = 0; i < costs.tables[t].size(); ++i) {
+      const program::OutlineOp& op = outline.outlines[t].ops[i];
+      if (!moves(op.kind)) continue;
+      costs.tables[t][i] = units::Nanoseconds{static_cast<std::int64_t>(op.bytes)};
+    }
+  }
+  const auto plays = simulate::simulate(outline, costs, {.plays = 1});
+  std::int64_t end = 0;
+  for (const auto& rank : plays[0].ranks) end = std::max(end, rank.end.value());
+  return static_cast<double>(end);
+}
+
+double flop_of(const program::ProgramSet& set) { return facts_of(set).flop.value(); }
+
+TEST(ContextParallel, HidesAllButTheLastBlockUnderTheGemmsOfTheBlocksThatAreThere) {
+  // A block travels in less time than it is multiplied in, so all but the last is hidden: with
+  // nothing left to multiply, the last sum of the keys' gradient comes under the last product of
+  // the queries' gradient.
+  for (const int cp : {2, 4}) {
+    const auto set = strong(row_request(1, 1), {.cp = cp});
+    const double block = row_s / cp * row_b * row_kv_heads * row_d * row_element;
+    const double product = 2 * row_b * row_heads * row_s / cp * row_s / cp * row_d;
+    ASSERT_LT(block, product);
+    const auto is_block = [](OpKind kind) { return kind == OpKind::exchange; };
+    EXPECT_EQ(step_time(set, program::Folding::as_streamed, is_block), flop_of(set)) << cp;
+  }
+}
+
+TEST(ContextParallel, TwinsKeepTheMeshAndDivide) {
+  const Workload& hybrid = find_workload("hybrid");
+  for (const mesh::Shape mesh : {mesh::Shape{.cp = 8}, mesh::Shape{.tp = 4, .cp = 4},
+                                 mesh::Shape{.tp = 2, .cp = 2, .dp = 2, .pp = 2}}) {
+    for (const Options& options :
+         {Options{}, Options{{"sequence_parallel", "on"}, {"chunks", "2"}},
+          Options{{"sequence_parallel", "on"}, {"ring", "on"}, {"vocabulary", "on"}}}) {
+      const Request twin =
+          hybrid.twin(hybrid.scale(row_request(4, 4, options), mesh, Scaling::strong));
+      EXPECT_EQ(twin.mesh, mesh);
+      const int parts = options.contains("sequence_parallel") ? mesh.cp * mesh.tp : mesh.cp;
+      EXPECT_EQ(twin.model.sequence % parts, 0);
+      EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh);
+    }
+  }
+}
+
+constexpr double activation = row_s * row_b * row_h * row_element;  // bsh, in bytes
+
+Options rows(Options more = {}) {
+  more["sequence_parallel"] = "on";
+  return more;
+}
+
+TEST(SequenceParallel, MovesWhatAllReducesMoveAndTheInputsOnceMore) {
+  // numbers of arXiv 2205.05198: a layer's 4 all-reduces of bsh move 8 bsh (t-1)/t; 4 all-gathers
+  // and 4 reduce-scatters move the same. Each of its two pairs gathers its input once more.
+  constexpr int layers = 2, m = 3;
+  for (const int t : {2, 4}) {
+    const mesh::Shape mesh{.tp = t};
+    const double share = layers * m * activation * (t - 1) / t;
+    const program::ProgramSet plain = strong(row_request(layers, m), mesh);
+    EXPECT_DOUBLE_EQ(sent(plain, OpKind::all_reduce, Axis::tp), 8 * share);
+    for (const char* chunks : {"1", "2", "8"}) {
+      const auto set = strong(row_request(layers, m, rows({{"chunks", chunks}})), mesh);
+      EXPECT_DOUBLE_EQ(sent(set, OpKind::all_gather, Axis::tp), (4 + 2) * share) << chunks;
+      EXPECT_DOUBLE_EQ(sent(set, OpKind::reduce_scatter, Axis::tp), 4 * share) << chunks;
+      EXPECT_EQ(sent(set, OpKind::all_reduce, Axis::tp), 0);
+      const auto cut = strong(row_request(layers, m, {{"chunks", chunks}}), mesh);
+      EXPECT_DOUBLE_EQ(sent(cut, OpKind::all_reduce, Axis::tp), 8 * share) << chunks;
+    }
+    const auto ring = strong(row_request(layers, m, rows({{"ring", "on"}})), mesh);
+    EXPECT_DOUBLE_EQ(sent(ring, OpKind::exchange, Axis::tp), (8 + 2) * share);
+    EXPECT_EQ(sent(ring, OpKind::all_gather, Axis::tp), 0);
+  }
+}
+
+TEST(SequenceParallel, VocabularyAddsTwoGathersAndAScatter) {
+  constexpr int m = 2;
+  const mesh::Shape mesh{.tp = 4};
+  const auto bytes = [&](const char* vocabulary, OpKind kind) {
+    return sent(strong(row_request(1, m, rows({{"vocabulary", vocabulary}})), mesh), kind,
+                Axis::tp);
+  };
+  const double share = m * activation * 3 / 4;
+  EXPECT_DOUBLE_EQ(bytes("on", OpKind::all_gather) - bytes("off", OpKind::all_gather), 2 * share);
+  EXPECT_DOUBLE_EQ(bytes("on", OpKind::reduce_scatter) - bytes("off", OpKind::reduce_scatter),
+                   share);
+}
+
+TEST(SequenceParallel, HandsOnAShareOfTheRows) {
+  constexpr int m = 4;
+  const mesh::Shape mesh{.tp = 4, .pp = 2};
+  EXPECT_DOUBLE_EQ(sent(strong(row_request(2, m, rows()), mesh), OpKind::exchange, Axis::pp),
+                   m * activation / 4);
+  EXPECT_DOUBLE_EQ(sent(strong(row_request(2, m), mesh), OpKind::exchange, Axis::pp),
+                   m * activation);
+}
+
+TEST(SequenceParallel, KeepsAShareOfEveryActivation) {
+  // Per layer and microbatch: the inputs of the two pairs, QKV, scores, context, inner. Without
+  // sequence parallelism the first two are whole on every rank. (The input of the model is of
+  // another role, and takes the place of one of those; the output of the last layer is one more.)
+  constexpr int layers = 3;
+  constexpr double split = row_s * row_b * (row_heads + 2 * row_kv_heads) * row_d +
+                           row_b * row_heads * row_s * row_s + row_s * row_b * row_heads * row_d +
+                           row_s * row_b * row_ffn;
+  for (const int t : {2, 4}) {
+    const mesh::Shape mesh{.tp = t};
+    const double plain = layers * (2 * activation + split * row_element / t);
+    EXPECT_DOUBLE_EQ(activations(row_request(layers, 1), mesh), plain);
+    for (const Options& options : {rows(), rows({{"chunks", "4"}}), rows({{"ring", "on"}})}) {
+      EXPECT_DOUBLE_EQ(activations(row_request(layers, 1, options), mesh),
+                       layers * (2 * activation + split * row_element) / t);
+    }
+  }
+}
+
+TEST(SequenceParallel, DoesTheSameFlopInOneProgramForAGroup) {
+  for (const Options& options : {rows(), rows({{"chunks", "4"}}), rows({{"ring", "on"}}),
+                                 Options{{"chunks", "8"}}, rows({{"vocabulary", "on"}})}) {
+    Options plain = options;
+    for (const char* key : {"sequence_parallel", "chunks", "ring"}) plain.erase(key);
+    const mesh::Shape mesh{.tp = 4};
+    EXPECT_EQ(facts_of(strong(row_request(2, 3, options), mesh)).flop.value(),
+              facts_of(strong(row_request(2, 3, plain), mesh)).flop.value());
+  }
+  const mesh::Shape staged{.tp = 4, .pp = 2};
+  for (const Options& options : {rows(), rows({{"chunks", "4"}}), rows({{"ring", "on"}})}) {
+    EXPECT_EQ(strong(row_request(2, 3, options), staged).programs.size(), 2U);
+  }
+}
+
+TEST(Chunks, ExposeOneChunkOfEachSumThatNothingElseHides) {
+  // Each of a layer's four all-reduces exposes its last chunk, save that of the MLP's input
+  // gradient, which has the weight gradient above it. A chunk travels in less time than the next
+  // is multiplied in: the shortest GEMM is that of the projection, 2 (sb/n)(h/t) h.
+  const mesh::Shape mesh{.tp = 2};
+  for (const double n : {2.0, 4.0, 8.0}) {
+    ASSERT_LE(activation / n, 2 * row_s * row_b / n * row_h / 2 * row_h);
+    const auto set =
+        strong(row_request(1, 1, {{"chunks", std::to_string(static_cast<int>(n))}}), mesh);
+    EXPECT_DOUBLE_EQ(step_time(set), flop_of(set) + 3 * activation / n) << n;
+    EXPECT_DOUBLE_EQ(step_time(set, program::Folding::folded), flop_of(set) + 4 * activation);
+  }
+  const auto whole = strong(row_request(1, 1), mesh);
+  EXPECT_DOUBLE_EQ(step_time(whole), flop_of(whole) + 4 * activation);
+}
+
+TEST(Chunks, OfSplitRowsExposeTheFirstThatComesAndTheLastThatGoes) {
+  // Forward each pair exposes its first gather and its last scatter. Backward the same for the
+  // gradient; the input, gathered again, and the scatters of the MLP hide under GEMMs, the last
+  // ones of the layer do not.
+  const mesh::Shape mesh{.tp = 2};
+  const auto time = [&](const char* n) {
+    const auto set = strong(row_request(1, 1, rows({{"chunks", n}})), mesh);
+    return step_time(set) - flop_of(set);
+  };
+  const double one = time("1"), four = time("4"), eight = time("8");
+  EXPECT_LT(four, 0.5 * one);
+  EXPECT_LT(eight, four);
+}
+
+TEST(Ring, HidesItsStepsUnderTheGemmsOfTheBlocksThatAreThere) {
+  const mesh::Shape mesh{.tp = 4};
+  const auto exposed = [&](const Options& options) {
+    const auto set = strong(row_request(1, 1, options), mesh);
+    return step_time(set) - flop_of(set);
+  };
+  EXPECT_LT(exposed(rows({{"ring", "on"}})), 0.5 * exposed(rows()));
+}
+
+TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
+  const mesh::Shape tp4{.tp = 4};
+  EXPECT_THAT(refused(row_request(2, 4, rows({{"tp_output", "gather"}})), tp4),
+              HasSubstr("tp_output=reduce"));
+  EXPECT_THAT(refused(row_request(2, 4, {{"chunks", "2"}, {"tp_output", "gather"}}), tp4),
+              HasSubstr("chunks=1"));
+  EXPECT_THAT(refused(row_request(2, 4, {{"ring", "on"}}), tp4),
+              HasSubstr("needs sequence_parallel=on"));
+  EXPECT_THAT(refused(row_request(2, 4, rows({{"ring", "on"}, {"chunks", "2"}})), tp4),
+              HasSubstr("ring=off"));
+  // 64 positions over tp=4: 16, which 3 does not divide.
+  EXPECT_THAT(refused(row_request(2, 4, rows({{"chunks", "3"}})), tp4),
+              AllOf(HasSubstr("16 positions"), HasSubstr("2 and 4")));
+  EXPECT_THAT(refused(row_request(2, 4, {{"chunks", "100"}}), tp4),
+              AllOf(HasSubstr("128 rows"), HasSubstr("64 and 128")));
+  EXPECT_THAT(refused(row_request(2, 4, rows()), {.tp = 4, .cp = 32}),
+              AllOf(HasSubstr("tp=4"), HasSubstr("cp=32"), HasSubstr("nearest tp")));
+  EXPECT_THAT(refused(row_request(2, 4), {.cp = 3}), HasSubstr("2 and 4"));
+  Request narrow = row_request(2, 4, rows({{"ring", "on"}}));
+  narrow.precision = Precision::fp8;
+  narrow.model.hidden = narrow.model.ffn = 256;
+  narrow.model.head_size = 16;
+  EXPECT_THAT(refused(narrow, tp4), HasSubstr("--dtype bf16"));
+}
+
+TEST(RowsRequire, ALimitOfTheSequenceIsKnownToThePlan) {
+  const Workload& hybrid = find_workload("hybrid");
+  const auto strong = hybrid.limits(row_request(2, 4), Scaling::strong);
+  EXPECT_TRUE(mesh::violation({.cp = 3}, strong).has_value());
+  EXPECT_FALSE(mesh::violation({.cp = 4}, strong).has_value());
+  Request odd = row_request(2, 4, rows());
+  odd.model.sequence = 62;
+  const auto weak = hybrid.limits(odd, Scaling::weak);
+  EXPECT_TRUE(mesh::violation({.tp = 4}, weak).has_value());
+  EXPECT_FALSE(mesh::violation({.tp = 2}, weak).has_value());
+}
+
+}  // namespace
+}  // namespace isoscale::workloads
