@@ -8,7 +8,6 @@
 #include <limits>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
@@ -131,37 +130,34 @@ std::vector<Script> two_stages() {
           Script{}.receive(-1).compute().compute().send(-1)};
 }
 
-TEST(Breakdown, OfAPipelineCallsTheScheduleBubbleAndALatePartnerWait) {
-  struct Case {
-    int step;
-    std::vector<std::pair<int, int>> first, second;
-    std::vector<Expected> expected;
-  };
-  for (const Case& at : std::vector<Case>{
-           {64,
-            {{0, 10}, {10, 12}, {12, 44}, {44, 64}},
-            {{-20, 12}, {12, 22}, {22, 42}, {42, 44}},
-            {{.compute = 30, .transfer = 4, .bubble = 30, .step = 64},
-             {.compute = 30, .transfer = 4, .bubble = 30, .step = 64}}},
-           // Stage 1 does nothing for 8 ns before its backward: no schedule asks for that.
-           {72,
-            {{0, 10}, {10, 12}, {12, 52}, {52, 72}},
-            {{-20, 12}, {12, 22}, {30, 50}, {50, 52}},
-            {{.compute = 30, .transfer = 4, .wait = 8, .bubble = 30, .step = 72},
-             {.compute = 30, .transfer = 4, .bubble = 30, .gap = 8, .step = 72}}},
-           // Stage 1 is twice as slow in this step: the replay has the times of the step itself,
-           // and its 60 ns are the schedule's doing for stage 0.
-           {94,
-            {{0, 10}, {10, 12}, {12, 74}, {74, 94}},
-            {{-20, 12}, {12, 32}, {32, 72}, {72, 74}},
-            {{.compute = 30, .transfer = 4, .bubble = 60, .step = 94},
-             {.compute = 60, .transfer = 4, .bubble = 30, .step = 94}}}}) {
-    const auto result = breakdown(samples::point(
-        {.pp = 2}, two_stages(),
-        {{trace(0, {0, at.step}, at.first), trace(1, {-20, at.step - 20}, at.second)}}));
-    expect_ranks(result, at.expected);
-    EXPECT_EQ(result.missing, "");
-  }
+TEST(Breakdown, OfAPipelineCallsTheScheduleBubble) {
+  const auto result =
+      breakdown(samples::point({.pp = 2}, two_stages(),
+                               {{trace(0, {0, 64}, {{0, 10}, {10, 12}, {12, 44}, {44, 64}}),
+                                 trace(1, {-20, 44}, {{-20, 12}, {12, 22}, {22, 42}, {42, 44}})}}));
+  expect_ranks(result, {{.compute = 30, .transfer = 4, .bubble = 30, .step = 64},
+                        {.compute = 30, .transfer = 4, .bubble = 30, .step = 64}});
+  EXPECT_EQ(result.missing, "");
+}
+
+TEST(Breakdown, OfAPipelineCallsALatePartnerWait) {
+  // As above, but stage 1 does nothing for 8 ns before its backward: no schedule asks for that.
+  const auto result =
+      breakdown(samples::point({.pp = 2}, two_stages(),
+                               {{trace(0, {0, 72}, {{0, 10}, {10, 12}, {12, 52}, {52, 72}}),
+                                 trace(1, {-20, 52}, {{-20, 12}, {12, 22}, {30, 50}, {50, 52}})}}));
+  expect_ranks(result, {{.compute = 30, .transfer = 4, .wait = 8, .bubble = 30, .step = 72},
+                        {.compute = 30, .transfer = 4, .bubble = 30, .gap = 8, .step = 72}});
+}
+
+TEST(Breakdown, ReplaysWithTheTimesOfTheStepItself) {
+  // Stage 1 is twice as slow in this step: its 60 ns are the schedule's doing for stage 0.
+  const auto result =
+      breakdown(samples::point({.pp = 2}, two_stages(),
+                               {{trace(0, {0, 94}, {{0, 10}, {10, 12}, {12, 74}, {74, 94}}),
+                                 trace(1, {-20, 74}, {{-20, 12}, {12, 32}, {32, 72}, {72, 74}})}}));
+  expect_ranks(result, {{.compute = 30, .transfer = 4, .bubble = 60, .step = 94},
+                        {.compute = 60, .transfer = 4, .bubble = 30, .step = 94}});
 }
 
 TEST(Breakdown, OfAPipelineHidesExchangesBehindCompute) {
@@ -189,41 +185,11 @@ TEST(Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
   expect_ranks(breakdown(point), {{.compute = 30, .other = 70, .step = 100}});
 }
 
-TEST(BreakdownOther, ShowsStepsWhoseSpansContradict) {
-  struct Case {
-    const char* name;
-    Script script;
-    std::vector<std::pair<int, int>> spans;
-    Expected expected;
-    double unaccounted;
-  };
-  const Script two = Script{}.compute().compute();
-  for (const Case& at : std::vector<Case>{{"overlap on one stream",
-                                           two,
-                                           {{0, 60}, {50, 100}},
-                                           {.compute = 90, .other = 10, .step = 100},
-                                           0.1},
-                                          {"spans that leave the step",
-                                           Script{}.compute().copy(),
-                                           {{-5, 60}, {60, 120}},
-                                           {.compute = 65, .copies = 60, .other = -25, .step = 100},
-                                           0.25},
-                                          {"causes that do not cancel",
-                                           two,
-                                           {{0, 60}, {50, 110}},
-                                           {.compute = 100, .other = 0, .step = 100},
-                                           0.2},
-                                          {"a span that ends before it starts",
-                                           two,
-                                           {{0, 50}, {90, 60}},
-                                           {.compute = 50, .other = 50, .step = 100},
-                                           0.5}}) {
-    SCOPED_TRACE(at.name);
-    const auto result =
-        breakdown(samples::point({}, {at.script}, {{trace(0, {0, 100}, at.spans)}}));
-    expect_ranks(result, {at.expected});
-    EXPECT_DOUBLE_EQ(result.unaccounted, at.unaccounted);
-  }
+TEST(BreakdownOther, ShowsOverlapOnOneStream) {
+  const auto result = breakdown(samples::point({}, {Script{}.compute().compute()},
+                                               {{trace(0, {0, 100}, {{0, 60}, {50, 100}})}}));
+  expect_ranks(result, {{.compute = 90, .other = 10, .step = 100}});
+  EXPECT_DOUBLE_EQ(result.unaccounted, 0.1);
 }
 
 TEST(BreakdownOther, AcceptsOverlapOfStreamsUnlessTheyWereFolded) {
@@ -242,6 +208,26 @@ TEST(BreakdownOther, ShowsAnOpThatBeganBeforeWhatItWaitsFor) {
   expect_ranks(result, {{.compute = 40, .transfer = 40, .other = 20, .step = 100},
                         {.compute = 60, .transfer = 40, .step = 100}});
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.1);
+}
+
+TEST(BreakdownOther, IsNegativeWhenSpansLeaveTheStep) {
+  const auto result = breakdown(samples::point({}, {Script{}.compute().copy()},
+                                               {{trace(0, {0, 100}, {{-5, 60}, {60, 120}})}}));
+  expect_ranks(result, {{.compute = 65, .copies = 60, .other = -25, .step = 100}});
+  EXPECT_DOUBLE_EQ(result.unaccounted, 0.25);
+}
+
+TEST(BreakdownOther, DoesNotCancelBetweenCauses) {
+  const auto result = breakdown(samples::point({}, {Script{}.compute().compute()},
+                                               {{trace(0, {0, 100}, {{0, 60}, {50, 110}})}}));
+  expect_ranks(result, {{.compute = 100, .other = 0, .step = 100}});
+  EXPECT_DOUBLE_EQ(result.unaccounted, 0.2);
+}
+
+TEST(BreakdownOther, ShowsSpansThatEndBeforeTheyStart) {
+  const auto result = breakdown(samples::point({}, {Script{}.compute().compute()},
+                                               {{trace(0, {0, 100}, {{0, 50}, {90, 60}})}}));
+  expect_ranks(result, {{.compute = 50, .other = 50, .step = 100}});
 }
 
 TEST(BreakdownMissing, NamesRanksThatWereNotTraced) {
@@ -298,23 +284,24 @@ TEST(BreakdownMissing, LeavesOutDamagedTraces) {
 }
 
 TEST(BreakdownMissing, SaysWhyThereIsNone) {
-  const auto whole = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
-  const auto missing = [](const results::PointData& point) {
-    EXPECT_FALSE(breakdown(point).mean);
-    return breakdown(point).missing;
-  };
-  auto point = whole;
+  auto point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.traces.clear();
-  EXPECT_EQ(missing(point), "no step was traced");
-  point = whole;
+  EXPECT_FALSE(breakdown(point).mean);
+  EXPECT_EQ(breakdown(point).missing, "no step was traced");
+
+  point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.outline.outlines[0].ops[0].wait_count = 7;
-  EXPECT_THAT(missing(point), HasSubstr("damaged"));
-  point = whole;
-  point.outline.outline_of_rank.clear();
-  EXPECT_THAT(missing(point), HasSubstr("0 of 1 ranks"));
+  EXPECT_FALSE(breakdown(point).mean);
+  EXPECT_THAT(breakdown(point).missing, HasSubstr("damaged"));
+
   point = samples::point({}, {Script{}.compute().compute(1).after(0, 0)},
                          {{trace(0, {0, 10}, {{0, 5}, {5, 10}})}});
   EXPECT_THAT(breakdown(point).missing, HasSubstr("damaged"));  // a wait for no op
+
+  point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
+  point.outline.outline_of_rank.clear();
+  EXPECT_FALSE(breakdown(point).mean);
+  EXPECT_THAT(breakdown(point).missing, HasSubstr("0 of 1 ranks"));
 }
 
 TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {

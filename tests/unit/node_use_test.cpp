@@ -25,8 +25,8 @@ namespace {
 using mesh::Axis;
 using mesh::Reach;
 using nlohmann::json;
-using samples::JoinedLaunches;
 using samples::add;
+using samples::JoinedLaunches;
 using samples::launch;
 using samples::launch_of;
 using samples::measured;
