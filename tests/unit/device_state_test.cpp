@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/render/machine.hpp"
@@ -19,7 +23,9 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 using results::RunData;
+using testing::AnyOf;
 using testing::DoubleEq;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -28,17 +34,25 @@ using testing::Optional;
 using testing::SizeIs;
 
 constexpr double step = 0.5;  // s
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// A second apart, from 0; the point's loop of 20 steps takes ten, the first two warm up.
-DeviceSeries series(int rank, std::string device, std::string quantity,
-                    std::vector<double> values) {
+/// Samples a second apart, from 0, with their unit if it is not the quantity's; the point's loop of
+/// 20 steps takes ten, the first two warm up.
+DeviceSeries series(int rank, std::string device, std::string quantity, std::vector<double> values,
+                    std::optional<std::string> unit = std::nullopt) {
   DeviceSeries result{.rank = rank,
                       .device = std::move(device),
                       .quantity = quantity,
-                      .unit = std::string{quantity_of(quantity).unit}};
+                      .unit = unit.value_or(std::string{quantity_of(quantity).unit})};
   for (std::size_t i = 0; i < values.size(); ++i) result.time.push_back(static_cast<double>(i));
   result.value = std::move(values);
   return result;
+}
+
+/// A counter of joules of the first GPU.
+DeviceSeries energy(std::vector<double> values) {
+  return series(0, "gpu 0", "energy", std::move(values));
 }
 
 PointData point(int ranks, int nodes) {
@@ -50,6 +64,13 @@ PointData point(int ranks, int nodes) {
   data.warm_up_steps = 2;
   data.measured_seconds = 10;
   data.work_per_step = 100;
+  return data;
+}
+
+/// A point of one rank with these series.
+PointData point_with(std::vector<DeviceSeries> all) {
+  PointData data = point(1, 1);
+  data.device_series = std::move(all);
   return data;
 }
 
@@ -71,9 +92,8 @@ TEST(DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
 }
 
 TEST(DeviceState, SummarisesWhatFollowsWarmUp) {
-  PointData data = point(1, 1);
-  data.device_series = {series(0, "cpu", "clock", {1e9, 3e9, 2e9, 4e9}),
-                        series(0, "package 0", "energy", {0, 1, 2, 5})};
+  PointData data = point_with({series(0, "cpu", "clock", {1e9, 3e9, 2e9, 4e9}),
+                               series(0, "package 0", "energy", {0, 1, 2, 5})});
   const DeviceState state = device_state(run_on("host"), data);
   ASSERT_THAT(state.series, SizeIs(2));
   EXPECT_THAT(state.series[0].minimum, Optional(2e9));  // the first is of warm-up
@@ -108,8 +128,7 @@ TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
 
 TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
   PointData data = point(2, 1);
-  data.device_series = {series(0, "gpu 0", "energy", {1000, 1700}),
-                        series(1, "gpu 1", "energy", {50, 350}),
+  data.device_series = {energy({1000, 1700}), series(1, "gpu 1", "energy", {50, 350}),
                         series(1, "gpu 1", "power", {9, 9})};  // not where there is a counter
   const Energy energy = energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.of, "GPUs");
@@ -121,15 +140,20 @@ TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
 }
 
 TEST(DeviceEnergy, ElseIsTheIntegralOfPower) {
-  PointData data = point(1, 1);
-  data.device_series = {series(0, "gpu 0", "power", {100, 300, 300})};
+  PointData data = point_with({series(0, "gpu 0", "power", {100, 300, 300})});
   data.device_series[0].time = {0, 1, 5};  // 200 W for a second, 300 W for four
   EXPECT_THAT(energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
+  // A loop without a length is as long as its samples.
+  data = point_with({energy({0, 100, 200})});
+  for (const double seconds : {nan, infinite, -3.0}) {
+    data.measured_seconds = seconds;
+    EXPECT_THAT(energy_of(run_on("cuda"), data).joules, Optional(200));
+  }
 }
 
 TEST(DeviceEnergy, IsAbsentWhereAGpuIsMissing) {
   PointData data = point(3, 1);
-  data.device_series = {series(0, "gpu 0", "energy", {0, 1}), series(1, "gpu 1", "energy", {7}),
+  data.device_series = {energy({0, 1}), series(1, "gpu 1", "energy", {7}),
                         series(2, "gpu 2", "power", {100, 100})};
   const Energy energy = energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.power, std::nullopt);
@@ -161,16 +185,15 @@ TEST(DeviceEnergy, IsAbsentWhereANodeOrOneOfItsPackagesIsMissing) {
 TEST(DeviceEnergy, OfAShortLoopIsNoneAtAll) {
   PointData data = point(1, 1);
   data.measured_seconds = 0.4;
-  data.device_series = {series(0, "gpu 0", "energy", {0, 100})};
+  data.device_series = {energy({0, 100})};
   const Energy energy = energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.power, std::nullopt);
   EXPECT_THAT(energy.missing, HasSubstr("0.4 s, too short"));
 }
 
 TEST(DeviceWarnings, NameAClockThatFell) {
-  PointData data = point(1, 1);
-  data.device_series = {
-      series(0, "gpu 0", "sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9})};
+  PointData data = point_with(
+      {series(0, "gpu 0", "sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9})});
   EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("rank 0, gpu 0: the SM clock went from "
                                                            "2 GHz to 1.9 GHz")));
   // 2%
@@ -199,8 +222,8 @@ TEST(DeviceWarnings, DoNotCountAGpuThatIdles) {
 }
 
 TEST(DeviceWarnings, BelieveClocksOfCpusThatWereBusyOnly) {
-  PointData data = point(1, 1);
-  data.device_series = {series(0, "cpu", "clock", {3e9, 3e9, 3e9, 3e9, 3e9, 2e9, 2e9, 2e9, 2e9})};
+  PointData data =
+      point_with({series(0, "cpu", "clock", {3e9, 3e9, 3e9, 3e9, 3e9, 2e9, 2e9, 2e9, 2e9})});
   EXPECT_THAT(device_warnings(data), IsEmpty());  // nothing says that they were
   data.device_series.push_back(series(0, "cpu", "busy_time", {0, 1, 2, 3, 4, 4.9, 5.8, 6.7, 7.6}));
   EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("rank 0, cpu: the clock went from 3 GHz "
@@ -221,15 +244,20 @@ TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
                           "of the samples)"));
   for (std::size_t i = 10; i < 20; ++i) data.device_series[0].value[i] = 0x04;
   EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("software power cap (55%")));
+  // Reasons that are no set of bits are skipped.
+  data.device_series = {series(0, "gpu 0", "throttle_reasons", {0x08, -1, 1e300, 0x1p60, 0})};
+  data.warm_up_steps = 0;
+  EXPECT_THAT(device_warnings(data),
+              ElementsAre("rank 0, gpu 0: clocks were held down by hardware slowdown (50% of the "
+                          "samples)"));
 }
 
 TEST(DeviceWarnings, NameErrorsThatWereCounted) {
-  PointData data = point(1, 1);
-  data.device_series = {series(0, "gpu 0", "ecc_corrected", {12, 12, 15}),
-                        series(0, "gpu 0", "ecc_uncorrected", {3, 3, 3}),
-                        series(0, "mlx5_0 port 1", "symbol_errors", {0, 1}),
-                        series(0, "cpu", "throttle_count", {4, 6}),
-                        series(0, "eth0", "sent_bytes", {0, 1e9})};
+  PointData data = point_with({series(0, "gpu 0", "ecc_corrected", {12, 12, 15}),
+                               series(0, "gpu 0", "ecc_uncorrected", {3, 3, 3}),
+                               series(0, "mlx5_0 port 1", "symbol_errors", {0, 1}),
+                               series(0, "cpu", "throttle_count", {4, 6}),
+                               series(0, "eth0", "sent_bytes", {0, 1e9})});
   EXPECT_THAT(device_warnings(data),
               ElementsAre("rank 0, gpu 0: 3 corrected ECC errors",
                           "rank 0, mlx5_0 port 1: 1 symbol errors of the link",
@@ -238,12 +266,10 @@ TEST(DeviceWarnings, NameErrorsThatWereCounted) {
 
 TEST(DeviceReports, SayItInEveryFormat) {
   RunData run = run_on("cuda");
-  PointData data = point(1, 1);
-  data.device_series = {series(0, "gpu 0", "sm_clock", steady(1.98e9)),
-                        series(0, "gpu 0", "temperature", steady(333.15)),
-                        series(0, "gpu 0", "utilisation", steady(1)),
-                        series(0, "gpu 0", "energy", {0, 700}),
-                        series(0, "gpu 0", "ecc_corrected", {0, 2})};
+  PointData data = point_with({series(0, "gpu 0", "sm_clock", steady(1.98e9)),
+                               series(0, "gpu 0", "temperature", steady(333.15)),
+                               series(0, "gpu 0", "utilisation", steady(1)), energy({0, 700}),
+                               series(0, "gpu 0", "ecc_corrected", {0, 2})});
   run.points = {data};
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
   const std::string text = render_text({reports});
@@ -291,6 +317,98 @@ TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
   }
   EXPECT_EQ(warnings, 5 * reports[0].curves[0].points.size());
   EXPECT_EQ(reasons, 1U);
+}
+
+TEST(Quantity, HasItsUnitAndKind) {
+  using enum QuantityKind;
+  const auto expect = [](const char* name, std::string_view unit, QuantityKind kind) {
+    EXPECT_EQ(quantity_of(name).unit, unit) << name;
+    EXPECT_EQ(quantity_of(name).kind, kind) << name;
+  };
+  expect("sm_clock", "Hz", level);
+  expect("power", "W", level);
+  expect("energy", "J", counter);
+  expect("busy_time", "s", counter);
+  expect("link_downed", "1", counter);
+  expect("throttle_reasons", "1", bits);
+  expect("fan_speed", "", level);
+  expect("pcie_errors", "", counter);
+  expect("pcie_bytes", "", counter);
+}
+
+TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
+  struct Case {
+    const char* flaw;
+    std::vector<DeviceSeries> all;
+  };
+  const auto with_times = [](std::vector<double> time) {
+    DeviceSeries damaged = energy({0, 1, 2});
+    damaged.time = std::move(time);
+    return damaged;
+  };
+  for (const Case& at : std::vector<Case>{
+           {"",
+            {energy({0, 0, 5}), energy({7}), series(0, "cpu", "clock", {3e9, 2e9, 3e9}),
+             series(0, "cpu", "busy_time", {100, 101, 102}),
+             series(0, "gpu 0", "throttle_reasons", {4, 0, 64}),
+             series(0, "gpu 0", "fan_speed", {-4, 0}, "furlong")}},
+           {"it has no samples", {energy({})}},
+           {"its values are not plausible",
+            {energy({0, nan}), energy({0, infinite}), energy({0, -infinite}), energy({0, 1e300}),
+             series(0, "gpu 0", "throttle_reasons", {nan})}},
+           {"it counts and falls",
+            {energy({0, 5, 4}), series(0, "eth0", "some_errors", {5, 4}, "?")}},
+           {"it is below 0",
+            {series(0, "cpu", "clock", {-5}), series(0, "cpu", "busy_time", {-5, -4})}},
+           {"it is a share above 1", {series(0, "gpu 0", "utilisation", {0.5, 1.5})}},
+           {"it grows faster than time", {series(0, "cpu", "busy_time", {0, 50})}},
+           {"its times do not rise",
+            {with_times({0, 1, 1}), with_times({0, 2, 1}), with_times({0, 1e-300, 1})}},
+           {"its times are not plausible",
+            {with_times({0, 1, nan}), with_times({0, 1, infinite}), with_times({-1e300, 0, 1})}},
+           {"it has not one time for each value", {with_times({0, 1})}},
+           {"its unit is another one",
+            {series(0, "cpu", "clock", {3}, "GHz"), series(0, "gpu 0", "energy", {0, 1}, "")}}}) {
+    for (const DeviceSeries& one : at.all) EXPECT_EQ(flaw_of(one), at.flaw) << one.quantity;
+  }
+}
+
+TEST(UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachReason) {
+  PointData data =
+      point_with({energy({5, 4}), series(0, "cpu", "clock", {3}, "GHz"), energy({7, 6}),
+                  series(0, "eth0", "sent_bytes", {2, 1}), energy({1, 2})});
+  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[4]));
+  EXPECT_THAT(usable_series(data).left_out,
+              ElementsAre("rank 0, gpu 0: energy is left out, since it counts and falls (and so "
+                          "are 2 more series)",
+                          "rank 0, cpu: clock is left out, since its unit is another one"));
+  data.device_series = {energy({}), energy({1, 2}), energy({1, 9})};
+  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[1]));
+  EXPECT_THAT(usable_series(data).left_out,
+              ElementsAre(HasSubstr("it has no samples"), HasSubstr("it is there twice")));
+  EXPECT_EQ(usable_series(data).find(0, "gpu 0", "energy"), &data.device_series[1]);
+  EXPECT_EQ(usable_series(data).find(1, "gpu 0", "energy"), nullptr);
+  // A counter whose first series is empty tells its own busy share.
+  data.device_series = {series(0, "cpu", "busy_time", {}),
+                        series(0, "cpu", "busy_time", {0, 0.5, 1})};
+  EXPECT_THAT(device_state(run_on("host"), data).utilisation, Optional(0.5));
+}
+
+TEST(DamagedDevices, GiveNoNumbersButWarnings) {
+  for (const double bad : {nan, infinite, -5.0}) {
+    const PointData data = point_with({series(0, "gpu 0", "sm_clock", {bad, bad}),
+                                       series(0, "gpu 0", "temperature", {bad, bad}),
+                                       series(0, "gpu 0", "utilisation", {bad, bad}),
+                                       series(0, "gpu 0", "power", {bad, bad}), energy({0, bad})});
+    const DeviceState state = device_state(run_on("cuda"), data);
+    EXPECT_THAT(state.series, IsEmpty());
+    EXPECT_FALSE(state.clock || state.clock_min || state.temperature || state.utilisation);
+    EXPECT_EQ(state.energy.power, std::nullopt);
+    EXPECT_EQ(state.energy.missing, "1 of 1 GPUs reported neither energy nor power");
+    EXPECT_THAT(state.warnings, Not(IsEmpty()));
+    EXPECT_THAT(state.warnings, Each(HasSubstr("is left out, since")));
+    EXPECT_THAT(state.warnings, Each(Not(AnyOf(HasSubstr("nan"), HasSubstr("inf")))));
+  }
 }
 
 }  // namespace

@@ -3,21 +3,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "bench_samples.hpp"
 #include "cause_samples.hpp"
 #include "findings_samples.hpp"
+#include "preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-using samples::evidence;
+using samples::about;
+using samples::expect_finding;
 using samples::find;
 using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
+using testing::DoubleEq;
+using testing::DoubleNear;
+using testing::Eq;
 using testing::HasSubstr;
 
 /// One rank, a GEMM of `flop` that takes 800 of the step's 1000 ns, then an update.
@@ -44,30 +53,20 @@ results::RunData calibrated(results::PointData point, double small) {
 }
 
 TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
-  // 24000 FLOP in 800 ns: 30 GFLOP/s.
-  const auto found = finding(calibrated(gemm_point(24e3), 30e9), "small-gemms");
-  ASSERT_TRUE(found);
-  // Calibration reached no more at this size.
-  EXPECT_NEAR(found->severity.value(), 0, 1e-12);
-  EXPECT_THAT(found->sentence, HasSubstr("30.0% of the measured ceiling"));
-  EXPECT_NEAR(evidence(*found, "calibration at this size"), 30e9, 1);
-  EXPECT_NEAR(evidence(*found, "rate as traced"), 30e9, 1);
-  EXPECT_THAT(found->next_step, HasSubstr("microbatch (now 4)"));
-}
-
-TEST(SmallGemms, CostWhatTheyLoseBeyondTheirSize) {
-  const auto found = finding(calibrated(gemm_point(24e3), 60e9), "small-gemms");
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(found->severity.value(), 0.8 * 0.5, 1e-12);
-}
-
-TEST(SmallGemms, HaveNoSeverityWhereTheirSizeWasNotCalibrated) {
-  results::RunData run = calibrated(gemm_point(24e3), 30e9);
-  run.calibration->gemms.clear();
-  const auto found = finding(run, "small-gemms");
-  ASSERT_TRUE(found);
-  EXPECT_FALSE(found->severity);
-  EXPECT_NEAR(found->size.value(), 0.8 * 0.7, 1e-12);
+  // 24000 FLOP in 800 ns: 30 GFLOP/s. Calibration reached no more at this size, or twice as much.
+  expect_finding(calibrated(gemm_point(24e3), 30e9), "small-gemms",
+                 {.severity = about(0),
+                  .sentence = HasSubstr("30.0% of the measured ceiling"),
+                  .next_step = HasSubstr("microbatch (now 4)"),
+                  .evidence = {{"calibration at this size", DoubleNear(30e9, 1)},
+                               {"rate as traced", DoubleNear(30e9, 1)}}});
+  expect_finding(calibrated(gemm_point(24e3), 60e9), "small-gemms", {.severity = about(0.8 * 0.5)});
+  results::RunData uncalibrated = calibrated(gemm_point(24e3), 30e9);
+  uncalibrated.calibration->gemms.clear();
+  expect_finding(uncalibrated, "small-gemms",
+                 {.severity = Eq(std::nullopt), .size = about(0.8 * 0.7)});
+  EXPECT_FALSE(finding(calibrated(gemm_point(48e3), 30e9), "small-gemms")) << "they are fast";
+  EXPECT_FALSE(finding(calibrated(gemm_point(24e3), 90e9), "small-gemms")) << "they could be fast";
 }
 
 /// On a model as small as `tiny` the GEMMs of its size are as slow, and communication comes first.
@@ -81,33 +80,20 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
   EXPECT_LT(find(all, "communication-ratio"), find(all, "small-gemms"));
 }
 
-TEST(SmallGemms, AreNoneWhereTheyAreFast) {
-  EXPECT_FALSE(finding(calibrated(gemm_point(48e3), 30e9), "small-gemms"));
-}
-
-TEST(SmallGemms, AreNoneWhereShapesOfThisSizeCanBeFast) {
-  EXPECT_FALSE(finding(calibrated(gemm_point(24e3), 90e9), "small-gemms"));
-}
-
-TEST(SmallGemms, AreJudgedByWhatTheyTakeAlone) {
+TEST(SmallGemms, AreJudgedByWhatTheyTakeAloneAndGuessedByFlopOnGpus) {
   // As traced they reach 30%, without communication 60%.
   results::PointData point = gemm_point(24e3);
   point.solo_times = {samples::solo(0, {400, 200})};
   EXPECT_FALSE(finding(calibrated(point, 30e9), "small-gemms"));
   point.solo_times = {samples::solo(0, {600, 200})};
-  const auto found = finding(calibrated(point, 30e9), "small-gemms");
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(evidence(*found, "rate alone"), 40e9, 1);
-}
-
-TEST(SmallGemms, AreGuessedByFlopOnGpusWithoutACeiling) {
+  expect_finding(calibrated(point, 30e9), "small-gemms",
+                 {.evidence = {{"rate alone", DoubleNear(40e9, 1)}}});
+  // Without a ceiling.
   results::RunData run = samples::run_of(gemm_point(0.5e9));
   EXPECT_FALSE(finding(run, "small-gemms"));
   run.device = "cuda";
-  const auto found = finding(run, "small-gemms");
-  ASSERT_TRUE(found);
-  EXPECT_FALSE(found->severity);
-  EXPECT_THAT(found->sentence, HasSubstr("may be"));
+  expect_finding(run, "small-gemms",
+                 {.severity = Eq(std::nullopt), .sentence = HasSubstr("may be")});
   run.points[0].outline.outlines[0].ops[0].flop = 2e9;
   EXPECT_FALSE(finding(run, "small-gemms"));
 }
@@ -125,10 +111,8 @@ results::RunData scaled(int gemm) {
 
 TEST(SlowerGemms, AreFoundAgainstTheBaseline) {
   // Half of 800 ns would be ideal: 300 of 1000 ns are lost to GEMMs of 700.
-  const auto found = finding(scaled(700), "slower-gemms");
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(found->severity.value(), 0.3, 0.001);
-  EXPECT_THAT(found->next_step, HasSubstr("share memory"));
+  expect_finding(scaled(700), "slower-gemms",
+                 {.severity = about(0.3, 0.001), .next_step = HasSubstr("share memory")});
   EXPECT_FALSE(finding(scaled(450), "slower-gemms"));
 }
 
@@ -145,13 +129,11 @@ results::RunData on_h100(int microbatch, int sequence) {
 }
 
 TEST(SmallMicrobatch, IsFoundBelowTheFlopPerByteOfTheGpu) {
-  const auto all = findings_of(on_h100(1, 128));
-  const Finding* const found = find(all, "small-microbatch");
-  ASSERT_NE(found, nullptr);
-  const double machine = 989.4e12 / 3.35e12;
-  EXPECT_NEAR(found->severity.value(), 0.8 * (1 - 128 / machine), 1e-12);
-  EXPECT_THAT(found->sentence, HasSubstr("128 tokens"));
-  EXPECT_EQ(find(all, "small-gemms"), nullptr) << "it stands for them";
+  constexpr double machine = 989.4e12 / 3.35e12;
+  expect_finding(
+      on_h100(1, 128), "small-microbatch",
+      {.severity = about(0.8 * (1 - 128 / machine)), .sentence = HasSubstr("128 tokens")});
+  EXPECT_FALSE(finding(on_h100(1, 128), "small-gemms")) << "it stands for them";
   EXPECT_FALSE(finding(on_h100(4, 128), "small-microbatch"));
 }
 
@@ -159,9 +141,8 @@ TEST(SmallMicrobatch, IsFoundOfOneSampleAtALowMfu) {
   results::PointData point = gemm_point(24e3);
   point.options["microbatch"] = "1";
   // 24000 FLOP a step of 1 us: 24 GFLOP/s of 100.
-  const auto found = finding(calibrated(point, 30e9), "small-microbatch");
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(evidence(*found, "MFU"), 0.24, 0.001);
+  expect_finding(calibrated(point, 30e9), "small-microbatch",
+                 {.evidence = {{"MFU", DoubleNear(0.24, 0.001)}}});
   point.options["microbatch"] = "2";
   EXPECT_FALSE(finding(calibrated(point, 30e9), "small-microbatch"));
   point.options["microbatch"] = "1";
@@ -172,13 +153,12 @@ TEST(SmallMicrobatch, IsFoundOfOneSampleAtALowMfu) {
 /// A step of 1 us: 100,000 FLOP are as many a second as the ceiling.
 TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
   results::PointData point = gemm_point(104e3);
-  const auto found = finding(calibrated(point, 30e9), "above-ceiling");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->concern, Concern::measurement);
-  EXPECT_FALSE(found->severity);
-  EXPECT_NEAR(found->size.value(), 0.04, 1e-3);
-  EXPECT_NEAR(evidence(*found, "MFU"), 1.04, 1e-3);  // nothing is cut off
-  EXPECT_NEAR(evidence(*found, "ceiling"), 100e9, 1);
+  expect_finding(calibrated(point, 30e9), "above-ceiling",
+                 {.severity = Eq(std::nullopt),
+                  .size = about(0.04, 1e-3),
+                  .evidence = {{"MFU", DoubleNear(1.04, 1e-3)},  // nothing is cut off
+                               {"ceiling", DoubleNear(100e9, 1)}}});
+  EXPECT_EQ(finding(calibrated(point, 30e9), "above-ceiling")->concern, Concern::measurement);
   EXPECT_FALSE(finding(calibrated(gemm_point(99e3), 30e9), "above-ceiling"));
   EXPECT_FALSE(finding(samples::run_of(point), "above-ceiling")) << "no ceiling";
 }
@@ -202,21 +182,100 @@ results::RunData sampled(double bits, int count) {
 }
 
 TEST(Throttling, IsFoundWithItsReasonAndClock) {
-  constexpr double hardware_thermal = 0x40;
-  const auto found = finding(sampled(hardware_thermal, 5), "throttling");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->sentence,
-            "1 rank: clocks of rank 0 (node17), gpu 0 were held down by hardware thermal slowdown");
-  EXPECT_NEAR(found->severity.value(), 0.8 * 0.25, 1e-12);
+  constexpr double idle = 0x01, power_cap = 0x04, hardware_thermal = 0x40;
   // The first of the 20 samples is of warm-up.
-  EXPECT_DOUBLE_EQ(evidence(*found, "of the samples"), 5.0 / 19);
+  expect_finding(
+      sampled(hardware_thermal, 5), "throttling",
+      {.severity = about(0.8 * 0.25),
+       .sentence =
+           "1 rank: clocks of rank 0 (node17), gpu 0 were held down by hardware thermal slowdown",
+       .evidence = {{"of the samples", DoubleEq(5.0 / 19)}}});
+  EXPECT_FALSE(finding(sampled(idle, 20), "throttling"));
+  EXPECT_FALSE(finding(sampled(power_cap, 1), "throttling")) << "rarely";
+  EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));
 }
 
-TEST(Throttling, IsNoneOfAnIdleGpuOrARarePowerCap) {
-  constexpr double idle = 0x01, power_cap = 0x04;
-  EXPECT_FALSE(finding(sampled(idle, 20), "throttling"));
-  EXPECT_FALSE(finding(sampled(power_cap, 1), "throttling"));
-  EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));
+/// Eight GPUs of a node.
+results::RunData gpus(const char* model, double links) {
+  results::RunData run = samples::run();
+  run.device = "cuda";
+  for (results::RankFacts& facts : run.rank_facts) {
+    facts.text["gpu_name"] = model;
+    facts.number["gpu_nvlinks"] = links;
+  }
+  return run;
+}
+
+results::RunData with_check(const char* name, preflight::Verdict verdict) {
+  results::RunData run = samples::run();
+  run.preflight.emplace();
+  run.preflight->results = {{.name = name,
+                             .verdict = verdict,
+                             .host = "node17",
+                             .device = "GPU 3",
+                             .what = "what was found",
+                             .cost = "what it costs",
+                             .fix = "what to do"},
+                            {.name = "persistence", .verdict = preflight::Verdict::warning}};
+  return run;
+}
+
+TEST(SlowPair, IsFoundOfMeasuredPairs) {
+  results::RunData run = samples::run();
+  run.points = {samples::pairs(0)};
+  const double lacking = 1 - 0.398;  // of what other pairs reach
+  expect_finding(run, "slow-pair",
+                 {.size = about(lacking, 5e-4),
+                  .sentence = HasSubstr("ranks 1 and 2 reach 39.8% of what others"),
+                  .evidence = {{"bandwidth", DoubleNear(2e9, 1)}}});
+  EXPECT_EQ(finding(run, "slow-pair")->concern, Concern::hardware);
+  EXPECT_TRUE(finding(run, "slow-pair")->ranks.empty());
+  run.points[0].labels = {"oversubscribed"};
+  EXPECT_FALSE(finding(run, "slow-pair"));
+  run.points = {samples::collectives(0)};
+  EXPECT_FALSE(finding(run, "slow-pair"));
+}
+
+TEST(PcieForNvlink, IsFoundByTheModelWithoutALink) {
+  results::RunData run = gpus("NVIDIA H100 80GB HBM3", 0);
+  expect_finding(run, "pcie-for-nvlink",
+                 {.sentence = "no NVLink is active on node17, though the GPUs have NVLink"});
+  EXPECT_FALSE(finding(gpus("NVIDIA H100 80GB HBM3", 18), "pcie-for-nvlink"));
+  EXPECT_FALSE(finding(gpus("NVIDIA H100 PCIe", 0), "pcie-for-nvlink"));
+  run.rank_facts.resize(1);
+  EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
+}
+
+TEST(PcieForNvlink, IsFoundOfPairsOverPcieWhereThereAreNvlinks) {
+  results::RunData run = gpus("some GPU", 4);
+  run.points = {samples::pairs(0)};
+  EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
+  for (results::RowData& row : run.points[0].rows) row.text["class"] = "same node, PCIe";
+  expect_finding(run, "pcie-for-nvlink", {.evidence = {{"over PCIe", testing::Gt(4e9)}}});
+  for (results::RankFacts& facts : run.rank_facts) facts.number["gpu_nvlinks"] = 0;
+  EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
+}
+
+TEST(ChecksOfPreflight, AreFindings) {
+  using preflight::Verdict;
+  for (const auto& [check, rule] : {std::pair{"nvlink-pairs", "pcie-for-nvlink"},
+                                    {"gpu-cores", "far-numa"},
+                                    {"gpu-nic", "far-numa"},
+                                    {"numa-mask", "far-numa"}}) {
+    expect_finding(with_check(check, Verdict::warning), rule,
+                   {.sentence = "node17, GPU 3: what was found", .next_step = "what to do"});
+  }
+  EXPECT_FALSE(finding(with_check("nvlink-pairs", Verdict::ok), "pcie-for-nvlink"));
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::ok)).empty());
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::not_checked)).empty());
+  EXPECT_TRUE(findings_of(with_check("ecc", Verdict::warning)).empty());
+  // Every name of a check that a rule asks for is one that preflight has.
+  for (const std::string_view name :
+       {"gpu-cores", "gpu-nic", "numa-mask", "nvlink-pairs", "nvlinks"}) {
+    EXPECT_NE(std::ranges::find(preflight::all_checks(), name, &preflight::Check::name),
+              preflight::all_checks().end())
+        << name;
+  }
 }
 
 }  // namespace

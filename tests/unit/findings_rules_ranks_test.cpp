@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +16,15 @@ namespace isoscale::analysis {
 namespace {
 
 using mesh::Axis;
-using samples::evidence;
+using samples::about;
+using samples::expect_finding;
 using samples::find;
 using samples::finding;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
+using testing::DoubleEq;
+using testing::Eq;
 using testing::HasSubstr;
 
 /// Four ranks that compute and reduce; rank r begins its all-reduce at arrivals[r] of 1000.
@@ -71,55 +76,39 @@ TEST(SlowRank, IsFoundWithItsHost) {
   const auto found = finding(point, "slow-rank");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("rank 2 (node17) is slow"));
-  const double factor = evidence(*found, "GEMM time");
+  const double factor = samples::evidence(*found, "GEMM time");
   EXPECT_NEAR(factor, 1.25, 0.01);
   // It computes for 80% of its step, of which 1 - 1/1.25 could be saved.
   EXPECT_NEAR(found->severity.value(), 0.8 * (1 - 1 / factor), 1e-9);
-}
-
-TEST(SlowRank, IsNamedAsInTheWorld) {
-  results::PointData point = four_ranks({800, 800, 800, 800});
   point.world_rank = {0, 2, 1, 3};
-  add_gemm_sums(point, 2, 1.25);
-  const auto found = finding(point, "slow-rank");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->sentence, HasSubstr("rank 1 ("));
-}
-
-TEST(SlowRank, IsNoneAmongLikeRanksOrOnSharedCores) {
-  results::PointData point = four_ranks({800, 800, 800, 800});
-  add_gemm_sums(point, 2, 1.0);
-  EXPECT_FALSE(finding(point, "slow-rank"));
-  point.op_sums.clear();
-  add_gemm_sums(point, 2, 1.25);
+  expect_finding(point, "slow-rank", {.sentence = HasSubstr("rank 1 (")});
   point.labels = {"oversubscribed"};
   EXPECT_TRUE(findings_of(point).empty());
+  point.labels.clear();
+  point.op_sums.clear();
+  add_gemm_sums(point, 2, 1.0);
+  EXPECT_FALSE(finding(point, "slow-rank"));
 }
 
 TEST(SlowLink, IsFoundByTheTimeOfAByte) {
-  const auto found = finding(two_groups(2), "slow-link");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->sentence, HasSubstr("the link among ranks 0, 1 takes 2.00 times"));
   // Transfer is 400 of 900 and 200 of 700 ns; half of its share of the mean step could be saved.
-  EXPECT_NEAR(found->severity.value(), (300.0 / 800) / 2, 1e-9);
+  expect_finding(two_groups(2), "slow-link",
+                 {.severity = about((300.0 / 800) / 2, 1e-9),
+                  .sentence = HasSubstr("the link among ranks 0, 1 takes 2.00 times")});
   EXPECT_FALSE(finding(two_groups(1), "slow-link"));
 }
 
 TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
   // One traced step: ranks wait 600, 600, 600 and 0 of 1000.
-  const auto found = finding(four_ranks({200, 200, 200, 800}), "imbalance");
-  ASSERT_TRUE(found);
-  EXPECT_DOUBLE_EQ(found->severity.value(), 0.45);
-  EXPECT_THAT(found->sentence, HasSubstr("mostly for rank 3 (node17); it may be chance"));
-  EXPECT_FALSE(finding(four_ranks({780, 780, 780, 800}), "imbalance"));
-}
-
-TEST(Imbalance, IsNotSaidOfARankThatIsSlow) {
   results::PointData point = four_ranks({200, 200, 200, 800});
+  expect_finding(point, "imbalance",
+                 {.severity = about(0.45),
+                  .sentence = HasSubstr("mostly for rank 3 (node17); it may be chance")});
+  EXPECT_FALSE(finding(four_ranks({780, 780, 780, 800}), "imbalance"));
+  // It is not said of a rank that is slow.
   add_gemm_sums(point, 3, 4);
-  const auto all = findings_of(point);
-  EXPECT_NE(find(all, "slow-rank"), nullptr);
-  EXPECT_EQ(find(all, "imbalance"), nullptr);
+  EXPECT_TRUE(finding(point, "slow-rank"));
+  EXPECT_FALSE(finding(point, "imbalance"));
 }
 
 /// The point has this cause, whatever its traces say.
@@ -151,12 +140,94 @@ results::PointData scattered(double spread) {
 }
 
 TEST(WideInterval, IsFoundOfScatteredSteps) {
-  const auto found = finding(scattered(0.3), "wide-interval");
-  ASSERT_TRUE(found);
-  EXPECT_FALSE(found->severity);
-  EXPECT_GT(evidence(*found, "half width of the 95% interval"), 0.05);
-  EXPECT_THAT(found->next_step, HasSubstr("--max-time"));
+  expect_finding(scattered(0.3), "wide-interval",
+                 {.severity = Eq(std::nullopt),
+                  .next_step = HasSubstr("--max-time"),
+                  .evidence = {{"half width of the 95% interval", testing::Gt(0.05)}}});
   EXPECT_FALSE(finding(scattered(0.01), "wide-interval"));
+}
+
+/// A pipeline without traces.
+results::PointData pipeline(int stages, int microbatches, const char* schedule = "1f1b") {
+  results::PointData point = samples::measured(0, {.pp = stages}, 80e-3);
+  point.workload = "pp";
+  point.options = {
+      {"microbatches", std::to_string(microbatches)}, {"microbatch", "2"}, {"schedule", schedule}};
+  return point;
+}
+
+TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
+  // 27 leave 3/30.
+  expect_finding(
+      pipeline(4, 8), "few-microbatches",
+      {.severity = about(3.0 / 11),
+       .sentence = "4 ranks: 8 microbatches on 4 stages: the 1f1b schedule alone leaves 27.3% idle",
+       .next_step = HasSubstr("--set microbatches=27 leaves 10.0%")});
+  for (int stages = 2; stages <= 64; ++stages) {
+    const int enough = 9 * (stages - 1);
+    EXPECT_FALSE(finding(pipeline(stages, enough), "few-microbatches")) << stages;
+    expect_finding(pipeline(stages, enough - 1), "few-microbatches",
+                   {.evidence = {{"enough", DoubleEq(enough)}}});
+  }
+  // By the formula of zb-h1: (p-1)(F+B-W)/(3m) = 3/24 of the work, 1/9 of the step; 9 microbatches
+  // leave 3/30.
+  expect_finding(pipeline(4, 8, "zb-h1"), "few-microbatches",
+                 {.severity = about(1.0 / 9), .evidence = {{"enough", DoubleEq(9)}}});
+  // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they
+  // are 16.
+  auto turns = pipeline(4, 8, "interleaved");
+  turns.options["v"] = "2";
+  expect_finding(turns, "few-microbatches",
+                 {.severity = about(3.0 / 19), .evidence = {{"enough", DoubleEq(16)}}});
+  EXPECT_TRUE(finding(pipeline(4, 8, "gpipe"), "few-microbatches"));
+  EXPECT_FALSE(finding(pipeline(4, 8, "dualpipe"), "few-microbatches")) << "not known";
+  EXPECT_FALSE(finding(pipeline(1, 1), "few-microbatches")) << "one stage";
+}
+
+/// Two stages and four messages, then one back; the first computes for `first` before each and
+/// after the last, the second for `second` after each; nanoseconds, and a network that takes none.
+results::PointData two_stages(int first, int second) {
+  constexpr int messages = 4;
+  Script front, back;
+  samples::Spans of_front, of_back;
+  int sent = 0, done = 0;  // when the front had sent the last message, the back computed it
+  for (int i = 0; i < messages; ++i) {
+    front.compute().send(1);
+    back.receive(-1).compute();
+    const int ready = sent + first, met = std::max(ready, done);
+    of_front.insert(of_front.end(), {{sent, ready}, {ready, met}});
+    of_back.insert(of_back.end(), {{done, met}, {met, met + second}});
+    sent = met;
+    done = met + second;
+  }
+  front.receive(1).compute();
+  back.send(-1);
+  of_front.insert(of_front.end(), {{sent, done}, {done, done + first}});
+  of_back.emplace_back(done, done);
+  results::PointData point = pipeline(2, 9);
+  samples::set_trace(point, samples::point({.pp = 2}, {front, back},
+                                           {{samples::trace(0, {0, done + first}, of_front),
+                                             samples::trace(1, {0, done}, of_back)}}));
+  for (program::Outline& outline : point.outline.outlines) {
+    for (program::OutlineOp& op : outline.ops) {
+      if (op.kind == program::OpKind::gemm) op.flop = 1e3;
+    }
+  }
+  samples::add_traced_steps(point, 80e-3, 1.0);
+  return point;
+}
+
+TEST(BubbleBeyondSchedule, IsFoundOfUnequalStages) {
+  EXPECT_FALSE(finding(two_stages(100, 100), "bubble-beyond-schedule"));
+  const results::PointData unequal = two_stages(50, 200);
+  const BreakdownResult parts = breakdown(unequal);
+  const auto found = finding(unequal, "bubble-beyond-schedule");
+  ASSERT_TRUE(found) << parts.missing;
+  ASSERT_TRUE(parts.mean && parts.schedule_bubble);
+  EXPECT_GT(found->severity.value(), 0.1);
+  const double excess = (parts.mean->bubble - *parts.schedule_bubble) / parts.mean->step;
+  EXPECT_NEAR(found->severity.value(), excess, 1e-12);
+  EXPECT_THAT(found->sentence, HasSubstr("stages may be unequal"));
 }
 
 }  // namespace

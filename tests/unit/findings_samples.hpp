@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -65,6 +68,31 @@ inline std::optional<analysis::Finding> finding(auto measured, std::string_view 
 inline double evidence(const analysis::Finding& finding, std::string_view what) {
   const auto found = std::ranges::find(finding.evidence, what, &analysis::Evidence::what);
   return found == finding.evidence.end() ? -1 : found->value;
+}
+
+/// What a test expects of a finding; what it does not name may be anything.
+struct Said {
+  using Share = testing::Matcher<std::optional<double>>;
+  Share severity = testing::_, size = testing::_;
+  testing::Matcher<std::string> sentence = testing::_, next_step = testing::_;
+  std::vector<std::pair<std::string_view, testing::Matcher<double>>> evidence = {};
+};
+
+/// Expects one finding of the rule in the run or of the point, as said.
+inline void expect_finding(const auto& measured, std::string_view rule, const Said& said) {
+  SCOPED_TRACE(rule);
+  const auto found = finding(measured, rule);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->severity, said.severity);
+  EXPECT_THAT(found->size, said.size);
+  EXPECT_THAT(found->sentence, said.sentence);
+  EXPECT_THAT(found->next_step, said.next_step);
+  for (const auto& [what, value] : said.evidence) EXPECT_THAT(evidence(*found, what), value);
+}
+
+/// A share within `tolerance` of `value`.
+inline Said::Share about(double value, double tolerance = 1e-12) {
+  return testing::Optional(testing::DoubleNear(value, tolerance));
 }
 
 }  // namespace isoscale::samples

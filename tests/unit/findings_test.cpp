@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/advice/findings.hpp"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -126,6 +128,9 @@ TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
   ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("launches differ by 18.2%"));
   EXPECT_TRUE(findings_of(launches.reports.front()).empty()) << "one launch has no spread";
+  const samples::JoinedLaunches close{
+      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
+  EXPECT_TRUE(findings_of(close.report()).empty());
 }
 
 /// Launches of dp on 1 and 2 ranks, and of pp on 2; each factor is of the point's step time.
@@ -164,12 +169,6 @@ TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
   ASSERT_TRUE(pair != nullptr && spread != nullptr);
   EXPECT_GT(spread->size.value(), pair->size.value());
   EXPECT_LT(pair, spread);
-}
-
-TEST(Findings, OfLaunchesThatAreCloseAreNone) {
-  const samples::JoinedLaunches launches{
-      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
-  EXPECT_TRUE(findings_of(launches.report()).empty());
 }
 
 TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
@@ -239,6 +238,63 @@ TEST(FindingsText, StandsBeforeTheCurves) {
   const std::string markdown = render_markdown({{&report, 1}});
   EXPECT_LT(markdown.find("### findings, most severe first"), markdown.find("speed-up"));
   EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
+}
+
+/// The cells of the table in docs/findings.md, by the rule that they begin with: "| `noise` | ...".
+std::map<std::string, std::vector<std::string>> documented_rules() {
+  std::ifstream file{ISOSCALE_DOCS "/findings.md"};
+  std::map<std::string, std::vector<std::string>> rows;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| `")) continue;
+    std::vector<std::string> cells;
+    for (std::size_t begin = 2; begin < line.size();) {
+      const std::size_t end = std::min(line.find(" |", begin), line.size());
+      cells.push_back(line.substr(begin, end - begin));
+      begin = end + 3;
+    }
+    const std::string name = cells[0].substr(1, cells[0].size() - 2);
+    EXPECT_TRUE(rows.emplace(name, cells).second) << line;
+  }
+  return rows;
+}
+
+TEST(FindingsDocs, NameEveryRuleAndNoOther) {
+  auto documented = documented_rules();
+  for (const Rule& rule : rules()) {
+    const auto row = documented.find(std::string{rule.name});
+    ASSERT_NE(row, documented.end()) << rule.name;
+    EXPECT_EQ(row->second.size(), 4U) << rule.name << ": rule, finds, threshold, source";
+    documented.erase(row);
+  }
+  for (const auto& [name, cells] : documented) ADD_FAILURE() << "no such rule: " << name;
+}
+
+TEST(FindingsDocs, GiveEveryThresholdAndSource) {
+  const auto documented = documented_rules();
+  for (const Rule& rule : rules()) {
+    const auto& cells = documented.at(std::string{rule.name});
+    for (const Threshold& at : rule.thresholds) {
+      const std::string text =
+          to_text({.what = std::string{at.what}, .unit = at.unit, .value = at.value});
+      EXPECT_NE(cells[2].find(text), std::string::npos) << rule.name << " lacks: " << text;
+    }
+    EXPECT_EQ(rule.thresholds.empty(), cells[2] == "—") << rule.name;
+    EXPECT_EQ(cells[3], rule.source) << rule.name;
+  }
+}
+
+TEST(Rules, HaveOneFunctionAndASource) {
+  for (const Rule& rule : rules()) {
+    EXPECT_EQ(rule.judge_point == nullptr, rule.scope == Scope::run) << rule.name;
+    EXPECT_EQ(rule.judge_run != nullptr, rule.scope == Scope::run) << rule.name;
+    EXPECT_FALSE(rule.source.empty()) << rule.name;
+    EXPECT_EQ(rule.source.find("://"), std::string_view::npos) << rule.name;
+    const auto same = std::ranges::count(rules(), rule.name, &Rule::name);
+    EXPECT_EQ(same, 1) << rule.name;
+    if (rule.instead_of.empty()) continue;
+    EXPECT_EQ(std::ranges::count(rules(), rule.instead_of, &Rule::name), 1) << rule.name;
+  }
+  EXPECT_THROW((void)threshold_of(rules().front(), "no such"), std::out_of_range);
 }
 
 }  // namespace

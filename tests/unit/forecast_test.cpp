@@ -34,6 +34,12 @@ TEST(Forecast, HasIntervalsOfAllCausesTogether) {
   EXPECT_NEAR(at.upper, 10.5059, 5e-4);
   EXPECT_NEAR(at.lower, 9.5185, 5e-4);
   EXPECT_DOUBLE_EQ(at.value, 10);
+  // The rate of a rank has the interval of the step.
+  const Forecast four{
+      .ranks = 4, .throughput = {.value = 400, .lower = 380, .upper = 420}, .mfu = 0.5};
+  EXPECT_DOUBLE_EQ(four.throughput_per_rank().value, 100);
+  EXPECT_DOUBLE_EQ(four.throughput_per_rank().lower, 95);
+  EXPECT_DOUBLE_EQ(four.expected_mfu()->upper, 0.525);
 }
 
 TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
@@ -81,26 +87,24 @@ TEST(Forecast, IsSetAgainstItsBaseline) {
   EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
   EXPECT_EQ(last.limit, "dp transfer");
 
+  // A measured baseline tells what the model misses of it.
+  ForecastBaseline measured = baseline;
+  measured.throughput = 100 / 1.2;
+  measured.measured = true;
+  measured.loss.step = 1.2;
+  set_against(measured, last);
+  EXPECT_DOUBLE_EQ(last.efficiency.value, 0.75);
+  EXPECT_DOUBLE_EQ(last.waterfall->ideal, 0.3);
+  EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
+  EXPECT_EQ(last.waterfall->lost.back().cause, "beyond the model");
+  EXPECT_NEAR(last.waterfall->lost.back().seconds, -0.05, 1e-12);
+
   Forecast itself = first;
   set_against(baseline, itself);
   EXPECT_DOUBLE_EQ(itself.efficiency.value, 1);
   EXPECT_DOUBLE_EQ(itself.efficiency.lower, 1);
   EXPECT_FALSE(itself.waterfall.has_value());
   EXPECT_EQ(itself.limit, "");
-}
-
-TEST(Forecast, TellsWhatTheModelMissesOfAMeasuredBaseline) {
-  const Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
-  Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
-  ForecastBaseline baseline{
-      .ranks = 2, .throughput = 100 / 1.2, .loss = *step_loss(first), .measured = true};
-  baseline.loss.step = 1.2;
-  set_against(baseline, last);
-  EXPECT_DOUBLE_EQ(last.efficiency.value, 0.75);
-  EXPECT_DOUBLE_EQ(last.waterfall->ideal, 0.3);
-  EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
-  EXPECT_EQ(last.waterfall->lost.back().cause, "beyond the model");
-  EXPECT_NEAR(last.waterfall->lost.back().seconds, -0.05, 1e-12);
 }
 
 TEST(Forecast, SaysWhereTheLimitMoves) {
@@ -185,14 +189,6 @@ TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   command.ranks = {9, 10};
   EXPECT_THROW(static_cast<void>(predict(question_of(command, samples::plain_sheet()))),
                base::UsageError);
-}
-
-TEST(Forecast, HasTheRateOfARankWithTheIntervalOfTheStep) {
-  const Forecast at{
-      .ranks = 4, .throughput = {.value = 400, .lower = 380, .upper = 420}, .mfu = 0.5};
-  EXPECT_DOUBLE_EQ(at.throughput_per_rank().value, 100);
-  EXPECT_DOUBLE_EQ(at.throughput_per_rank().lower, 95);
-  EXPECT_DOUBLE_EQ(at.expected_mfu()->upper, 0.525);
 }
 
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {

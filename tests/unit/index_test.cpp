@@ -90,23 +90,19 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   const IndexTrend& trend = index.machines[0].trends[0];
   EXPECT_NEAR(trend.last / trend.first, 0.5, 1e-9);
   EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
-}
-
-TEST(Index, AMachineIsOneHoweverManyRanksWereStarted) {
-  const Index index =
+  // A machine is one however many ranks were started, with a trend for each rank count.
+  const Index counts =
       make_index({indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
-  ASSERT_EQ(index.machines.size(), 1U);
-  EXPECT_THAT(index.machines[0].runs, ElementsAre(0U, 1U));
-  EXPECT_EQ(index.machines[0].trends.size(), 2U) << "one for each rank count";
-}
-
-TEST(Index, LabelledPointsAreNoPartOfATrend) {
+  ASSERT_EQ(counts.machines.size(), 1U);
+  EXPECT_THAT(counts.machines[0].runs, ElementsAre(0U, 1U));
+  EXPECT_EQ(counts.machines[0].trends.size(), 2U);
+  // Points with a label are no part of it.
   results::RunData clean = launch_of("a", 1, 4, 0.04), shared = launch_of("b", 1, 4, 0.01);
   shared.points[0].labels = {"oversubscribed"};
-  const Index index = make_index({indexed(clean), indexed(shared)});
-  ASSERT_EQ(index.machines.size(), 1U);
-  EXPECT_THAT(index.machines[0].trends[0].runs, ElementsAre(0U));
-  EXPECT_THAT(render_index_text(IndexReport{.index = index}), HasSubstr("oversubscribed"));
+  const Index labelled = make_index({indexed(clean), indexed(shared)});
+  ASSERT_EQ(labelled.machines.size(), 1U);
+  EXPECT_THAT(labelled.machines[0].trends[0].runs, ElementsAre(0U));
+  EXPECT_THAT(render_index_text(IndexReport{.index = labelled}), HasSubstr("oversubscribed"));
 }
 
 TEST(Index, HostileTextIsEscaped) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -67,99 +68,76 @@ TEST(KarpFlatt, IsTheSerialFractionOfOnePoint) {
   EXPECT_NEAR(*fraction->upper, 1.0 / 3, 1e-15);
 }
 
-TEST(KarpFlatt, IsZeroWhenIdealAndNegativeBeyond) {
-  EXPECT_EQ(karp_flatt({.p = 8, .speedup = 8})->value, 0);
-  EXPECT_LT(karp_flatt({.p = 8, .speedup = 8.5})->value, 0);
-}
-
-TEST(KarpFlatt, TakesAnyBaseline) {
-  // From 4 ranks to 6: p = 1.5.
+TEST(KarpFlatt, HasNoMoreThanWhatThePointTells) {
+  EXPECT_EQ(karp_flatt({.p = 8, .speedup = 8})->value, 0) << "ideal";
+  EXPECT_LT(karp_flatt({.p = 8, .speedup = 8.5})->value, 0) << "beyond";
+  // Any baseline: from 4 ranks to 6, p = 1.5.
   EXPECT_NEAR(karp_flatt({.p = 1.5, .speedup = 1 / (0.1 + 0.9 / 1.5)})->value, 0.1, 1e-15);
-}
-
-TEST(KarpFlatt, HasNoIntervalWithoutThatOfTheSpeedUp) {
-  const auto fraction = karp_flatt({.p = 4, .speedup = 2.5, .upper = 3});
-  EXPECT_FALSE(fraction->lower);
-  EXPECT_FALSE(fraction->upper);
-}
-
-TEST(KarpFlatt, IsAbsentAtTheBaselineAndBelow) {
-  EXPECT_FALSE(karp_flatt({.p = 1, .speedup = 1}));
-  EXPECT_FALSE(karp_flatt({.p = 0.5, .speedup = 0.6}));
+  const auto half_open = karp_flatt({.p = 4, .speedup = 2.5, .upper = 3});
+  EXPECT_FALSE(half_open->lower || half_open->upper);
+  EXPECT_FALSE(karp_flatt({.p = 1, .speedup = 1})) << "the baseline";
+  EXPECT_FALSE(karp_flatt({.p = 0.5, .speedup = 0.6})) << "below it";
   EXPECT_FALSE(karp_flatt({.p = 4, .speedup = 0}));
 }
 
-TEST(Amdahl, FindsTheFractionThatPointsWereMadeFrom) {
-  for (const double f : {0.0, 0.001, 0.05, 0.5, 1.0}) {
-    const auto found = amdahl(points_of(amdahls(f), up_to_32));
-    ASSERT_TRUE(found) << f;
-    EXPECT_NEAR(found->value, f, 1e-12);
-    EXPECT_NEAR(*found->lower, f, 1e-6);
-    EXPECT_NEAR(*found->upper, f, 1e-6);
+/// A law of one serial fraction and how it is fitted.
+struct OneFraction {
+  const char* name;
+  Law (*law)(double f);
+  std::optional<statistics::Located> (*fitted)(const Points& points);
+};
+const std::vector<OneFraction> fractions{
+    {"Amdahl", amdahls, [](const Points& points) { return amdahl(points); }},
+    {"Gustafson", gustafsons, [](const Points& points) { return gustafson(points); }}};
+
+TEST(SerialFraction, IsTheOneThatPointsWereMadeFrom) {
+  // By hand: 8 ranks do 7.3 times the work in the time of one: f = 0.7 / 7 = 0.1.
+  EXPECT_NEAR(gustafsons(0.1)(8), 7.3, 1e-14);
+  for (const OneFraction& at : fractions) {
+    SCOPED_TRACE(at.name);
+    for (const double f : {0.0, 0.001, 0.05, 0.1, 0.5, 1.0}) {
+      const auto found = at.fitted(points_of(at.law(f), up_to_32));
+      ASSERT_TRUE(found) << f;
+      EXPECT_NEAR(found->value, f, 1e-12);
+      EXPECT_NEAR(*found->lower, f, 1e-6);
+      EXPECT_NEAR(*found->upper, f, 1e-6);
+    }
+    // 4 ranks are the baseline; 1 and 2 ranks follow another law.
+    Points points = points_of(at.law(0.1), std::vector{1.0, 1.5, 2.0, 4.0});
+    points.insert(points.begin(), {{.p = 0.25, .speedup = 0.4}, {.p = 0.5, .speedup = 0.9}});
+    const auto found = at.fitted(points);
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->value, 0.1, 1e-12);
   }
 }
 
-TEST(Amdahl, TakesAnyBaselineAndLeavesOutWhatIsBelowIt) {
-  // 4 ranks are the baseline; 1 and 2 ranks follow another law.
-  Points points = points_of(amdahls(0.1), std::vector{1.0, 1.5, 2.0, 4.0});
-  points.insert(points.begin(), {{.p = 0.25, .speedup = 0.4}, {.p = 0.5, .speedup = 0.9}});
-  const auto found = amdahl(points);
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(found->value, 0.1, 1e-12);
-}
-
-TEST(Amdahl, NeedsThreePointsBeyondTheBaseline) {
-  EXPECT_FALSE(amdahl({}));
-  EXPECT_FALSE(amdahl(points_of(amdahls(0.1), std::vector{1.0, 2.0, 4.0})));
-  EXPECT_TRUE(amdahl(points_of(amdahls(0.1), std::vector{1.0, 2.0, 4.0, 8.0})));
-  // Below the baseline is not beyond it, and what has no throughput is no point.
-  EXPECT_FALSE(amdahl(points_of(amdahls(0.1), std::vector{0.5, 1.0, 2.0, 4.0})));
-  Points without = points_of(amdahls(0.1), std::vector{1.0, 2.0, 4.0, 8.0});
-  without.back().speedup = 0;
-  EXPECT_FALSE(amdahl(without));
-}
-
-TEST(Amdahl, IsAbsentWhereNoLineCanBeDrawn) {
+TEST(SerialFraction, NeedsThreePointsBeyondTheBaseline) {
+  for (const OneFraction& at : fractions) {
+    SCOPED_TRACE(at.name);
+    const Law law = at.law(0.1);
+    EXPECT_FALSE(at.fitted({}));
+    EXPECT_FALSE(at.fitted(points_of(law, std::vector{1.0, 2.0, 4.0})));
+    Points points = points_of(law, std::vector{1.0, 2.0, 4.0, 8.0});
+    EXPECT_TRUE(at.fitted(points));
+    // Below the baseline is not beyond it, and what has no throughput is no point.
+    EXPECT_FALSE(at.fitted(points_of(law, std::vector{0.5, 1.0, 2.0, 4.0})));
+    points.back().speedup = 0;
+    EXPECT_FALSE(at.fitted(points));
+  }
+  // Here no line can be drawn.
   EXPECT_FALSE(amdahl(points_of(amdahls(0.1), std::vector{2.0, 2.0, 2.0, 2.0})));
 }
 
-TEST(Amdahl, IntervalsHoldTheTruth) {
-  for (const std::size_t n : {4U, 5U, 6U}) {
-    for (const double f : {0.01, 0.1}) {
-      const int held = times_held(amdahls(f), std::span{up_to_32}.first(n), f,
-                                  [](const Points& points) { return amdahl(points).value(); });
-      EXPECT_GE(held, 920) << "f " << f << ", " << n << " points";
-      EXPECT_LE(held, 980) << "f " << f << ", " << n << " points";
-    }
-  }
-}
-
-TEST(Gustafson, FindsTheFractionThatPointsWereMadeFrom) {
-  // By hand: 8 ranks do 7.3 times the work in the time of one: f = 0.7 / 7 = 0.1.
-  EXPECT_NEAR(gustafsons(0.1)(8), 7.3, 1e-14);
-  for (const double f : {0.0, 0.001, 0.1, 0.5}) {
-    const auto found = gustafson(points_of(gustafsons(f), up_to_32));
-    ASSERT_TRUE(found) << f;
-    EXPECT_NEAR(found->value, f, 1e-12);
-  }
-  const auto from_four =
-      gustafson(points_of(gustafsons(0.1), std::vector{0.5, 1.0, 1.5, 2.0, 4.0}));
-  ASSERT_TRUE(from_four);
-  EXPECT_NEAR(from_four->value, 0.1, 1e-12);
-}
-
-TEST(Gustafson, NeedsThreePointsBeyondTheBaseline) {
-  EXPECT_FALSE(gustafson(points_of(gustafsons(0.1), std::vector{1.0, 2.0, 4.0})));
-  EXPECT_TRUE(gustafson(points_of(gustafsons(0.1), std::vector{1.0, 2.0, 4.0, 8.0})));
-}
-
-TEST(Gustafson, IntervalsHoldTheTruth) {
-  for (const std::size_t n : {4U, 5U, 6U}) {
-    for (const double f : {0.01, 0.1}) {
-      const int held = times_held(gustafsons(f), std::span{up_to_32}.first(n), f,
-                                  [](const Points& points) { return gustafson(points).value(); });
-      EXPECT_GE(held, 920) << "f " << f << ", " << n << " points";
-      EXPECT_LE(held, 980) << "f " << f << ", " << n << " points";
+TEST(SerialFraction, HasIntervalsThatHoldTheTruth) {
+  for (const OneFraction& at : fractions) {
+    for (const std::size_t n : {4U, 5U, 6U}) {
+      for (const double f : {0.01, 0.1}) {
+        const int held =
+            times_held(at.law(f), std::span{up_to_32}.first(n), f,
+                       [&](const Points& points) { return at.fitted(points).value(); });
+        EXPECT_GE(held, 920) << at.name << ", f " << f << ", " << n << " points";
+        EXPECT_LE(held, 980) << at.name << ", f " << f << ", " << n << " points";
+      }
     }
   }
 }

@@ -1,13 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What ops take on a machine of a sheet, against times worked out by hand.
+// The collective model against curves that were published, and against hand-made laws.
+#include "simulate/op_time.hpp"
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
 
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "simulate/machine.hpp"
-#include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -15,8 +23,160 @@ namespace {
 using program::DType;
 using program::OpKind;
 
+Network network_of(std::string_view file) { return *analysis::load_system(file).network; }
+
+GroupPlace place(int members, int nodes, int sharing = 1) {
+  return {.members = members, .nodes = nodes, .node_members = members / nodes, .sharing = sharing};
+}
+
+double all_reduce(const Network& network, double bytes, const GroupPlace& at) {
+  return network_collective(network, OpKind::all_reduce, bytes, at).seconds;
+}
+
+struct Errors {
+  double sum = 0, worst = 0;
+  int count = 0;
+  void add(double error) {
+    sum += std::abs(error);
+    worst = std::max(worst, std::abs(error));
+    ++count;
+  }
+  [[nodiscard]] double mean() const { return sum / count; }
+};
+
+/// NVIDIA/dgxc-benchmarking, nccl/README.md: all_reduce on 8 H100, bytes and microseconds.
+constexpr std::array<std::array<double, 2>, 23> eight_h100{{
+    {8, 13.67},      {128, 15.87},     {1024, 16.94},   {8192, 17.40},   {32768, 19.33},
+    {65536, 19.54},  {262144, 20.43},  {524288, 20.66}, {0x1p20, 27.37}, {0x1p21, 42.21},
+    {0x1p22, 54.19}, {0x1p23, 83.04},  {0x1p24, 123.8}, {0x1p25, 199.3}, {0x1p26, 324.7},
+    {0x1p27, 586.4}, {0x1p28, 1112.5}, {0x1p29, 2151},  {0x1p30, 4029},  {0x1p31, 7939},
+    {0x1p32, 15749}, {0x1p33, 31307},  {0x1p34, 62648},
+}};
+
+TEST(CollectiveTime, FollowsTheCurveOfEightH100) {
+  const Network network = network_of("h100-ndr");
+  Errors errors;
+  fmt::print("{:>14} {:>10} {:>10} {:>7}\n", "bytes", "published", "model", "error");
+  for (const auto& [bytes, microseconds] : eight_h100) {
+    const double model = all_reduce(network, bytes, place(8, 1)) * 1e6;
+    const double error = model / microseconds - 1;
+    errors.add(error);
+    fmt::print("{:>14.0f} {:>10.2f} {:>10.2f} {:>6.1f}%\n", bytes, microseconds, model,
+               100 * error);
+  }
+  fmt::print("mean {:.1f}%, worst {:.1f}%\n", 100 * errors.mean(), 100 * errors.worst);
+  EXPECT_LE(errors.mean(), 0.10);
+  EXPECT_LE(errors.worst, 0.25);
+}
+
+/// GTC24 S62129, digitised to 5 GB/s: busbw of NVLSTree all_reduces at 16, 64, 128, 256, 512 MiB
+/// and 1 GiB. None of its rows is in the system file, but the slope of their latency is.
+struct BusRow {
+  int gpus = 0;
+  std::array<double, 6> busbw{};
+};
+constexpr std::array<BusRow, 9> nvls_tree{{
+    {32, {126, 230, 278, 315, 339, 352}},
+    {64, {82, 191, 259, 310, 340, 349}},
+    {128, {72, 177, 244, 298, 330, 351}},
+    {256, {67, 167, 227, 277, 319, 344}},
+    {512, {58, 150, 211, 267, 309, 341}},
+    {1024, {47, 123, 183, 256, 299, 332}},
+    {2048, {43, 125, 188, 234, 288, 312}},
+    {4096, {36, 109, 156, 226, 257, 297}},
+    {8192, {33, 108, 159, 218, 267, 308}},
+}};
+
+TEST(CollectiveTime, FollowsNvlsTreesOverNodes) {
+  Network network = network_of("h100-ndr");
+  network.algorithms = {Algorithm::multicast};
+  constexpr std::array<double, 6> sizes{0x1p24, 0x1p26, 0x1p27, 0x1p28, 0x1p29, 0x1p30};
+  Errors errors;
+  fmt::print("{:>6} busbw GB/s, published and model, at 16M 64M 128M 256M 512M 1G\n", "GPUs");
+  for (const BusRow& row : nvls_tree) {
+    fmt::print("{:>6}", row.gpus);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const double seconds = all_reduce(network, sizes[i], place(row.gpus, row.gpus / 8));
+      const double busbw = 2.0 * (row.gpus - 1) / row.gpus * sizes[i] / seconds * 1e-9;
+      errors.add(busbw / row.busbw[i] - 1);
+      fmt::print("  {:>3.0f} {:>3.0f}", row.busbw[i], busbw);
+    }
+    fmt::print("\n");
+  }
+  fmt::print("mean {:.1f}%, worst {:.1f}%\n", 100 * errors.mean(), 100 * errors.worst);
+  EXPECT_LE(errors.mean(), 0.10);
+  EXPECT_LE(errors.worst, 0.25);
+}
+
+/// stas00/ml-engineering: NVLS busbw on 4 to 8 H200 at 8 GiB.
+TEST(CollectiveTime, MulticastMovesOneAndAnNth) {
+  const Network network = network_of("h200-ndr");
+  constexpr std::array<double, 5> published{363.3, 414.2, 435.6, 460.0, 473.1};
+  for (int gpus = 4; gpus <= 8; ++gpus) {
+    const double bytes = 0x1p33;
+    const double busbw =
+        2.0 * (gpus - 1) / gpus * bytes / all_reduce(network, bytes, place(gpus, 1)) * 1e-9;
+    EXPECT_NEAR(busbw / published[static_cast<std::size_t>(gpus) - 4], 1, 0.04) << gpus;
+  }
+}
+
+/// A network of round numbers: 100 GB/s inside, 10 GB/s a port, 1 us and 10 us a hop.
+Network round_numbers(Algorithm algorithm) {
+  return {.node_ranks = 8,
+          .inside = {.bandwidth = 100e9, .reached = 1, .latency = 1e-6},
+          .across = {.bandwidth = 10e9, .reached = 1, .latency = 10e-6},
+          .ports_per_rank = 1,
+          .algorithms = {algorithm}};
+}
+
+TEST(CollectiveTime, RingsAreLinearInRanksAndTreesLogarithmicInNodes) {
+  const Network ring = round_numbers(Algorithm::ring);
+  // 31 steps once round for all_gather, of which 3 leave a node.
+  EXPECT_NEAR(network_collective(ring, OpKind::all_gather, 0, place(32, 4)).seconds * 1e6,
+              28 * 1 + 3 * 10, 1e-6);
+  EXPECT_NEAR(all_reduce(ring, 0, place(32, 4)) * 1e6, 2 * (28 * 1 + 3 * 10), 1e-6);
+  const Network tree = round_numbers(Algorithm::tree);
+  EXPECT_NEAR(all_reduce(tree, 0, place(32, 4)) * 1e6, 2 * (7 * 1 + 2 * 10), 1e-6);
+  EXPECT_NEAR(all_reduce(tree, 0, place(64, 8)) * 1e6, 2 * (7 * 1 + 3 * 10), 1e-6);
+  // Of much larger messages a tree's ranks pass on each byte twice.
+  EXPECT_NEAR(all_reduce(tree, 1e13, place(8, 1)) / (2 * 1e13 / 92e9), 1, 0.01);
+}
+
+TEST(CollectiveTime, GroupsThatShareANodeShareItsPorts) {
+  const Network ring = round_numbers(Algorithm::ring);
+  const double bytes = 1e9;
+  // One rank on each of 4 nodes has one port of 10 GB/s, however idle the others are; 2 of 4 nodes'
+  // ranks together have two.
+  const double wire = 2.0 * 3 / 4 * bytes / 10e9, hops = 2 * 3 * 10e-6;
+  EXPECT_NEAR(all_reduce(ring, bytes, place(4, 4, 1)), wire + hops, 1e-9);
+  EXPECT_NEAR(all_reduce(ring, bytes, place(4, 4, 8)), wire + hops, 1e-9);
+  Network one_port = ring;
+  one_port.ports_per_rank = 1.0 / 8;
+  EXPECT_NEAR(all_reduce(one_port, bytes, place(4, 4, 8)), 8 * wire + hops, 1e-9);
+  EXPECT_NEAR(all_reduce(one_port, bytes, place(4, 4, 1)), wire + hops, 1e-9);
+}
+
+TEST(CollectiveTime, LeastOfProtocolsAndAlgorithmsWins) {
+  const Network h100 = network_of("h100-ndr");
+  const auto at = [&](double bytes) {
+    return network_collective(h100, OpKind::all_reduce, bytes, place(8, 1));
+  };
+  ASSERT_NE(at(8).protocol, nullptr);
+  EXPECT_EQ(at(8).protocol->name, "LL");
+  EXPECT_EQ(at(0x1p30).algorithm, Algorithm::multicast);
+  for (double bytes = 8; bytes < 1e10; bytes *= 1.5) {
+    EXPECT_LE(at(bytes).seconds, at(bytes * 1.5).seconds * (1 + 1e-9)) << bytes;
+  }
+}
+
+TEST(CollectiveTime, MessagesTakeTheirLink) {
+  const Network network = round_numbers(Algorithm::ring);
+  EXPECT_NEAR(network_message(network, 1e9, place(2, 1)), 1e-6 + 1e9 / 100e9, 1e-9);
+  EXPECT_NEAR(network_message(network, 1e9, place(2, 2, 8)), 10e-6 + 1e9 / 10e9, 1e-9);
+}
+
 /// 10 units of 1 TFLOP/s, 100 GB/s, 1 us from op to op.
-Machine round_numbers() {
+Machine round_machine() {
   return {.name = "round",
           .source = "made up",
           .processor = Processor{.matrix = {{.type = DType::f32, .peak = 10e12}}, .launch = 1e-6},
@@ -39,7 +199,7 @@ TEST(MachineTime, ShareIsStraightOverTheLogarithmOfSize) {
 }
 
 TEST(MachineTime, GemmIsBoundByProductsOrByMemory) {
-  const Machine machine = round_numbers();
+  const Machine machine = round_machine();
   // 2e12 FLOP at 10 TFLOP/s; 12 MB are nothing beside.
   EXPECT_NEAR(seconds_of(machine, {.m = 10000, .n = 10000, .k = 10000}, DType::f32), 0.2 + 1e-6,
               1e-9);
@@ -51,7 +211,7 @@ TEST(MachineTime, GemmIsBoundByProductsOrByMemory) {
 }
 
 TEST(MachineTime, TilesComeInWaves) {
-  Processor processor = *round_numbers().processor;
+  Processor processor = *round_machine().processor;
   processor.units = 10;
   processor.tile_rows = processor.tile_columns = 128;
   const MatrixRate& rate = processor.matrix.front();
@@ -67,7 +227,7 @@ TEST(MachineTime, TilesComeInWaves) {
 }
 
 TEST(MachineTime, LocalOpsMoveTheirBytes) {
-  Machine machine = round_numbers();
+  Machine machine = round_machine();
   EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 1e-2 + 1e-6, 1e-12);
   machine.memory->traffic = {{.kind = OpKind::softmax, .times = 2}};
   EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 2e-2 + 1e-6, 1e-12);

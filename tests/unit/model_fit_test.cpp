@@ -89,21 +89,18 @@ TEST(ModelFit, PredictsEightTimesTheRanks) {
   EXPECT_NEAR(predicted, truth, 0.02 * truth);
 }
 
-TEST(ModelFit, CorrectsWhatItMissesOnLargePoints) {
+/// The largest point took 1.5 times as long in the middle of steps from 0.5 to 2.5 times: the
+/// others, which are known well, say more.
+TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
   results::RunData run = known().run;
   for (results::PointData& point : run.points) {
     for (auto& step : point.step_times) {
       for (double& time : step) time *= 1.2;
     }
   }
-  const ModelFit fit = fit_model(run, stepped_points(run), known().machine);
-  EXPECT_NEAR(fit.correction, 1.2 * known().fit.correction, 1e-6);
-}
-
-/// The largest point took 1.5 times as long in the middle of steps from 0.5 to 2.5 times: the
-/// others, which are known well, say more.
-TEST(ModelFit, TrustsPointsThatAreKnownWell) {
-  results::RunData run = known().run;
+  EXPECT_NEAR(fit_model(run, stepped_points(run), known().machine).correction,
+              1.2 * known().fit.correction, 1e-6);
+  run = known().run;
   int number = 0;
   for (auto& step : run.points[3].step_times) {
     const double factor = 0.5 + 0.5 * (number++ % 5);
@@ -116,6 +113,10 @@ TEST(ModelFit, TrustsPointsThatAreKnownWell) {
 }
 
 TEST(ModelFit, KnowsLessFurtherAway) {
+  const Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
+  EXPECT_DOUBLE_EQ(total(uncertainty), 0.05);
+  const double half = 1.6448536269514722 * 0.05;  // of the logarithm
+  EXPECT_NEAR(interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)), 1e-12);
   double before = 0;
   for (const int ranks : {8, 16, 64, 256}) {
     const Uncertainty at = uncertainty_at(known().fit, known().machine, forecast_of(ranks));
@@ -127,14 +128,21 @@ TEST(ModelFit, KnowsLessFurtherAway) {
   EXPECT_NEAR(near.fit, known().fit.known.fit, 1e-12);
 }
 
-/// Of two sizes of groups both laws are possible, and the interval says so.
-TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
+/// The known machine without the groups of 4: of two sizes of groups both laws are possible.
+simulate::Machine with_open_law(double slower = 1) {
   simulate::Machine machine = known().machine;
   std::erase_if(machine.measured.communication,
                 [](const simulate::TimedCommunication& at) { return at.members == 4; });
   for (simulate::TimedCommunication& at : machine.measured.communication) {
     at.law = simulate::GrowthLaw::fitted;
+    for (simulate::SizeSeconds& size : at.samples) size.seconds *= slower;
   }
+  return machine;
+}
+
+/// The interval says so.
+TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
+  const simulate::Machine machine = with_open_law();
   const FitParts open = fit_parts(known().fit, machine, forecast_of(more_ranks));
   const FitParts settled = fit_parts(known().fit, known().machine, forecast_of(more_ranks));
   EXPECT_EQ(settled.law, 0);
@@ -217,26 +225,13 @@ TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
 
 TEST(NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {
   Known made = known();
-  std::erase_if(made.machine.measured.communication,
-                [](const simulate::TimedCommunication& at) { return at.members == 4; });
-  for (simulate::TimedCommunication& at : made.machine.measured.communication) {
-    at.law = simulate::GrowthLaw::fitted;
-    // Slow enough for the law to be what is least known.
-    for (simulate::SizeSeconds& size : at.samples) size.seconds *= 20;
-  }
+  made.machine = with_open_law(20);  // slow enough for the law to be what is least known
   made.fit.known.fit = 0.01;
   const auto next =
       next_measurement(made.run, made.points, made.fit, made.machine, forecast_of(more_ranks));
   ASSERT_TRUE(next);
   EXPECT_EQ(next->what, "collectives on 16 ranks");
   EXPECT_LT(next->width_then, next->width_now);
-}
-
-TEST(IntervalWidth, IsOfTheLogarithm) {
-  const Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
-  EXPECT_DOUBLE_EQ(total(uncertainty), 0.05);
-  const double half = 1.6448536269514722 * 0.05;
-  EXPECT_NEAR(interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)), 1e-12);
 }
 
 }  // namespace

@@ -66,6 +66,16 @@ std::vector<NamedCause> found(const results::RunData& run, const results::PointD
 }
 std::vector<NamedCause> found(const results::PointData& point) { return found(two_nodes(), point); }
 
+/// Expects that one cause is found, with this kind and these ranks; returns it, or none to look at.
+NamedCause only_cause(const std::vector<NamedCause>& all, const std::string& kind,
+                      const std::vector<int>& ranks) {
+  EXPECT_EQ(all.size(), 1U);
+  if (all.size() != 1) return {};
+  EXPECT_EQ(all[0].kind, kind);
+  EXPECT_EQ(all[0].ranks, ranks);
+  return all[0];
+}
+
 void add_gemm_sums(results::PointData& point, int slow, double factor, int first = 0) {
   for (int step = 0; step < 20; ++step) {
     auto& sums = point.op_sums.emplace_back();
@@ -80,38 +90,25 @@ void add_gemm_sums(results::PointData& point, int slow, double factor, int first
 
 TEST(NamedCauses, AreNoneOfACleanPoint) {
   results::PointData point = four_ranks();
+  EXPECT_THAT(named_causes(two_nodes(), point, {}, breakdown(point)), IsEmpty()) << "no traces";
   for (int step = 0; step < 3; ++step) add(point, {500, 500, 500, 500});
   add_gemm_sums(point, -1, 1);
   EXPECT_THAT(found(point), IsEmpty());
 }
 
-TEST(NamedCauses, AreNoneWithoutTraces) {
-  const results::PointData point = four_ranks();
-  EXPECT_THAT(named_causes(two_nodes(), point, {}, breakdown(point)), IsEmpty());
-}
-
-TEST(NamedCauses, NameASlowRankWithItsPlace) {
+TEST(NamedCauses, NameASlowRankWithItsPlaceAndSinceWhen) {
   results::PointData point = four_ranks();
   add(point, {500, 500, 500, 500});
   add_gemm_sums(point, 3, 1.25);
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "slow rank");
-  EXPECT_EQ(all[0].ranks, std::vector{3});
-  EXPECT_NEAR(all[0].size, 1.25, 0.02);
-  EXPECT_THAT(all[0].text, HasSubstr("rank 3 (node1, NVIDIA H200 00000000:3B:00.0) is slow in its "
-                                     "own GEMMs: they take 1.25 times as long as those of like "
-                                     "ranks (1.2"));
-  EXPECT_THAT(all[0].text, HasSubstr(", all along"));
-}
-
-TEST(NamedCauses, SaySinceWhenARankIsSlow) {
-  results::PointData point = four_ranks();
-  add(point, {500, 500, 500, 500});
+  const NamedCause slow = only_cause(found(point), "slow rank", {3});
+  EXPECT_NEAR(slow.size, 1.25, 0.02);
+  EXPECT_THAT(slow.text, HasSubstr("rank 3 (node1, NVIDIA H200 00000000:3B:00.0) is slow in its "
+                                   "own GEMMs: they take 1.25 times as long as those of like "
+                                   "ranks (1.2"));
+  EXPECT_THAT(slow.text, HasSubstr(", all along"));
+  point.op_sums.clear();
   add_gemm_sums(point, 3, 1.25, 10);
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_THAT(all[0].text, HasSubstr(", since step 10"));
+  EXPECT_THAT(only_cause(found(point), "slow rank", {3}).text, HasSubstr(", since step 10"));
 }
 
 TEST(NamedCauses, SayWhenARankWasComparedByRate) {
@@ -119,9 +116,8 @@ TEST(NamedCauses, SayWhenARankWasComparedByRate) {
                                             {{trace(0, {0, 10}, {{0, 10}})}});
   point.flop_of_rank.assign(4, 1e9);
   add_gemm_sums(point, 0, 1.5);
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_THAT(all[0].text, HasSubstr("1.50 times as long a FLOP as those of all ranks"));
+  EXPECT_THAT(only_cause(found(point), "slow rank", {0}).text,
+              HasSubstr("1.50 times as long a FLOP as those of all ranks"));
 }
 
 TEST(NamedCauses, UseTheFactsOfTheRanksInTheWorld) {
@@ -153,19 +149,13 @@ results::PointData two_by_two(int dp_of_odd, int tp_of_first) {
   return point;
 }
 
-TEST(NamedCauses, NameASlowLink) {
-  const auto all = found(two_by_two(300, 100));
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "slow link");
-  EXPECT_EQ(all[0].ranks, (std::vector{1, 3}));
-  EXPECT_NEAR(all[0].size, 3, 1e-9);
-  EXPECT_EQ(all[0].text,
+TEST(NamedCauses, NameASlowLinkAndWhatSeveralShare) {
+  const NamedCause link = only_cause(found(two_by_two(300, 100)), "slow link", {1, 3});
+  EXPECT_NEAR(link.size, 3, 1e-9);
+  EXPECT_EQ(link.text,
             "slow link: all_reduce on dp takes 3.00 times as long a byte as elsewhere among "
             "rank 1 (node0, NVIDIA H200 00000000:1B:00.0), "
             "rank 3 (node1, NVIDIA H200 00000000:3B:00.0)");
-}
-
-TEST(NamedCauses, NameWhatSlowLinksShare) {
   const auto all = found(two_by_two(300, 250));
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[2].kind, "slow link");
@@ -188,12 +178,9 @@ TEST(NamedCauses, ShortenLongLists) {
 TEST(NamedCauses, NameTheRankThatOthersAlwaysWaitFor) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 21; ++step) add(point, {500, 500, 600, 500});
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "imbalance");
-  EXPECT_EQ(all[0].ranks, std::vector{2});
-  EXPECT_NEAR(all[0].size, 0.075, 1e-12);  // three of four wait 100 of 1000 ns
-  EXPECT_EQ(all[0].text,
+  const NamedCause late = only_cause(found(point), "imbalance", {2});
+  EXPECT_NEAR(late.size, 0.075, 1e-12);  // three of four wait 100 of 1000 ns
+  EXPECT_EQ(late.text,
             "imbalance: 7.5% of the step is waiting for ranks that are consistently late, mostly "
             "for rank 2 (node1, NVIDIA H200 00000000:2B:00.0), last in 21 of 21 traced steps: more "
             "computation");
@@ -223,9 +210,8 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
         trace(rank, {0, 1000}, {{0, first}, {first, 700}, {700, second}, {second, 1000}}));
   }
   for (int i = 0; i < 21; ++i) samples::add_step(point, step);
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_THAT(all[0].text, testing::EndsWith("21 of 21 traced steps"));
+  EXPECT_THAT(only_cause(found(point), "imbalance", {2}).text,
+              testing::EndsWith("21 of 21 traced steps"));
 }
 
 TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
@@ -240,22 +226,16 @@ TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
     }
     samples::add_step(point, std::move(timeline));
   }
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "imbalance");
-  EXPECT_THAT(all[0].ranks, IsEmpty());
-  EXPECT_EQ(all[0].text,
+  EXPECT_EQ(only_cause(found(point), "imbalance", {}).text,
             "imbalance: 5.0% of the step is waiting for ranks that are consistently late");
 }
 
 TEST(NamedCauses, DoNotTellImbalanceFromNoiseByFewCollectives) {
   results::PointData point = four_ranks();
-  for (int step = 0; step < 3; ++step) add(point, {500, 500, 600, 500});
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "waiting");
-  EXPECT_EQ(all[0].ranks, std::vector{2});
-  EXPECT_THAT(all[0].text,
+  add(point, {500, 500, 600, 500});
+  EXPECT_EQ(found(point).at(0).kind, "waiting") << "the waiting of one step is not divided";
+  for (int step = 0; step < 2; ++step) add(point, {500, 500, 600, 500});
+  EXPECT_THAT(only_cause(found(point), "waiting", {2}).text,
               HasSubstr("waiting: 7.5% of the step is for late ranks, mostly for rank 2"));
 }
 
@@ -266,12 +246,9 @@ TEST(NamedCauses, CallLatenessThatWandersNoise) {
     arrivals[static_cast<std::size_t>(step % 4)] = 600;
     add(point, arrivals);
   }
-  const auto all = found(point);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].kind, "noise");
-  EXPECT_THAT(all[0].ranks, IsEmpty());
-  EXPECT_NEAR(all[0].size, 0.075, 1e-12);
-  EXPECT_EQ(all[0].text, "noise: 7.5% of the step is waiting for ranks that are occasionally late");
+  const NamedCause noise = only_cause(found(point), "noise", {});
+  EXPECT_NEAR(noise.size, 0.075, 1e-12);
+  EXPECT_EQ(noise.text, "noise: 7.5% of the step is waiting for ranks that are occasionally late");
 }
 
 TEST(NamedCauses, DoNotMentionWaitingBelowOnePercent) {
@@ -281,12 +258,6 @@ TEST(NamedCauses, DoNotMentionWaitingBelowOnePercent) {
   point.traces.clear();
   for (int step = 0; step < 21; ++step) add(point, {500, 500, 516, 500});  // 1.2%
   EXPECT_THAT(found(point), Not(IsEmpty()));
-}
-
-TEST(NamedCauses, DoNotDivideTheWaitingOfOneTracedStep) {
-  results::PointData point = four_ranks();
-  add(point, {500, 500, 600, 500});
-  EXPECT_EQ(found(point).at(0).kind, "waiting");
 }
 
 TEST(NamedCauses, ComeGravestFirst) {

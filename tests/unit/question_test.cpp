@@ -14,19 +14,28 @@ namespace isoscale::analysis {
 namespace {
 
 using settings::PredictCommand;
+using simulate::Machine;
+using simulate::TimedCommunication;
 
 Question asked(const PredictCommand& command) {
   return question_of(command, samples::plain_sheet());
 }
 
-std::string refusal(const PredictCommand& command) {
+/// The words in which `ask` refuses.
+std::string refusal_of(const auto& ask) {
   try {
-    const Question question = asked(command);
-    for (const int ranks : question.ranks) (void)request_at(question, ranks);
+    ask();
   } catch (const base::UsageError& error) {
     return error.what();
   }
   return "accepted";
+}
+
+std::string refusal(const PredictCommand& command) {
+  return refusal_of([&] {
+    const Question question = asked(command);
+    for (const int ranks : question.ranks) (void)request_at(question, ranks);
+  });
 }
 
 /// True if `text` has all of `needles`.
@@ -57,33 +66,12 @@ TEST(Question, OfASheetIsWhatTheCommandSays) {
   EXPECT_EQ(request.mesh, (mesh::Shape{.tp = 2, .dp = 8}));
   EXPECT_EQ(request.options.at("microbatch"), "4");
   EXPECT_EQ(request.options.at("microbatches"), "4");
-}
-
-TEST(Question, TakesNodesAsTheCommandNamesThem) {
-  PredictCommand command = samples::plain_command();
   command.node_ranks = 4;
-  const Question question = asked(command);
-  EXPECT_EQ(question.node_ranks, 4);
-  EXPECT_EQ(question.machine.network->node_ranks, 4);
+  EXPECT_EQ(asked(command).node_ranks, 4);
+  EXPECT_EQ(asked(command).machine.network->node_ranks, 4);
 }
 
-TEST(Question, OfASheetNeedsAModelForWhatAModelShapes) {
-  PredictCommand command = samples::plain_command();
-  command.model.reset();
-  EXPECT_TRUE(says(refusal(command), {"--model", "gpt-175b"}));
-  command.workload = "tiles";
-  command.settings.clear();
-  command.ranks = {4};
-  EXPECT_EQ(refusal(command), "accepted");
-}
-
-TEST(Question, RefusesWorkloadsWithoutSteps) {
-  PredictCommand command = samples::plain_command();
-  command.workload = "collectives";
-  EXPECT_TRUE(says(refusal(command), {"--workload collectives", "no step"}));
-}
-
-TEST(Question, RefusesSettingsThatNobodyKnows) {
+TEST(Question, RefusesWhatItCannotAnswer) {
   const auto with = [](std::string key, std::string value) {
     PredictCommand command = samples::plain_command();
     command.settings.emplace_back(std::move(key), std::move(value));
@@ -94,14 +82,21 @@ TEST(Question, RefusesSettingsThatNobodyKnows) {
   EXPECT_TRUE(says(with("bucket", "much"), {"--set", "much"}));
   EXPECT_TRUE(says(with("batch", "128"), {"twice"}));
   EXPECT_TRUE(says(with("gemm", "2"), {"--set", "0.001x"}));
-}
-
-TEST(Question, RefusesMeshesThatDoNotDivideAndNamesTheNearest) {
+  // A sheet needs a model for what a model shapes, and tiles are not of these.
   PredictCommand command = samples::plain_command();
+  command.model.reset();
+  EXPECT_TRUE(says(refusal(command), {"--model", "gpt-175b"}));
+  command.workload = "tiles";
+  command.settings.clear();
+  command.ranks = {4};
+  EXPECT_EQ(refusal(command), "accepted");
+  command = samples::plain_command();
+  command.workload = "collectives";
+  EXPECT_TRUE(says(refusal(command), {"--workload collectives", "no step"}));
+  command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 3}};
   EXPECT_TRUE(
       says(refusal(command), {"hybrid on 8 ranks", "divided by 3", "nearest mesh that works"}));
-  command = samples::plain_command();
   command.workload = "dp";
   command.mesh = {{mesh::Axis::tp, 2}};
   EXPECT_TRUE(says(refusal(command), {"--mesh tp=2", "has no axis tp"}));
@@ -190,6 +185,98 @@ TEST(Question, RefusesASearchWithNothingToSearchFor) {
   command.mesh.clear();
   command.scaling = workloads::Scaling::weak;
   EXPECT_TRUE(says(refusal(command), {"--best", "weak"}));
+}
+
+Machine measured() {
+  Machine machine{.name = "measured", .source = {}};
+  machine.measured.gemms = {{.m = 8, .n = 8, .k = 8, .seconds = 3e-6}};
+  machine.measured.locals = {{.bytes = 64, .seconds = 2e-6}};
+  // 1 us of latency, then 10 us and 1 us of bytes.
+  machine.measured.communication = {
+      TimedCommunication{
+          .members = 4,
+          .nodes = 2,
+          .samples = {{.bytes = 10, .seconds = 2e-6}, {.bytes = 1e4, .seconds = 11e-6}},
+          .latency = 1e-6,
+          .bandwidth = 1e9},
+      TimedCommunication{
+          .members = 2,
+          .nodes = 1,
+          .samples = {{.bytes = 0, .seconds = 1e-6}, {.bytes = 1e4, .seconds = 3e-6}}}};
+  return machine;
+}
+
+TEST(WhatIf, ReadsChangesThatAreMadeTogether) {
+  const WhatIf one = parse_what_if("link.inter=2x");
+  EXPECT_EQ(one.title, "link.inter=2x");
+  EXPECT_EQ(one.changes, (std::vector<Change>{{MachinePart::link_inter, 2}}));
+  const WhatIf two = parse_what_if("gemm=1.3x,latency=0.5x");
+  EXPECT_EQ(two.changes,
+            (std::vector<Change>{{MachinePart::gemm, 1.3}, {MachinePart::latency, 0.5}}));
+}
+
+TEST(WhatIf, SaysWhatItWouldAccept) {
+  for (const auto& [text, reason] : {std::pair{"link.iner=2x", "did you mean 'link.inter'"},
+                                     {"gemm=2", "from 0.001x to 1000x"},
+                                     {"gemm=0x", "must be a factor"},
+                                     {"gemm=-2x", "must be a factor"},
+                                     {"gemm=nanx", "must be a factor"},
+                                     {"gemm", "has no factor"},
+                                     {"gemm=2x,gemm=3x", "twice"},
+                                     {"gemm=2x,", "unknown part of a machine"}}) {
+    EXPECT_TRUE(says(refusal_of([&] { (void)parse_what_if(text); }), {reason})) << text;
+  }
+}
+
+TEST(WhatIf, ChangesASheet) {
+  const Machine base = samples::plain_sheet();
+  const Machine after =
+      changed(base, parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
+  EXPECT_DOUBLE_EQ(after.network->across.bandwidth, 2e10);
+  EXPECT_DOUBLE_EQ(after.network->inside.bandwidth, 3e11);
+  EXPECT_DOUBLE_EQ(after.network->across.latency, 2.5e-6);
+  EXPECT_DOUBLE_EQ(after.network->inside.latency, 0.5e-6);
+  EXPECT_DOUBLE_EQ(after.processor->matrix.front().peak, 1.5e12);
+  EXPECT_DOUBLE_EQ(after.memory->bandwidth, 4e18);
+  EXPECT_DOUBLE_EQ(after.memory->capacity, 1e12);
+}
+
+TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
+  // Microseconds of both samples across nodes, then of both inside one; there the latency is not
+  // fitted, and that of the smallest message counts.
+  struct Case {
+    const char* change;
+    double across[2], inside[2];
+  };
+  for (const Case& at :
+       {Case{"link.inter=2x", {1.5, 6}, {1, 3}}, Case{"link.intra=2x", {2, 11}, {1, 2}},
+        Case{"latency=3x", {4, 13}, {3, 5}}}) {
+    SCOPED_TRACE(at.change);
+    const Machine after = changed(measured(), parse_what_if(at.change));
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_NEAR(after.measured.communication[0].samples[i].seconds, at.across[i] * 1e-6, 1e-18);
+      EXPECT_NEAR(after.measured.communication[1].samples[i].seconds, at.inside[i] * 1e-6, 1e-18);
+    }
+  }
+  const Machine inter = changed(measured(), parse_what_if("link.inter=2x"));
+  EXPECT_DOUBLE_EQ(*inter.measured.communication[0].bandwidth, 2e9);
+  EXPECT_DOUBLE_EQ(*inter.measured.communication[0].latency, 1e-6);
+  const Machine latency = changed(measured(), parse_what_if("latency=3x"));
+  EXPECT_DOUBLE_EQ(*latency.measured.communication[0].latency, 3e-6);
+  const Machine faster = changed(measured(), parse_what_if("gemm=1.5x,memory=2x"));
+  EXPECT_NEAR(faster.measured.gemms[0].seconds, 2e-6, 1e-18);
+  EXPECT_NEAR(faster.measured.locals[0].seconds, 1e-6, 1e-18);
+}
+
+TEST(WhatIf, RefusesPartsThatNobodyKnows) {
+  Machine one_node = measured();
+  one_node.measured.communication.erase(one_node.measured.communication.begin());
+  EXPECT_THROW((void)changed(one_node, parse_what_if("link.inter=2x")), base::UsageError);
+  EXPECT_NO_THROW((void)changed(one_node, parse_what_if("link.intra=2x")));
+  const Machine nothing{.name = "empty", .source = {}};
+  for (const char* const change : {"gemm=2x", "memory=2x", "latency=2x", "link.intra=2x"}) {
+    EXPECT_THROW((void)changed(nothing, parse_what_if(change)), base::UsageError) << change;
+  }
 }
 
 }  // namespace

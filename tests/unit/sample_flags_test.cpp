@@ -11,8 +11,10 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "series.hpp"
+#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -30,9 +32,6 @@ TEST(Trend, OfASlopeWorkedOutByHand) {
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->change, 9 / 105.5, 1e-12);
   EXPECT_NEAR(found->probability, std::erfc(44 / std::sqrt(250.0)), 1e-12);
-}
-
-TEST(Trend, CountsTiesAndKnowsWhatIsUndefined) {
   EXPECT_EQ(statistics::trend(std::vector<double>(20, 1.0))->probability, 1.0);
   EXPECT_FALSE(statistics::trend(std::vector<double>(7, 1.0)));
   EXPECT_FALSE(statistics::trend(std::vector<double>(20, -1.0))) << "relative to what?";
@@ -60,9 +59,6 @@ TEST(Dip, IsThatOfSmallSamples) {
   EXPECT_DOUBLE_EQ(*statistics::dip(even), 0.05);
   EXPECT_EQ(*statistics::dip(std::vector<double>(9, 2.0)), 0.0);
   EXPECT_FALSE(statistics::dip(std::array{1.0, 2.0, 3.0}));
-}
-
-TEST(Dip, OfUniformSamplesIsSmallerThanItsThreshold) {
   for (const std::size_t n : {20U, 100U, 400U}) {
     Draw draw{n};
     int above = 0;
@@ -112,9 +108,6 @@ TEST(SampleFlags, SpeakInSentences) {
   spiked[10] = 3;
   EXPECT_THAT(statistics::sample_flags(spiked).sentences,
               ElementsAre(HasSubstr("1 of 100 steps lies far")));
-}
-
-TEST(SampleFlags, KnowWhatIsTooLittle) {
   EXPECT_TRUE(statistics::sample_flags({}).sentences.empty());
   EXPECT_TRUE(statistics::sample_flags(std::vector<double>(200, 1.0)).sentences.empty());
   EXPECT_TRUE(statistics::sample_flags(std::array{1.0, 2.0, 9.0}).sentences.empty());
@@ -162,6 +155,56 @@ TEST(SampleFlags, DriftIsRarelySeenInCorrelatedSamples) {
     drifts += statistics::sample_flags(Autoregressive{seed, 0.5, 0.05}.take(200)).drift ? 1 : 0;
   }
   EXPECT_LE(drifts, 9);
+}
+
+std::vector<double> levels(std::size_t first, double high, std::size_t then, double low) {
+  std::vector<double> samples(first, high);
+  samples.insert(samples.end(), then, low);
+  return samples;
+}
+
+TEST(ChangePoint, OfTwoLevelsWorkedOutByHandAndOfNone) {
+  // Mid-ranks 12.5 and 4.5; K = |2 * 8 * 12.5 - 8 * 17| = 64; 2 exp(-6 * 64^2 / (16^3 + 16^2)).
+  const auto change = statistics::change_point(levels(8, 2, 8, 1));
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->first, 8U);
+  EXPECT_NEAR(change->probability, 2 * std::exp(-24576.0 / 4352.0), 1e-12);
+  EXPECT_EQ(statistics::change_point(std::vector<double>(30, 1.0))->probability, 1.0);
+  EXPECT_FALSE(statistics::change_point(std::array{1.0}));
+  EXPECT_FALSE(statistics::change_point({}));
+  EXPECT_FALSE(statistics::change_point(std::array{1.0, std::numeric_limits<double>::quiet_NaN()}));
+}
+
+TEST(LastChange, IsFoundBehindEarlierOnes) {
+  std::vector<double> samples = levels(20, 3, 20, 2);
+  samples.insert(samples.end(), 40, 1.0);
+  EXPECT_EQ(statistics::last_change(samples, 0.01), 40U);
+  // It may be too small to count, and cannot be seen in fifteen samples.
+  EXPECT_EQ(statistics::last_change(levels(30, 1.004, 30, 1), 0.005), 0U);
+  EXPECT_EQ(statistics::last_change(levels(30, 1.006, 30, 1), 0.005), 30U);
+  EXPECT_EQ(statistics::last_change(levels(7, 9, 8, 1), 0.005), 0U);
+  EXPECT_EQ(statistics::last_change(levels(8, 9, 8, 1), 0.005), 8U);
+}
+
+TEST(LastChange, IsRarelySeenWhereThereIsNone) {
+  int seen = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    seen +=
+        statistics::last_change(samples::Autoregressive{seed, 0, 0.05}.take(60), 0.005) > 0 ? 1 : 0;
+  }
+  EXPECT_LE(seen, 15);  // 1% of 1,000, and the error of counting
+}
+
+TEST(LastChange, OfAWarmUpUnderNoiseIsFoundWithinAFewSteps) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<double> times = samples::Autoregressive{seed, 0, 0.01}.take(60);
+    for (std::size_t i = 0; i < 20; ++i) times[i] *= 1.1;
+    const std::size_t change = statistics::last_change(times, 0.005);
+    EXPECT_GE(change, 20U) << seed;
+    found += change <= 26 ? 1 : 0;
+  }
+  EXPECT_GE(found, 97) << "another change is seen by chance in 1% at most";
 }
 
 }  // namespace

@@ -8,10 +8,18 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
+
+#include "results/records/counted_steps.hpp"
+#include "series.hpp"
+#include "statistics/sample_flags.hpp"
+#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -28,16 +36,12 @@ std::vector<double> shuffled(std::size_t n) {
   return samples;
 }
 
-TEST(Median, OfOddAndEvenCounts) {
+TEST(Median, IsTheMiddleAndAbsentWhenUndefined) {
   EXPECT_EQ(statistics::median(std::array{3.0, 1.0, 2.0}), 2.0);
   EXPECT_EQ(statistics::median(std::array{4.0, 1.0, 2.0, 3.0}), 2.5);
   EXPECT_EQ(statistics::median(std::array{7.0}), 7.0);
-}
-
-TEST(Median, IsAbsentWhenUndefined) {
-  EXPECT_FALSE(statistics::median({}).has_value());
-  EXPECT_FALSE(
-      statistics::median(std::array{1.0, std::numeric_limits<double>::quiet_NaN()}).has_value());
+  EXPECT_FALSE(statistics::median({}));
+  EXPECT_FALSE(statistics::median(std::array{1.0, std::numeric_limits<double>::quiet_NaN()}));
 }
 
 TEST(Autocorrelation, OfASeriesWorkedOutByHand) {
@@ -47,14 +51,9 @@ TEST(Autocorrelation, OfASeriesWorkedOutByHand) {
   // An alternating series: 7 products of -1 over 8 squares of 1.
   EXPECT_DOUBLE_EQ(*statistics::autocorrelation(std::array{1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0}),
                    -0.875);
-}
-
-TEST(Autocorrelation, IsAbsentWhenUndefined) {
-  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(7, 1.0)).has_value());
-  EXPECT_FALSE(
-      statistics::autocorrelation(std::array{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0}).has_value());
-  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(100, 0.1)).has_value())
-      << "no variance";
+  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(7, 1.0)));
+  EXPECT_FALSE(statistics::autocorrelation(std::array{1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0}));
+  EXPECT_FALSE(statistics::autocorrelation(std::vector<double>(100, 0.1))) << "no variance";
 }
 
 struct Ranks {
@@ -89,26 +88,17 @@ TEST(Estimate, GivesNoIntervalBelowSixSamples) {
   const auto result = statistics::estimate(std::array{5.0, 1.0, 4.0, 2.0, 3.0});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->median, 3.0);
-  EXPECT_FALSE(result->lower.has_value());
-  EXPECT_FALSE(result->upper.has_value());
-  EXPECT_FALSE(statistics::relative_half_width(*result).has_value());
+  EXPECT_FALSE(result->lower || result->upper || statistics::relative_half_width(*result));
+  EXPECT_FALSE(statistics::estimate({}));
+  EXPECT_FALSE(statistics::estimate(std::array{1.0, std::numeric_limits<double>::infinity()}));
 }
 
-TEST(Estimate, IsAbsentWithoutSamplesAndForWhatIsNotANumber) {
-  EXPECT_FALSE(statistics::estimate({}).has_value());
-  EXPECT_FALSE(
-      statistics::estimate(std::array{1.0, std::numeric_limits<double>::infinity()}).has_value());
-}
-
-TEST(Estimate, ConstantSamplesHaveAnIntervalOfNoWidth) {
-  const auto result = statistics::estimate(std::vector<double>(20, 0.3));
-  ASSERT_TRUE(result && result->lower);
-  EXPECT_EQ(*result->lower, 0.3);
-  EXPECT_EQ(*result->upper, 0.3);
-  EXPECT_EQ(*statistics::relative_half_width(*result), 0.0);
-}
-
-TEST(Estimate, ASpikeMovesNothing) {
+TEST(Estimate, ConstantSamplesHaveAnIntervalOfNoWidthAndASpikeMovesNothing) {
+  const auto constant = statistics::estimate(std::vector<double>(20, 0.3));
+  ASSERT_TRUE(constant && constant->lower);
+  EXPECT_EQ(*constant->lower, 0.3);
+  EXPECT_EQ(*constant->upper, 0.3);
+  EXPECT_EQ(*statistics::relative_half_width(*constant), 0.0);
   std::vector<double> samples = shuffled(50);
   *std::ranges::max_element(samples) = 1e9;
   const auto result = statistics::estimate(samples);
@@ -134,8 +124,7 @@ TEST(Estimate, ADriftHasNoInterval) {
   EXPECT_EQ(result->median, 129.5) << "of all samples where there are no blocks";
 }
 
-/// How often the interval holds the true median over seeded series x = phi x + noise. `noise` is a
-/// sum of 12 uniforms, written out so that every standard library draws the same.
+/// How often the interval holds the true median over seeded series x = phi x + noise.
 struct Coverage {
   double share = 0;     ///< of the intervals
   double existing = 0;  ///< share of series that had an interval
@@ -185,6 +174,174 @@ TEST(Coverage, HoldsUnderAutocorrelation) {
     EXPECT_GT(result.share, 0.93) << "phi = " << at.phi;
     EXPECT_GT(result.existing, 0.9) << "phi = " << at.phi;
   }
+}
+
+TEST(NominalConfidence, IsThatOfTheLooks) {
+  EXPECT_EQ(statistics::nominal_confidence(1, 1.5), 0.95);
+  EXPECT_EQ(statistics::nominal_confidence(0, 1.5), 0.95);
+  EXPECT_EQ(statistics::nominal_confidence(9, 1.0), 0.95) << "looks at the same samples";
+  // Two equal groups: the second look has twice the samples. Pocock's table: 0.0294.
+  EXPECT_NEAR(statistics::nominal_confidence(2, 2.0), 1 - 0.0294, 5e-5);
+  results::PointData point;
+  EXPECT_EQ(confidence_of(point), 0.95);
+  point.looks = {.planned = 2, .made = 1, .growth = 2};
+  EXPECT_NEAR(confidence_of(point), 1 - 0.0294, 5e-5);
+}
+
+TEST(NominalConfidence, RisesWithLooksAndWithTheirDistance) {
+  double before = 0.95;
+  for (int looks = 2; looks <= 30; ++looks) {
+    const double confidence = statistics::nominal_confidence(looks, 1.5);
+    EXPECT_GT(confidence, before) << looks;
+    EXPECT_LT(confidence, 1 - 0.05 / looks) << "Bonferroni's bound is wider, " << looks;
+    before = confidence;
+  }
+  EXPECT_LT(statistics::nominal_confidence(8, 1.1), statistics::nominal_confidence(8, 1.5));
+  EXPECT_LT(statistics::nominal_confidence(8, 1.5), statistics::nominal_confidence(8, 3.0));
+}
+
+// 20,000 chains: the standard error of 5% is 0.15%.
+TEST(NominalConfidence, KeepsFivePercentOfSimulatedChains) {
+  constexpr int chains = 20'000;
+  for (const int looks : {3, 12}) {
+    const double confidence = statistics::nominal_confidence(looks, 1.5);
+    const double correlation = std::sqrt(1 / 1.5);
+    samples::Draw draw{5};
+    int crossed = 0;
+    for (int chain = 0; chain < chains; ++chain) {
+      double z = draw.normal();
+      bool is_out = false;
+      for (int look = 0; look < looks; ++look) {
+        is_out = is_out || std::erf(std::abs(z) / std::sqrt(2.0)) > confidence;
+        z = correlation * z + std::sqrt(1 - correlation * correlation) * draw.normal();
+      }
+      crossed += is_out ? 1 : 0;
+    }
+    EXPECT_NEAR(crossed / double{chains}, 0.05, 0.006) << looks << " looks";
+  }
+}
+
+TEST(Estimate, AtAHigherConfidenceIsWiderOrAbsent) {
+  std::vector<double> samples(20);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    samples[i] = 1 + static_cast<double>((i * 8) % 21);  // 1 to 20 in some order
+  }
+  // Sign test at 99%, n = 20: ranks 4 and 17.
+  const auto wide = statistics::estimate(samples, 0.99);
+  ASSERT_TRUE(wide && wide->lower && wide->upper);
+  std::ranges::sort(samples);
+  EXPECT_EQ(*wide->lower, samples[3]);
+  EXPECT_EQ(*wide->upper, samples[16]);
+  // All of n samples enclose the median with 1 - 2^(1-n): 99.2% of 8, 98.4% of 7.
+  const std::vector<double> eight{1, 5, 2, 7, 3, 8, 4, 6};
+  EXPECT_TRUE(statistics::estimate(eight, 0.99)->lower);
+  EXPECT_FALSE(statistics::estimate(std::span{eight}.first(7), 0.99)->lower);
+}
+
+TEST(OutOfTime, SaysHowFarItCame) {
+  results::PointData point;
+  point.stopped_because = "precision";
+  const statistics::Estimate estimate{.median = 10, .lower = 9.8, .upper = 10.2};
+  EXPECT_EQ(out_of_time(point, estimate), "");
+  point.stopped_because = "max-time";
+  EXPECT_EQ(out_of_time(point, estimate), "out of time at ±2.0%");
+  EXPECT_EQ(out_of_time(point, statistics::Estimate{.median = 10}),
+            "time ran out before an interval was known");
+}
+
+TEST(OverLaunches, OneSaysNothingOfTheNextAndTwoHaveASpread) {
+  const auto one = statistics::over_launches(std::vector{2.0});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->median, 2.0);
+  EXPECT_EQ(one->samples, 1U);
+  EXPECT_FALSE(one->lower || one->upper);
+  EXPECT_FALSE(statistics::launch_spread(*one));
+  EXPECT_FALSE(statistics::over_launches({}));
+  EXPECT_FALSE(statistics::over_launches(std::vector{1.0, 0.0})) << "which is no time";
+  EXPECT_FALSE(
+      statistics::over_launches(std::vector{1.0, std::numeric_limits<double>::infinity()}));
+  const auto two = statistics::over_launches(std::vector{1.0, 3.0});
+  EXPECT_EQ(two->median, 2.0);
+  EXPECT_DOUBLE_EQ(*statistics::launch_spread(*two), 1.0);
+  EXPECT_FALSE(two->lower || two->upper);
+}
+
+TEST(OverLaunches, ThreeHaveTheTIntervalOfTheirLogarithms) {
+  // Logarithms -0.1, 0, 0.1: mean 0, standard deviation 0.1, t = 4.303 with 2 degrees of freedom.
+  const std::vector medians{std::exp(-0.1), 1.0, std::exp(0.1)};
+  const auto three = statistics::over_launches(medians);
+  const double half = 4.303 * 0.1 / std::sqrt(3.0);
+  EXPECT_EQ(three->median, 1.0);
+  EXPECT_NEAR(*three->lower, std::exp(-half), 1e-12);
+  EXPECT_NEAR(*three->upper, std::exp(half), 1e-12);
+  EXPECT_NEAR(*statistics::launch_spread(*three), std::exp(0.1) - std::exp(-0.1), 1e-12);
+}
+
+TEST(OverLaunches, HoldsTheCentreAsOftenAsItPromises) {
+  constexpr int trials = 2000;
+  std::mt19937 random{7};
+  std::normal_distribution<double> factor{0, 0.039};
+  for (const std::size_t launches : {3U, 5U, 12U}) {
+    int held = 0;
+    for (int trial = 0; trial < trials; ++trial) {
+      std::vector<double> medians(launches);
+      for (double& median : medians) median = std::exp(factor(random));
+      const auto estimate = statistics::over_launches(medians);
+      held += *estimate->lower <= 1 && 1 <= *estimate->upper ? 1 : 0;
+    }
+    EXPECT_NEAR(held, trials * 0.95, trials * 0.02) << launches;
+  }
+}
+
+// Statistics of step times that were measured, see tests/golden/README.md. What is expected was
+// computed with numpy, or can be seen in the series.
+
+/// Milliseconds; the first line says what they are.
+std::vector<double> recorded(const std::string& name) {
+  std::ifstream file{std::string{ISOSCALE_GOLDEN} + "/step_times/" + name + ".txt"};
+  std::string what;
+  std::getline(file, what);
+  std::vector<double> times;
+  for (double time = 0; file >> time;) times.push_back(time);
+  EXPECT_EQ(times.size(), 200U) << name;
+  return times;
+}
+
+// A machine with more work than cores: what slows one step down slows the next down too.
+TEST(RecordedSteps, ThatCorrelateAreTakenInBlocks) {
+  const auto queued = recorded("queued");
+  EXPECT_NEAR(*statistics::median(queued), 36.4620, 1e-3);
+  EXPECT_NEAR(*statistics::autocorrelation(queued), 0.606784, 1e-5);
+  const auto wide = statistics::estimate(queued);
+  EXPECT_GE(wide->block, 10U);
+  ASSERT_TRUE(wide->lower && wide->upper);
+  EXPECT_GT(*statistics::relative_half_width(*wide), 0.1)
+      << "200 of such steps do not know their median well";
+
+  const auto two_ranks = recorded("two_ranks");
+  EXPECT_NEAR(*statistics::median(two_ranks), 60.4435, 1e-3);
+  EXPECT_NEAR(*statistics::autocorrelation(two_ranks), 0.351485, 1e-5);
+  EXPECT_GT(statistics::estimate(two_ranks)->block, 1U);
+  // Their trend is no more than such noise makes by chance.
+  for (const char* name : {"queued", "two_ranks"}) {
+    EXPECT_FALSE(statistics::sample_flags(recorded(name)).drift) << name;
+    EXPECT_FALSE(statistics::sample_flags(recorded(name)).bimodal) << name;
+  }
+}
+
+// Steps of 2.8 ms that an operating system lets run through, or holds up for a slice of 4 ms.
+TEST(RecordedSteps, ThatAreHeldUpOrNotAreOfTwoKinds) {
+  const auto times = recorded("time_slices");
+  EXPECT_LT(*statistics::autocorrelation(times), -0.3) << "they take turns";
+  EXPECT_EQ(statistics::estimate(times)->block, 1U);
+  const statistics::SampleFlags flags = statistics::sample_flags(times);
+  ASSERT_TRUE(flags.bimodal);
+  EXPECT_NEAR(flags.bimodal->low, 2.8, 0.1);
+  EXPECT_NEAR(flags.bimodal->high, 6.9, 0.1);
+  EXPECT_NEAR(flags.bimodal->share_high, 0.61, 0.02);
+  EXPECT_TRUE(flags.outliers);
+  EXPECT_FALSE(flags.drift);
+  EXPECT_EQ(statistics::last_change(times, 0.005), 0U);
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -123,16 +125,27 @@ TEST(StepCosts, KeepProgramsThatDifferApart) {
   EXPECT_NEAR(costs.other, 20 * ns, tolerance);
 }
 
-TEST(StepCosts, FindWhatOverlapCostsGemms) {
-  // The all-reduce on the second stream slows the second GEMM from 30 to 45 ns.
+/// Two steps in which the all-reduce on the second stream slows the second GEMM from 30 to 45 ns.
+results::PointData overlapped() {
   results::PointData point =
       alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
+  const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
   for (int step = 0; step < 2; ++step) {
-    const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
     add_step(point, {{trace(0, {0, 75}, spans), trace(1, {0, 75}, spans)}});
   }
-  point.solo_times = {solo(0, {30, 0, 30}), solo(1, {30, 0, 30})};
+  return point;
+}
+
+TEST(StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
+  results::PointData point = overlapped();
+  EXPECT_FALSE(costs_of(point).gemm_alone);
+  point.solo_times.push_back(solo(0, {30, 0, 30}));
+  EXPECT_FALSE(costs_of(point).gemm_alone || costs_of(point).gemm_overlap);
+  point.solo_times.push_back(solo(1, {30, 0}));  // of another program
+  EXPECT_FALSE(costs_of(point).gemm_alone);
+  point.solo_times.back() = solo(1, {30, 0, 30});
   const StepCosts costs = costs_of(point);
+  ASSERT_TRUE(costs.gemm_alone && costs.gemm_overlap);
   EXPECT_NEAR(*costs.gemm_alone, 60 * ns, tolerance);
   EXPECT_NEAR(*costs.gemm_overlap, 15 * ns, tolerance);
   EXPECT_NEAR(costs.transfer.at(Axis::dp), 0, tolerance);  // hidden
@@ -147,23 +160,6 @@ TEST(StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
   EXPECT_NEAR(costs.other_compute, 20 * ns, tolerance);
 }
 
-TEST(StepCosts, DoNotSeparateGemmsWithoutSoloTimesOfAllTracedRanks) {
-  results::PointData point =
-      alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
-  const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
-  for (int step = 0; step < 2; ++step) {
-    add_step(point, {{trace(0, {0, 75}, spans), trace(1, {0, 75}, spans)}});
-  }
-  EXPECT_FALSE(costs_of(point).gemm_alone);
-  point.solo_times.push_back(solo(0, {30, 0, 30}));
-  EXPECT_FALSE(costs_of(point).gemm_alone);
-  EXPECT_FALSE(costs_of(point).gemm_overlap);
-  point.solo_times.push_back(solo(1, {30, 0}));  // of another program
-  EXPECT_FALSE(costs_of(point).gemm_alone);
-  point.solo_times.back() = solo(1, {30, 0, 30});
-  EXPECT_TRUE(costs_of(point).gemm_alone);
-}
-
 TEST(StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
   results::PointData point = alike({.dp = 2}, training());
   for (int step = 0; step < 2; ++step) {
@@ -176,37 +172,26 @@ TEST(StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
 }
 
 TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
-  // The GEMM takes 40 ns but for one step of three.
-  results::PointData point = samples::point({}, {Script{}.compute()}, {});
-  point.traces.clear();
-  for (const int gemm : {40, 70, 40}) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
-  const StepCosts costs = costs_of(point);
-  EXPECT_NEAR(costs.gemm, 40 * ns, tolerance);
-  ASSERT_TRUE(costs.noise);
-  EXPECT_NEAR(*costs.noise, 10 * ns, tolerance);
+  const auto costs = [](const std::vector<int>& gemms) {
+    results::PointData point = samples::point({}, {Script{}.compute()}, {});
+    point.traces.clear();
+    for (const int gemm : gemms) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
+    return costs_of(point);
+  };
+  // The GEMM takes 40 ns but for one step of three; of two steps neither is the usual one.
+  EXPECT_NEAR(costs({40, 70, 40}).gemm, 40 * ns, tolerance);
+  EXPECT_NEAR(costs({40, 70, 40}).noise.value(), 10 * ns, tolerance);
+  EXPECT_NEAR(costs({40, 70}).gemm, 55 * ns, tolerance);
+  EXPECT_NEAR(costs({40, 70}).noise.value(), 0, tolerance);
 }
 
-TEST(StepCosts, OfTwoStepsNeitherIsTheUsualOne) {
-  results::PointData point = samples::point({}, {Script{}.compute()}, {});
-  point.traces.clear();
-  for (const int gemm : {40, 70}) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
-  const StepCosts costs = costs_of(point);
-  EXPECT_NEAR(costs.gemm, 55 * ns, tolerance);
-  ASSERT_TRUE(costs.noise);
-  EXPECT_NEAR(*costs.noise, 0, tolerance);
-}
-
-TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStep) {
+TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
   results::PointData point = four_ranks({50, 50, 70, 50});
   point.traces.resize(1);
   const StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.waiting, 20 * ns, tolerance);
-  EXPECT_FALSE(costs.imbalance);
-  EXPECT_FALSE(costs.noise);
-}
-
-TEST(StepCosts, AreAbsentWithoutTraces) {
-  const results::PointData point = alike({.dp = 4}, training());
+  EXPECT_FALSE(costs.imbalance || costs.noise);
+  point.traces.clear();
   EXPECT_FALSE(step_costs(point, breakdown(point)));
 }
 
@@ -230,6 +215,138 @@ TEST(StepCosts, LeadToAnExactWaterfall) {
     EXPECT_NEAR(found.ideal, 97 * ns * work / 4, 1e-12 * found.ideal);
     EXPECT_NEAR(lost, found.measured - found.ideal, 1e-12 * found.measured);
   }
+}
+
+constexpr double rounding = 1e-12;
+
+/// Ranks 0 and 1 are useful for 6 (5 of them compute) and 8 of 10 seconds.
+BreakdownResult two_ranks() {
+  const Breakdown first{.compute = 5, .copies = 1, .wait = 4, .step = 10};
+  const Breakdown second{.compute = 8, .transfer = 2, .step = 10};
+  BreakdownResult result;
+  result.mean = Breakdown{.compute = 6.5, .copies = 0.5, .transfer = 1, .wait = 2, .step = 10};
+  result.ranks = {0, 1};
+  result.of_rank = {first, second};
+  result.free_network_step = 9;
+  return result;
+}
+
+results::PointData point_of(int ranks, double work, double flop_of_rank) {
+  results::PointData point;
+  point.ranks = ranks;
+  point.work_per_step = work;
+  point.flop_of_rank.assign(static_cast<std::size_t>(ranks), flop_of_rank);
+  return point;
+}
+
+void expect_products(const Pop& pop) {
+  EXPECT_NEAR(pop.parallel, pop.load_balance * pop.communication, rounding);
+  if (pop.serialisation && pop.transfer) {
+    EXPECT_NEAR(pop.communication, *pop.serialisation * *pop.transfer, rounding);
+  }
+  if (pop.global) {
+    EXPECT_NEAR(*pop.global, pop.parallel * *pop.computation_scalability, rounding);
+  }
+  if (pop.work_scalability) {
+    EXPECT_NEAR(*pop.computation_scalability, *pop.work_scalability * *pop.speed_scalability,
+                rounding);
+  }
+}
+
+TEST(Pop, IsATreeOfProducts) {
+  const auto result =
+      pop(point_of(2, 100, 50), two_ranks(), UsefulWork{.useful = 7, .work = 100, .flop = 80});
+  ASSERT_TRUE(result);
+  EXPECT_NEAR(result->load_balance, 7.0 / 8, rounding);    // mean of 6 and 8 over 8
+  EXPECT_NEAR(result->communication, 8.0 / 10, rounding);  // 8 of 10 seconds
+  EXPECT_NEAR(*result->serialisation, 8.0 / 9, rounding);
+  EXPECT_NEAR(*result->transfer, 9.0 / 10, rounding);
+  EXPECT_NEAR(result->parallel, 0.7, rounding);
+  EXPECT_NEAR(*result->computation_scalability, 7.0 / 14, rounding);
+  EXPECT_NEAR(*result->work_scalability, 80.0 / 100, rounding);  // 20% of the FLOP are new
+  EXPECT_NEAR(*result->speed_scalability, 0.625, rounding);      // 80/7 and 100/14 FLOP a second
+  EXPECT_NEAR(*result->global, 0.35, rounding);
+  expect_products(*result);
+}
+
+TEST(Pop, ComparesUsefulTimeByUnitOfWork) {
+  // Strong scaling: one rank works 12 s on the same batch that two ranks spend 14 s on together.
+  // Weak scaling: one rank works 6 s on half of what two ranks spend 14 s on.
+  for (const auto& [base, scalability, global] :
+       {std::tuple{UsefulWork{.useful = 12, .work = 100, .flop = 100}, 12.0 / 14, 0.6},
+        std::tuple{UsefulWork{.useful = 6, .work = 50, .flop = 50}, 6.0 / 7, 0.6}}) {
+    const auto result = pop(point_of(2, 100, 50), two_ranks(), base);
+    EXPECT_NEAR(*result->computation_scalability, scalability, rounding);
+    EXPECT_NEAR(*result->work_scalability, 1, rounding);
+    EXPECT_NEAR(*result->speed_scalability, scalability, rounding);
+    EXPECT_NEAR(*result->global, global, rounding);
+    expect_products(*result);
+  }
+}
+
+TEST(Pop, IsAllOnesForTheBaselineItself) {
+  const auto point = point_of(1, 100, 50);
+  BreakdownResult alone;
+  alone.mean = Breakdown{.compute = 10, .step = 10};
+  alone.ranks = {0};
+  alone.of_rank = {*alone.mean};
+  alone.free_network_step = 10;
+  const auto result = pop(point, alone, useful_work(point, alone));
+  EXPECT_DOUBLE_EQ(*result->global, 1);
+  EXPECT_DOUBLE_EQ(result->parallel, 1);
+  EXPECT_DOUBLE_EQ(*result->speed_scalability, 1);
+}
+
+TEST(Pop, HasNoFactorThatItsDataDoNotTell) {
+  const auto alone = pop(point_of(2, 100, 50), two_ranks(), std::nullopt);
+  ASSERT_TRUE(alone);
+  EXPECT_NEAR(alone->parallel, 0.7, rounding);
+  EXPECT_FALSE(alone->computation_scalability || alone->work_scalability ||
+               alone->speed_scalability || alone->global)
+      << "no baseline";
+  for (const auto& [mine, base] : {std::pair{0.0, 80.0}, std::pair{50.0, 0.0}}) {
+    const auto result = pop(point_of(2, 100, mine), two_ranks(),
+                            UsefulWork{.useful = 7, .work = 100, .flop = base});
+    EXPECT_TRUE(result->global);
+    EXPECT_FALSE(result->work_scalability || result->speed_scalability) << "no FLOP";
+  }
+  BreakdownResult parts = two_ranks();
+  parts.free_network_step.reset();
+  const auto without_replay = pop(point_of(2, 100, 50), parts, std::nullopt);
+  ASSERT_TRUE(without_replay);
+  EXPECT_NEAR(without_replay->communication, 0.8, rounding);
+  EXPECT_FALSE(without_replay->serialisation || without_replay->transfer);
+}
+
+TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
+  results::PointData point = point_of(4, 100, 50);
+  EXPECT_FALSE(useful_work(point, two_ranks()));
+  EXPECT_FALSE(pop(point, two_ranks(), std::nullopt));
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    point.op_sums.push_back({.step = step,
+                             .gemm = {5, 6, 7, 3},
+                             .other_compute = {1, 1, 0, 1},
+                             .copies = {0, 1, 1, 0},
+                             .communication = {9, 9, 9, 9}});
+  }
+  const auto useful = useful_work(point, two_ranks());
+  ASSERT_TRUE(useful);
+  EXPECT_NEAR(useful->useful, 6 + 8 + 8 + 4, rounding);
+  EXPECT_DOUBLE_EQ(useful->flop, 200);
+  const auto result = pop(point, two_ranks(), UsefulWork{.useful = 13, .work = 100, .flop = 200});
+  EXPECT_NEAR(result->load_balance, 6.5 / 8, rounding);
+  EXPECT_NEAR(*result->computation_scalability, 0.5, rounding);
+  expect_products(*result);
+}
+
+TEST(Pop, IsAbsentWithoutTracesOrUsefulTime) {
+  EXPECT_FALSE(pop(point_of(2, 100, 50), {}, std::nullopt));
+  EXPECT_FALSE(useful_work(point_of(2, 100, 50), {}));
+  BreakdownResult idle;
+  idle.mean = Breakdown{.gap = 10, .step = 10};
+  idle.ranks = {0};
+  idle.of_rank = {*idle.mean};
+  EXPECT_FALSE(pop(point_of(1, 100, 50), idle, std::nullopt));
 }
 
 }  // namespace

@@ -11,9 +11,11 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
+#include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -112,6 +114,81 @@ TEST(StepEstimate, RefusesWhatHasNoSteps) {
   EXPECT_THROW((void)estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
                                    simulate::packed(1, 1), Detail::time),
                std::invalid_argument);
+}
+
+TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
+  const simulate::Machine machine = samples::plain_sheet();
+  const workloads::Request base{.model = workloads::load_model("tiny"),
+                                .options = {{"batch", "64"}, {"schedule", "1f1b"}}};
+  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
+    const workloads::Request request = hybrid().scale(base, shape, workloads::Scaling::strong);
+    const StepEstimate at_once = whole_step(hybrid(), request, machine, 4, Detail::trace);
+    StepEstimate later = whole_step(hybrid(), request, machine, 4, Detail::play);
+    EXPECT_FALSE(later.breakdown.has_value());
+    ASSERT_TRUE(later.played.has_value());
+    EXPECT_GT(op_count(*later.played), 0U);
+    trace(hybrid(), request, later);
+    EXPECT_FALSE(later.played.has_value());
+    EXPECT_EQ(later.seconds(), at_once.seconds());
+    ASSERT_TRUE(later.breakdown && at_once.breakdown && later.loss && at_once.loss);
+    EXPECT_EQ(later.breakdown->compute, at_once.breakdown->compute);
+    EXPECT_EQ(later.breakdown->bubble, at_once.breakdown->bubble);
+    EXPECT_EQ(later.breakdown->step, at_once.breakdown->step);
+    // Nothing of a step without noise is noise.
+    const StepCosts& costs = later.loss->costs;
+    ASSERT_TRUE(costs.imbalance && costs.noise);
+    EXPECT_NEAR(*costs.imbalance, costs.waiting, 1e-12);
+    EXPECT_NEAR(*costs.noise, 0, 1e-12);
+  }
+}
+
+/// What a run writes of a point, of two stages with the output projection on the last.
+results::PointData point_with(const char* recompute, const char* schedule) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const mesh::Shape mesh{.tp = 2, .pp = 2};
+  workloads::Request base{.model = workloads::load_model("tiny"),
+                          .options = {{"microbatch", "2"},
+                                      {"microbatches", "4"},
+                                      {"vocabulary", "on"},
+                                      {"schedule", schedule},
+                                      {"recompute", recompute}}};
+  const workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+  const program::ProgramSet set = hybrid.build(request);
+  results::PointData point;
+  point.mesh = mesh;
+  point.ranks = mesh.size();
+  point.options.insert(request.options.begin(), request.options.end());
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    point.flop_of_rank.push_back(program::facts(set.of(rank), mesh).flop.value());
+  }
+  point.outline = program::outline(set, program::Section::step);
+  return point;
+}
+
+double all_flop(const results::PointData& point) {
+  return std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+}
+
+TEST(ModelFlop, LeavesOutWhatIsComputedAgain) {
+  for (const char* schedule : {"1f1b", "zb-h1"}) {
+    const results::PointData none = point_with("none", schedule);
+    EXPECT_EQ(model_flop_per_step(none), all_flop(none));
+    for (const char* recompute : {"selective", "full"}) {
+      const results::PointData point = point_with(recompute, schedule);
+      EXPECT_GT(all_flop(point), 1.001 * all_flop(none)) << recompute;
+      EXPECT_DOUBLE_EQ(model_flop_per_step(point).value_or(0), all_flop(none)) << recompute;
+    }
+  }
+}
+
+TEST(ModelFlop, IsNotKnownOfARecomputingStepWithoutItsOps) {
+  results::PointData point = point_with("full", "1f1b");
+  point.outline = {};
+  EXPECT_FALSE(model_flop_per_step(point));
+  point.options.erase("recompute");
+  EXPECT_EQ(model_flop_per_step(point), all_flop(point));
+  point.flop_of_rank.clear();
+  EXPECT_FALSE(model_flop_per_step(point));
 }
 
 }  // namespace

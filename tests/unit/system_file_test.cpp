@@ -121,7 +121,7 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
   EXPECT_EQ(names.size(), 8U);
 }
 
-TEST(SystemFile, ListsTheKeysThatItReads) {
+TEST(SystemFile, ListsTheKeysThatItReadsAndNamesTheNearestSystem) {
   const std::vector<SheetKey> keys = system_keys();
   const auto needed = [&](const std::string& key) {
     const auto found = std::ranges::find(keys, key, &SheetKey::key);
@@ -134,9 +134,6 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
   EXPECT_FALSE(needed("memory.traffic.KIND"));
-}
-
-TEST(SystemFile, AnUnknownNameIsRefusedWithTheNearest) {
   EXPECT_FALSE(is_system("h100"));
   try {
     static_cast<void>(load_system("h100-nrd"));
