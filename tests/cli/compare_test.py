@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Comparisons of real launches: every format, what is refused, and the gate's exit codes."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -56,7 +54,7 @@ class Compared(Comparing):
                                two["efficiency"]["points"])
         self.assertEqual(document["gate"], None)
         text = self.compare(*sides).stdout
-        rows = list(csv.DictReader(io.StringIO(self.compare(*sides, "--format", "csv").stdout)))
+        rows = self.csv_of("compare", *sides)
         self.assertEqual([(row["side"], row["ranks"]) for row in rows],
                          [("a", "1"), ("a", "2"), ("b1", "1"), ("b1", "2")])
         self.assertEqual(rows[0]["throughput_ratio"], "")
@@ -76,19 +74,8 @@ class Compared(Comparing):
         self.assertRegex(markdown, r"(?m)^\|[^|]+\| 2 \| b1 \| [-+]?\d+\.\d%")  # the gate's table
 
     def test_a_page_holds_the_comparison(self):
-        sides = ["a1.h5", "b1.h5"]
-        done = self.isoscale("compare", *sides, "--html", "page.html")
-        if "this build has no page" in done.stderr:
-            self.skipTest("this build has no page")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("page.html"), encoding="utf-8") as file:
-            page = file.read()
-        held = page.split('<script id="data" type="application/json">')[1].split("</script>")[0]
-        data = json.loads(held)
-        self.assertEqual(data["kind"], "compare")
-        self.assertEqual(data["compare"], self.json(*sides))
-        self.assert_refused(self.isoscale("compare", *sides, "--html", "page.html"), "page.html")
-        self.compare(*sides, "--html", "page.html", "--force")
+        data = self.page_of("compare", "a1.h5", "b1.h5")
+        self.assertEqual((data["kind"], data["compare"]), ("compare", self.json("a1.h5", "b1.h5")))
 
     def test_what_is_unlike_is_refused_line_by_line(self):
         done = self.compare("a1.h5", "f64.h5", code=2)

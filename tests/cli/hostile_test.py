@@ -116,7 +116,3 @@ class Formats(harness.Case):
                     continue
                 for markup in ("<img", "<svg", "<script", "<b>", "<!--"):
                     self.assertNotIn(markup, line.replace("\\<", ""), name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Reports of several launches: one curve, copies, and a whole node for a baseline."""
 
-import csv
-import io
-import json
 import shutil
 import statistics
 
@@ -21,7 +18,7 @@ class Joined(harness.Case):
             self.measured(name, *RUN, "--ranks", str(ranks), ranks=ranks, launch=name)
 
     def report(self, *arguments):
-        return json.loads(self.run_ok("report", *arguments, "--format", "json").stdout)
+        return self.json_of("report", *arguments)
 
     def test_files_of_one_rank_count_each_make_one_curve(self):
         document = self.report(*self.launches)
@@ -52,8 +49,7 @@ class Joined(harness.Case):
             self.assertIn(words, text)
         self.assertIn("over launches",
                       self.run_ok("report", *self.launches, "--format", "markdown").stdout)
-        rows = list(csv.DictReader(io.StringIO(
-            self.run_ok("report", *self.launches, "--format", "csv").stdout)))
+        rows = self.csv_of("report", *self.launches)
         self.assertEqual([row["launches"] for row in rows[:2]], ["2", "2"])
         self.assertEqual(rows[0]["curve"], rows[1]["curve"])
         self.assertNotEqual(rows[0]["step_time_median"], rows[1]["step_time_median"])
