@@ -4,14 +4,9 @@
 anything. Environment: see device_test.py.
 """
 
-import unittest
+import h5py
 
 import device_test
-
-try:
-    import h5py
-except ImportError:
-    h5py = None
 
 QUICK = ["--max-time", "0.2s", "--precision", "50%", "--force", "--output", "run.h5"]
 
@@ -32,7 +27,6 @@ def rows_of(path):
 OK, FAILED, SKIPPED = range(3)
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
 class Memory(device_test.Case):
     """workload memory: rows that fit what was asked for, right on every device."""
 
@@ -59,7 +53,6 @@ class Memory(device_test.Case):
             self.assertEqual(row["wrong"], 0, row)
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
 class Pairs(device_test.Case):
     """workload p2p: every pair in both directions, with its class, right on every device."""
 
@@ -98,7 +91,6 @@ class Pairs(device_test.Case):
             self.assertGreater(row["plays"], 0)  # what was measured is kept
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
 class Collectives(device_test.Case):
     """workload collectives: every operation compared bit for bit, on every device."""
 
@@ -152,7 +144,6 @@ class Collectives(device_test.Case):
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
 class Parts(device_test.Case):
     """workloads gemm, overlap and calibrate, and what a report makes of them."""
 
@@ -203,7 +194,6 @@ class Parts(device_test.Case):
         self.assertIn("of what the link gives alone", self.run_ok("report", "run.h5", "--detail").stdout)
 
 
-@unittest.skipIf(h5py is None, "h5py is not installed")
 class Algorithms(device_test.Case):
     """workload algorithms: about NCCL, and so about GPUs only."""
 

@@ -6,12 +6,16 @@ Environment: ISOSCALE = the program, ISOSCALE_MPIEXEC = mpiexec with its flags u
 """
 
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import shlex
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 PROGRAM = os.environ["ISOSCALE"]
@@ -28,7 +32,7 @@ LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 def clean_environment(**extra):
     """This environment without any launcher's variables but Open MPI's leave to run as root."""
     kept = {name: value for name, value in os.environ.items()
-            if name.startswith("OMPI_ALLOW") or not name.startswith(LAUNCHER_NAMES)}
+            if name.startswith("OMPI_ALLOW") or not name.startswith((*LAUNCHER_NAMES, "COLUMNS"))}
     return {**kept, **extra}
 
 
@@ -65,6 +69,22 @@ class Case(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def on_terminal(self, *arguments, stream, columns=120):
+        """What the program writes to this stream, which is a terminal of that many columns."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = self.started(*arguments, **{stream: follower})
+        os.close(follower)
+        shown = b""
+        try:
+            while chunk := os.read(leader, 65536):
+                shown += chunk
+        except OSError:  # the terminal went with the process
+            pass
+        os.close(leader)
+        self.assertEqual(process.wait(timeout=60 * PATIENCE), 0)
+        return shown.decode()
 
     def isoscale(self, *arguments, ranks=None, by=(), **environment):
         """Runs the program, under mpiexec when ranks are given; returns the finished process."""

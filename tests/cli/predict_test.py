@@ -154,7 +154,6 @@ class OfSheets(Predicting):
         refused("absent.toml", "--ranks", "8", "--model", "tiny", ["absent.toml"])
         refused(*self.ask("--mesh", "tp=3"), ["nearest mesh that works"])
         refused(*self.ask("--set", "link.intre=2x"), ["did you mean"])
-        refused(*self.ask("--set", "gemm=2"), ["0.001x"])
         refused(*self.ask("--baseline", "3"), ["--baseline 3", "8, 64, 512"])
         refused(*self.ask("--best", "--mesh", "tp=2,pp=2,dp=2"), ["--best"])
         refused(*self.ask("--workload", "gemm"), ["no step"])

@@ -3,7 +3,6 @@
 """From a run to its file to its report, and what a killed run leaves."""
 
 import os
-import pty
 import re
 import shutil
 import signal
@@ -138,21 +137,10 @@ class ProgressLines(harness.Case):
         self.assertNotIn("\r", done.stderr)
 
     def test_one_live_line_on_a_terminal(self):
-        leader, follower = pty.openpty()
-        process = self.started(*self.ARGUMENTS, stderr=follower)
-        os.close(follower)
-        shown = b""
-        try:
-            while chunk := os.read(leader, 4096):
-                shown += chunk
-        except OSError:  # the terminal went with the process
-            pass
-        os.close(leader)
-        self.assertEqual(process.wait(timeout=60), 0)
-        self.assertIn(b"\r", shown)
-        self.assertIn(b"point 1 of 1", shown)
-        self.assertIn(b"measuring", shown)
-        self.assertNotIn(b"\n", shown.rstrip(b"\r\n"))
+        shown = self.on_terminal(*self.ARGUMENTS, stream="stderr")
+        for part in ("\r", "point 1 of 1", "measuring"):
+            self.assertIn(part, shown)
+        self.assertNotIn("\n", shown.rstrip("\r\n"))
 
 
 class Damaged(harness.Case):
