@@ -3,8 +3,6 @@
 """isoscale check, and what of it a run and its report show."""
 
 import json
-import subprocess
-import unittest
 
 import harness
 
@@ -15,8 +13,7 @@ class Preflight(harness.Case):
     def test_says_what_was_looked_at(self):
         text = self.run_ok("check", "--device", "host", ranks=2).stdout
         self.assertTrue(text.startswith("Preflight: "), text)
-        found = json.loads(self.run_ok("check", "--device", "host", "--format", "json",
-                                       ranks=2).stdout)
+        found = self.json_of("check", "--device", "host", ranks=2)
         self.assertEqual(found["facts"]["world"], 2)
         self.assertEqual(len(found["facts"]["ranks"]), 2)
         for result in found["results"]:
@@ -51,10 +48,8 @@ class Preflight(harness.Case):
 
     def test_ranks_with_other_commands_do_not_wait_for_each_other(self):
         for other in (["run", "--workload", "dp", "--output", "run.h5"], ["check", "--allow", "x"]):
-            done = subprocess.run([*harness.MPIEXEC, "1", self.program, "check", ":", "-np", "1",
-                                   self.program, *other], cwd=self.dir, text=True, check=False,
-                                  env=harness.clean_environment(), capture_output=True, timeout=60)
-            self.assert_refused(done, "one command")
+            self.assert_refused(self.isoscale("check", ":", "-np", "1", self.program, *other, ranks=1),
+                                "one command")
         self.assertEqual(self.files(), [])
 
     def test_stands_before_every_run_and_in_its_report(self):
@@ -70,7 +65,3 @@ class Preflight(harness.Case):
         results = stored["preflight"]["results"]
         self.assertTrue(any("OMP_NUM_THREADS=7" in str(result["what"]) for result in results))
         self.assertEqual(stored["preflight"]["facts"]["device"], "host")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,27 +12,11 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
 import harness
 
 # Stand-ins are slow, and so are programs that are started many times.
-MODEL = """
-name = "small"
-source = "test"
-hidden = 64
-ffn = 128
-heads = 4
-kv_heads = 4
-head_size = 16
-gated_mlp = false
-layers = 4
-sequence = 16
-vocabulary = 64
-tied_embedding = true
-learned_positions = false
-published_parameters = 0
-"""
+MODEL = "hidden = 64\nffn = 128\nheads = 4\nlayers = 4\nsequence = 16\nvocabulary = 64\n"
 QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set",
          "microbatch=2"]
 
@@ -48,8 +32,7 @@ class Case(harness.Case):
         shutil.copy(os.environ["ISOSCALE_CORE"], self.installation)
         self.dir = self.path("work")
         os.mkdir(self.dir)
-        with open(self.path("small.toml"), "w", encoding="ascii") as file:
-            file.write(MODEL)
+        self.write("small.toml", MODEL)
 
     def install(self, variable):
         """Installs the plugin that an environment variable names."""
@@ -63,18 +46,14 @@ class Plugin(Case):
     """Absent, broken, foreign, or without a GPU: one message with the fix, never another device."""
 
     def test_absent(self):
-        self.assert_refused(self.isoscale("run", "--device", "cuda"), "there is no CUDA plugin",
-                            self.installation, "--device host")
+        for ranks in (None, 2):
+            self.assert_refused(self.isoscale("run", "--device", "cuda", ranks=ranks),
+                                "there is no CUDA plugin", self.installation, "--device host")
         self.assertEqual(self.files(), ["small.toml"])
-
-    def test_absent_on_all_ranks_is_one_message(self):
-        self.assert_refused(self.isoscale("run", "--device", "cuda", ranks=2),
-                            "there is no CUDA plugin")
 
     def test_in_lib_beside_bin(self):
         os.mkdir(self.path("../lib"))
-        with open(self.path("../lib/libisoscale_cuda.so"), "w", encoding="ascii") as file:
-            file.write("not a library\n")
+        self.write("../lib/libisoscale_cuda.so", "not a library\n")
         self.assert_refused(self.isoscale("run", "--device", "cuda"), "lib/libisoscale_cuda.so",
                             "cannot be opened")
 
@@ -123,8 +102,7 @@ class FirstContact(Case):
         done = subprocess.run(["bash", script, "--build", self.installation, "--launch",
                                os.environ["ISOSCALE_MPIEXEC"], "--output", "contact", *parts],
                               cwd=self.dir, capture_output=True, text=True, check=False)
-        with open(self.path("contact/first_contact.json"), encoding="utf-8") as file:
-            steps = json.load(file)["steps"]
+        steps = json.loads(self.read("contact/first_contact.json"))["steps"]
         return done.returncode, {step["name"]: step["verdict"] for step in steps}
 
     def test_keeps_a_run_file_and_goes_on(self):
@@ -155,11 +133,9 @@ class Stuck(Case):
                              *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp", "--timeout",
                              f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        report = self.run_ok("report", "run.h5", "--format", "json").stdout
-        points = json.loads(report)["runs"][0]["points"]
+        points = self.run_of()["points"]
         self.assertEqual([point["status"] for point in points], ["failed"])
-        with open(self.path("run.h5.hang.json"), encoding="utf-8") as file:
-            return points[0]["reason"], json.load(file)
+        return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
 
     def test_a_kernel_that_does_not_end_is_named(self):
         for graph in [], ["--graph"]:
@@ -176,8 +152,7 @@ class Stuck(Case):
                              "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
                              ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        report = self.run_ok("report", "run.h5", "--format", "json").stdout
-        [point] = json.loads(report)["runs"][0]["points"]
+        [point] = self.run_of()["points"]
         self.assertEqual(point["status"], "failed")
         self.assertRegex(point["reason"], "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
             f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
@@ -198,8 +173,7 @@ class Played(Case):
     def play(self, *arguments, ranks=2, **environment):
         done = self.run_ok("run", "--device", "cuda", "--output", "run.h5", "--force", *QUICK,
                            *arguments, ranks=ranks, **environment)
-        report = self.run_ok("report", "run.h5", "--format", "json")
-        return done, json.loads(report.stdout)["runs"][0]
+        return done, self.run_of()
 
     def test_curves_of_every_workload_verify(self):
         _, run = self.play("--workload", "dp,tp,pp,hybrid", "--dtype", "bf16")
@@ -280,16 +254,10 @@ class Played(Case):
         done = self.run_ok("run", "--max-time", "0.2s", "--output", "run.h5", "--set",
                            "shapes=powers", "--set", "largest=512", **tight)
         self.assertIn("model: gpt-125m in bf16", done.stdout)
-        report = self.run_ok("report", "run.h5", "--format", "json")
-        points = json.loads(report.stdout)["runs"][0]["points"]
-        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in points[1:]},
+        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.run_of()["points"][1:]},
                          {("gpt-125m", "bf16", "skipped")})
         self.run_ok("run", "--resume", "run.h5", **tight)
 
     def test_auto_takes_the_gpus(self):
         done = self.run_ok("run", "--workload", "dp", "--ranks", "2", *QUICK, ranks=2)
         self.assertIn("device: cuda", done.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,8 +13,6 @@ import harness
 
 POINTS = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20%", "--ranks", "1",
           "--model", "tiny"]
-
-
 MOUNT_TMPFS = "mount -t tmpfs -o size=8m none there"
 # Of the file systems that a loop device can hold, the one that keeps quotas for root as well.
 MOUNT_BTRFS = ("truncate -s 128M disk && mkfs.btrfs -q disk && mount -o loop disk there && "
@@ -36,17 +34,9 @@ def has_quotas():
 class ChangedCase(harness.Case):
     """What happens to the file or its file system between two points."""
 
-    def launch(self, *prefix, output="run.h5", points=tuple(POINTS)):
+    def launch(self, *by, output="run.h5", points=tuple(POINTS)):
         os.makedirs(self.path("fallback"))
-        launcher = subprocess.Popen(
-            [*prefix, self.program, *points, "--output", output, "--fallback-dir",
-             self.path("fallback")],
-            cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True)
-        self.addCleanup(launcher.stderr.close)
-        self.addCleanup(launcher.wait)
-        self.addCleanup(launcher.kill)
-        return launcher
+        return self.started(*points, "--output", output, "--fallback-dir", self.path("fallback"), by=by)
 
     def next_point_of(self, launcher):
         """What was said until the next point was written."""
@@ -78,8 +68,7 @@ class ChangedCase(harness.Case):
 
 class Changed(ChangedCase):
     def replace_file(self):
-        with open(self.path("other"), "w", encoding="utf-8") as file:
-            file.write("somebody else's")
+        self.write("other", "somebody else's")
         os.replace(self.path("other"), self.path("run.h5"))
 
     def test_a_file_that_is_replaced_is_left_alone(self):
@@ -87,8 +76,7 @@ class Changed(ChangedCase):
         self.next_point_of(launcher)
         self.replace_file()
         self.assert_gone_on(launcher, "another")
-        with open(self.path("run.h5"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "somebody else's")
+        self.assertEqual(self.read("run.h5"), "somebody else's")
 
     def test_a_directory_that_is_removed(self):
         os.mkdir(self.path("there"))
@@ -160,7 +148,3 @@ class ChangedMount(ChangedCase):
     def test_a_quota_that_is_used_up(self):
         launcher = self.launch_on_mount("btrfs qgroup limit 64k $0", MOUNT_BTRFS)
         self.assert_gone_on(launcher, "[Qq]uota exceeded")
-
-
-if __name__ == "__main__":
-    unittest.main()

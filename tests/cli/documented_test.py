@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import tempfile
-import unittest
 
 import harness
 
@@ -101,9 +100,8 @@ class Documented(harness.Case):
         for folder in ("analysis", "workloads", "launch"):
             os.symlink(os.path.join(ROOT, folder), self.path(folder))
         if "curves.toml" in words:
-            with open(os.path.join(ROOT, "docs/experiments.md"), encoding="utf-8") as page, \
-                    open(self.path("curves.toml"), "w", encoding="utf-8") as file:
-                file.write(re.search(r"^```toml\n(.*?)^```$", page.read(), re.M | re.S)[1])
+            page = self.read(os.path.join(ROOT, "docs/experiments.md"))
+            self.write("curves.toml", re.search(r"^```toml\n(.*?)^```$", page, re.M | re.S)[1])
         self.make_files(words)
         words = list(itertools.chain.from_iterable(
             [os.path.relpath(path, self.dir) for path in glob.glob(self.path(word))]
@@ -151,8 +149,7 @@ class Documented(harness.Case):
         pages = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/**/*.md"),
                                                                     recursive=True))]
         for page in pages:
-            with open(page, encoding="utf-8") as file:
-                text = fenced(file.read())
+            text = fenced(self.read(page))
             for command in (*commands_of(text, "    "), *inline(text)):
                 yield os.path.relpath(page, ROOT), command
 
@@ -169,7 +166,3 @@ class Documented(harness.Case):
         found = [(" ".join(name), command) for name, text in texts.items()
                  for command in commands_of(text, "  ") if "COMMAND" not in command]
         self.assertGreater(self.assert_all_taken(found), 4)
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

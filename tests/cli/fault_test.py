@@ -13,7 +13,6 @@ import errno
 import os
 import random
 import re
-import subprocess
 import time
 import unittest
 
@@ -71,30 +70,25 @@ class Case(harness.Case):
                 if os.path.isfile(os.path.join(folder, name)):
                     os.remove(os.path.join(folder, name))
 
-    def started(self, rank, **variables):
+    def faulty(self, rank, **variables):
         os.makedirs(self.path("fallback"), exist_ok=True)
         told = {"LD_PRELOAD": LIBRARY, "ISOSCALE_FAIL_RANK": str(rank),
                 "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
         # The launcher itself is left alone.
-        command = [*harness.MPIEXEC, str(RANKS), "env",
-                   *(f"{name}={value}" for name, value in told.items()), harness.PROGRAM,
-                   *self.arguments()]
-        return subprocess.run(command, cwd=self.dir, env=harness.clean_environment(),
-                              capture_output=True, text=True, timeout=200 * harness.PATIENCE,
-                              check=False)
+        return self.isoscale(*self.arguments(), ranks=RANKS,
+                             by=["env", *(f"{name}={value}" for name, value in told.items())])
 
     def calls_of(self, rank):
         """How often a rank calls what, in a run in which nothing fails; memory since MPI started."""
-        done = self.started(rank, ISOSCALE_FAIL=f"{MEMORY},0,0", ISOSCALE_FAIL_AFTER=AFTER_START)
+        done = self.faulty(rank, ISOSCALE_FAIL=f"{MEMORY},0,0", ISOSCALE_FAIL_AFTER=AFTER_START)
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("counts"), encoding="utf-8") as file:
-            calls = dict(line.split() for line in file)
+        calls = dict(line.split() for line in self.read("counts").splitlines())
         self.clear()
         return {call: int(times) for call, times in calls.items() if call != "failed"}
 
     def end_with(self, rank, fault, after):
         """The exit code of a run with this fault, after a look at what it left."""
-        done = self.started(rank, ISOSCALE_FAIL=fault, ISOSCALE_FAIL_AFTER=after)
+        done = self.faulty(rank, ISOSCALE_FAIL=fault, ISOSCALE_FAIL_AFTER=after)
         self.assertIn(done.returncode, DOCUMENTED, done.stderr)
         if done.returncode != 0:
             self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
@@ -114,9 +108,8 @@ class Case(harness.Case):
         told = {"LD_PRELOAD": LIBRARY, "ISOSCALE_FAIL_COUNTS": self.path("counts")}
         report = ["report", "run.h5", "--format", "json"]
         whole = self.run_ok(*report, **told).stdout
-        with open(self.path("counts"), encoding="utf-8") as file:
-            known = {call: int(times) for call, times in map(str.split, file)
-                     if call.startswith("H5") or call.endswith("@libhdf5")}
+        known = {call: int(times) for call, times in map(str.split, self.read("counts").splitlines())
+                 if call.startswith("H5") or call.endswith("@libhdf5")}
         for _ in range(int(os.environ.get("ISOSCALE_FAULTS", default))):
             call = draw.choice(sorted(known))
             fault = f"{call},{draw.randint(1, known[call])},{draw.choice(ERRORS)}"
@@ -154,7 +147,7 @@ class Few(Case):
 
     def test_a_point_for_whose_writing_no_memory_is_left_has_failed(self):
         writes = self.calls_of(0)["H5Dwrite"]
-        done = self.started(0, ISOSCALE_FAIL=f"{MEMORY},1,{errno.ENOMEM}",
+        done = self.faulty(0, ISOSCALE_FAIL=f"{MEMORY},1,{errno.ENOMEM}",
                             ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
         self.assertEqual(done.returncode, 1, done.stderr)
         run = self.run_of()
@@ -169,7 +162,7 @@ class Stuck(Case):
 
     def stick(self, rank, call, after=""):
         """What a run says in which this call never returns on a rank."""
-        done = self.started(rank, ISOSCALE_FAIL=f"{call},stick", ISOSCALE_FAIL_AFTER=after)
+        done = self.faulty(rank, ISOSCALE_FAIL=f"{call},stick", ISOSCALE_FAIL_AFTER=after)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("isoscale: hang: ", done.stderr)
         return done.stderr
@@ -218,7 +211,3 @@ class Many(Case):
 
     def test_out_of_memory(self):
         self.fail_many(400, only=MEMORY)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,7 +12,6 @@ import random
 import signal
 import subprocess
 import time
-import unittest
 
 import harness
 
@@ -51,6 +50,16 @@ def ranks_of(output):
     return found
 
 
+def end_ranks_of(output):
+    """Waits until no rank is left, and kills those that do not end by themselves."""
+    deadline = time.monotonic() + 20 * harness.PATIENCE
+    while left := ranks_of(output):
+        if time.monotonic() > deadline:
+            for process in left.values():
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.02)
+
+
 # Of these ranks only the first gets as far as MPI.
 ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"', "sh"]
 
@@ -58,21 +67,14 @@ ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec slee
 class Case(harness.Case):
     def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True, workload="dp"):
         self.output = self.path("run.h5")
-        start = [*harness.MPIEXEC, str(ranks)] if mpiexec else []
-        launcher = subprocess.Popen(
-            [*start, *by, harness.PROGRAM, *POINTS, workload, "--output", self.output, *limit, *arguments],
-            cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.end_all, launcher)
+        launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments, by=by,
+                                ranks=ranks if mpiexec else None, stdout=subprocess.PIPE)
+        self.addCleanup(self.end_all)
         return launcher
 
-    def end_all(self, launcher):
+    def end_all(self):
         for process in ranks_of(self.output).values():
             os.kill(process, signal.SIGKILL)
-        launcher.kill()
-        launcher.wait()
-        launcher.stdout.close()
-        launcher.stderr.close()
 
     def wait_for(self, launcher, text):
         """What was said on standard error up to this text."""
@@ -94,8 +96,7 @@ class Case(harness.Case):
         time.sleep(2.5 * harness.PATIENCE)
 
     def hang_of(self):
-        with open(self.output + ".hang.json", encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(self.read("run.h5.hang.json"))
 
 
 class Hangs(Case):
@@ -105,9 +106,8 @@ class Hangs(Case):
 
     def test_two_resumes_get_past_a_point_that_always_hangs(self):
         self.output = self.path("run.h5")
-        with open(self.path("e.toml"), "w", encoding="ascii") as file:
-            for workload, most in ("dp", 3), ("tp", 2), ("pp", 2):
-                file.write(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n')
+        self.write("e.toml", "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
+                                     for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
         done = self.isoscale("run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
                              "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
@@ -212,28 +212,25 @@ class Random(Case):
 
 
 class Signals(Case):
-    def end_by(self, number):
-        launcher = self.launch(2, "--max-time", "30s", "--ranks", "2")
-        self.wait_until_measuring(launcher, 2)
-        processes = list(ranks_of(self.output).values())
+    def end_at_once(self, processes, number):
         begin = time.monotonic()
         for process in processes:
             os.kill(process, number)
         while any(map(is_running, processes)):
             self.assertLess(time.monotonic() - begin, 5)
             time.sleep(0.01)
-        took = time.monotonic() - begin
-        _, said = launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertLess(took, 0.5 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 128 + number, said)
-        # Before the first point has ended there is no file to go on with, and none is promised.
-        self.assertEqual("--resume" in said, os.path.exists(self.output))
+        self.assertLess(time.monotonic() - begin, 0.5 * harness.PATIENCE)
 
-    def test_sigterm_ends_it_at_once(self):
-        self.end_by(signal.SIGTERM)
-
-    def test_sigint_ends_it_at_once(self):
-        self.end_by(signal.SIGINT)
+    def test_sigterm_and_sigint_end_it_at_once(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                launcher = self.launch(2, "--max-time", "30s", "--ranks", "2", "--force")
+                self.wait_until_measuring(launcher, 2)
+                self.end_at_once(list(ranks_of(self.output).values()), number)
+                _, said = launcher.communicate(timeout=30 * harness.PATIENCE)
+                self.assertEqual(launcher.returncode, 128 + number, said)
+                # Before the first point has ended there is no file to go on with, and none is promised.
+                self.assertEqual("--resume" in said, os.path.exists(self.output))
 
     def test_sigterm_ends_it_where_nobody_reads_standard_error(self):
         launcher = self.launch(1, "--max-time", "60s", "--ranks", "1", mpiexec=False)
@@ -255,12 +252,7 @@ class Signals(Case):
             self.assertIsNone(launcher.poll())
             time.sleep(0.05)
         time.sleep(harness.PATIENCE)
-        begin = time.monotonic()
-        os.kill(processes[0], signal.SIGTERM)
-        while is_running(processes[0]):
-            self.assertLess(time.monotonic() - begin, 5)
-            time.sleep(0.01)
-        self.assertLess(time.monotonic() - begin, 0.5 * harness.PATIENCE)
+        self.end_at_once(processes[:1], signal.SIGTERM)
         launcher.communicate(timeout=90)
         self.assertEqual(launcher.returncode, 128 + signal.SIGTERM)
 
@@ -276,7 +268,3 @@ class Signals(Case):
                          ("skipped", "signal"))
         self.run_ok("run", "--resume", "run.h5", ranks=2)
         self.assertEqual({p["status"] for p in self.run_of()["points"]}, {"ok"})
-
-
-if __name__ == "__main__":
-    unittest.main()

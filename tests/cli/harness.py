@@ -5,11 +5,17 @@
 Environment: ISOSCALE = the program, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
 """
 
+import csv
+import fcntl
+import io
 import json
 import os
+import pty
 import shlex
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 PROGRAM = os.environ["ISOSCALE"]
@@ -26,7 +32,7 @@ LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 def clean_environment(**extra):
     """This environment without any launcher's variables but Open MPI's leave to run as root."""
     kept = {name: value for name, value in os.environ.items()
-            if name.startswith("OMPI_ALLOW") or not name.startswith(LAUNCHER_NAMES)}
+            if name.startswith("OMPI_ALLOW") or not name.startswith((*LAUNCHER_NAMES, "COLUMNS"))}
     return {**kept, **extra}
 
 
@@ -43,9 +49,46 @@ class Case(unittest.TestCase):
     def files(self):
         return sorted(os.listdir(self.dir))
 
-    def isoscale(self, *arguments, ranks=None, **environment):
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def started(self, *arguments, ranks=None, by=(), **streams):
+        """A launch that goes on beside the test; `by` stands before the program. Killed at the end."""
+        launcher = [] if ranks is None else [*MPIEXEC, str(ranks)]
+        process = subprocess.Popen([*launcher, *by, self.program, *arguments], cwd=self.dir, text=True,
+                                   env=clean_environment(),
+                                   **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams})
+        for stream in (process.stdout, process.stderr):
+            if stream:
+                self.addCleanup(stream.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def on_terminal(self, *arguments, stream, columns=120):
+        """What the program writes to this stream, which is a terminal of that many columns."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = self.started(*arguments, **{stream: follower})
+        os.close(follower)
+        shown = b""
+        try:
+            while chunk := os.read(leader, 65536):
+                shown += chunk
+        except OSError:  # the terminal went with the process
+            pass
+        os.close(leader)
+        self.assertEqual(process.wait(timeout=60 * PATIENCE), 0)
+        return shown.decode()
+
+    def isoscale(self, *arguments, ranks=None, by=(), **environment):
         """Runs the program, under mpiexec when ranks are given; returns the finished process."""
-        command = [self.program, *arguments]
+        command = [*by, self.program, *arguments]
         if ranks is not None:
             command = [*MPIEXEC, str(ranks), *command]
         return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),
@@ -68,8 +111,27 @@ class Case(unittest.TestCase):
 
     def run_of(self, name="run.h5", *options):
         """The run in a file, as the JSON report has it."""
-        report = self.run_ok("report", name, "--format", "json", *options).stdout
-        return json.loads(report)["runs"][0]
+        return self.json_of("report", name, *options)["runs"][0]
+
+    def json_of(self, *arguments, ranks=None):
+        return json.loads(self.run_ok(*arguments, "--format", "json", ranks=ranks).stdout)
+
+    def csv_of(self, *arguments):
+        text = self.run_ok(*arguments, "--format", "csv").stdout
+        return list(csv.DictReader(io.StringIO(text)))
+
+    def page_of(self, *arguments):
+        """What page.html holds, which this command writes, and does not replace without --force."""
+        done = self.isoscale(*arguments, "--html", "page.html")
+        if "this build has no page" in done.stderr:
+            self.assertEqual((done.returncode, "page.html" in self.files()), (2, False))
+            self.skipTest("this build has no page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote page.html", done.stderr)
+        self.assert_refused(self.isoscale(*arguments, "--html", "page.html"), "page.html")
+        page = self.read("page.html")
+        self.run_ok(*arguments, "--html", "page.html", "--force")
+        return json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
 
     def assert_refused(self, done, *needles, code=2):
         """Exit 2 and one message on standard error that holds the needles."""

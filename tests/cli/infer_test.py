@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Workload infer from the command line, on the host."""
 
-import csv
-import io
-
 import harness
 
 EXPERIMENTS = """
@@ -55,8 +52,7 @@ class Infer(harness.Case):
             self.assertEqual(row["on_frontier"], not beaten, rows)
 
     def test_the_frontier_is_over_the_meshes_of_a_run(self):
-        with open(self.path("two.toml"), "w", encoding="utf-8") as file:
-            file.write(EXPERIMENTS)
+        self.write("two.toml", EXPERIMENTS)
         self.run_ok("run", "two.toml", "--device", "host", "--model", "tiny", "--output", "run.h5",
                     ranks=4)
         run = self.run_of("run.h5")
@@ -64,8 +60,7 @@ class Infer(harness.Case):
         self.assertEqual(len(rows), 4)
         self.assertTrue(all(point["verified"] for point in run["points"]))
         self.check_frontier(rows)
-        lines = list(csv.DictReader(io.StringIO(
-            self.run_ok("report", "run.h5", "--format", "csv").stdout)))
+        lines = self.csv_of("report", "run.h5")
         self.assertEqual(len(lines), 8)
         marked = {(line["index"], line["batch"]) for line in lines if line["on_frontier"] == "yes"}
         self.assertEqual(len(marked), sum(row["on_frontier"] for row in rows))
@@ -74,18 +69,3 @@ class Infer(harness.Case):
         run = self.measured("--set", "batch=2", "--set", "vocabulary=off", ranks=None)
         self.assertEqual(run["points"][0]["rows"][0]["decode_tokens"], 16)
         self.assertEqual(run["points"][0]["rows"][0]["decode_position"], 16 + (64 - 16) // 2)
-
-    def test_what_cannot_be_is_refused(self):
-        for arguments, needles in {
-                ("--set", "batch=1,none"): ("batch", "none"),
-                ("--mesh", "cp=2"): ("cp",),
-                ("--dtype", "fp8"): ("fp8",),
-        }.items():
-            self.assert_refused(
-                self.isoscale("run", "--device", "host", "--workload", "infer", "--model", "tiny",
-                              "--dry-run", "--ranks", "1", *arguments), *needles)
-
-    def test_the_options_are_listed(self):
-        text = self.run_ok("list", "options", "infer").stdout
-        for key in ("prompt", "output", "batch", "vocabulary"):
-            self.assertIn(key, text)

@@ -10,12 +10,10 @@ import os
 import random
 import re
 import signal
-import subprocess
 import time
-import unittest
 
 import harness
-from hang_test import ranks_of
+from hang_test import end_ranks_of, ranks_of
 
 RANKS = 4
 # 12 points: four experiments on 1, 2 and 4 ranks. A curve of hybrid keeps its tensor ranks, so its
@@ -35,8 +33,7 @@ class Case(harness.Case):
         count = int(os.environ.get("ISOSCALE_KILLS", default))
         print(f"seed {seed}, {count} kills", flush=True)
         draw = random.Random(seed)
-        with open(self.path("points.toml"), "w", encoding="utf-8") as file:
-            file.write('max_time = "0.05s"\nprecision = "50%"\n' + TOML)
+        self.write("points.toml", 'max_time = "0.05s"\nprecision = "50%"\n' + TOML)
         lost = unread = incomplete = 0
         for number in range(count):
             after, whom = draw.uniform(0.3, 9), draw.choice(["rank 0", "a rank", "mpirun", "all"])
@@ -75,10 +72,7 @@ class Case(harness.Case):
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:
-            launcher = subprocess.Popen(
-                [*harness.MPIEXEC, str(RANKS), harness.PROGRAM, "run", "points.toml", "--output",
-                 output], cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
-                stderr=errors)
+            launcher = self.started("run", "points.toml", "--output", output, ranks=RANKS, stderr=errors)
         time.sleep(after)
         ranks = ranks_of(output)
         victims = {"rank 0": [ranks.get(0)], "mpirun": [launcher.pid],
@@ -91,11 +85,7 @@ class Case(harness.Case):
             except ProcessLookupError:  # it has just ended
                 pass
         launcher.wait(timeout=60 * harness.PATIENCE)
-        deadline = time.monotonic() + 20 * harness.PATIENCE
-        while (left := ranks_of(output)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        for process in left.values():
-            os.kill(process, signal.SIGKILL)
+        end_ranks_of(output)
         with open(log, encoding="utf-8", errors="replace") as file:
             said = file.read()
         return [int(number) - 1 for number in
@@ -110,7 +100,3 @@ class Few(Case):
 class Many(Case):
     def test_kills(self):
         self.kill_many(200)
-
-
-if __name__ == "__main__":
-    unittest.main()

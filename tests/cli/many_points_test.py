@@ -6,7 +6,6 @@ ISOSCALE_POINTS: how many (default 1000).
 """
 
 import os
-import subprocess
 import time
 import unittest
 
@@ -26,11 +25,9 @@ def held_by(process):
 
 class Case(harness.Case):
     def write_experiments(self, count):
-        with open(self.path("many.toml"), "w", encoding="utf-8") as file:
-            file.write('max_time = "1ms"\nprecision = "50%"\nranks = [2]\ntrace_steps = 0\n')
-            for number in range(count):
-                file.write(f'[[experiment]]\nworkload = "tp"\nmodel = "tiny"\nseed = {number}\n'
-                           'set = { microbatch = 1, microbatches = 1 }\n')
+        self.write("many.toml", 'max_time = "1ms"\nprecision = "50%"\nranks = [2]\ntrace_steps = 0\n' + "".join(
+            f'[[experiment]]\nworkload = "tp"\nmodel = "tiny"\nseed = {number}\n'
+            'set = { microbatch = 1, microbatches = 1 }\n' for number in range(count)))
 
 
 @unittest.skipUnless(LIBRARY, "a build with sanitizers has nothing to preload")
@@ -40,14 +37,9 @@ class Communicators(Case):
         self.write_experiments(points)
         told = {"LD_PRELOAD": LIBRARY, "ISOSCALE_FAIL_RANK": "1",
                 "ISOSCALE_FAIL_COUNTS": self.path("counts")}
-        done = subprocess.run(
-            [*harness.MPIEXEC, "2", "env", *(f"{name}={value}" for name, value in told.items()),
-             harness.PROGRAM, "run", "many.toml", "--output", "run.h5", "--force"], cwd=self.dir,
-            env=harness.clean_environment(), capture_output=True, text=True,
-            timeout=200 * harness.PATIENCE, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("counts"), encoding="utf-8") as file:
-            calls = {call: int(times) for call, times in map(str.split, file)}
+        self.run_ok("run", "many.toml", "--output", "run.h5", "--force", ranks=2,
+                    by=["env", *(f"{name}={value}" for name, value in told.items())])
+        calls = {call: int(times) for call, times in map(str.split, self.read("counts").splitlines())}
         made = sum(calls.get(call, 0) for call in
                    ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create_group"))
         self.assertGreater(made, points)
@@ -64,10 +56,7 @@ class Many(Case):
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:
-            launcher = subprocess.Popen([*harness.MPIEXEC, "2", harness.PROGRAM, "run", "many.toml",
-                                         "--output", output], cwd=self.dir, stderr=errors,
-                                        stdout=subprocess.DEVNULL, env=harness.clean_environment())
-        self.addCleanup(launcher.kill)
+            launcher = self.started("run", "many.toml", "--output", output, ranks=2, stderr=errors)
         seen = []  # (points done, by rank what it holds)
         while launcher.poll() is None:
             time.sleep(0.5)
@@ -89,7 +78,3 @@ class Many(Case):
             self.assertLessEqual(late[rank]["descriptors"], early[rank]["descriptors"] + 2)
             # Rank 0 keeps what the file has of each point; a leak of a point is more than 50 KiB.
             self.assertLess(late[rank]["KiB"] - early[rank]["KiB"], 50 * count)
-
-
-if __name__ == "__main__":
-    unittest.main()

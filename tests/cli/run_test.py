@@ -2,16 +2,11 @@
 # SPDX-License-Identifier: MIT
 """From a run to its file to its report, and what a killed run leaves."""
 
-import csv
-import io
 import os
-import pty
 import re
 import shutil
 import signal
 import statistics
-import subprocess
-import unittest
 
 import h5py
 
@@ -67,18 +62,10 @@ class Measured(harness.Case):
                        for i in range(0, len(counted) - block + 1, block)]
         self.assertAlmostEqual(statistics.median(counted), time["median"])
 
-    def test_csv(self):
-        self.measured("run.h5", *CURVE, ranks=2)
-        rows = list(csv.DictReader(io.StringIO(
-            self.run_ok("report", "run.h5", "--format", "csv").stdout)))
-        self.assertEqual(len(rows), 4)
-        self.assertEqual(rows[0]["workload"], "dp")
-
     def test_weak_scaling_replicas_spread_and_experiment_files(self):
-        with open(self.path("e.toml"), "w", encoding="utf-8") as file:
-            file.write('max_time = "0.3s"\nscaling = "weak"\nfill = "replicas"\n'
-                       'placement = "spread"\noutput = "run.h5"\n'
-                       '[[experiment]]\nworkload = "hybrid"\nset = { microbatches = 4 }\n')
+        self.write("e.toml", 'max_time = "0.3s"\nscaling = "weak"\nfill = "replicas"\n'
+                             'placement = "spread"\noutput = "run.h5"\n'
+                             '[[experiment]]\nworkload = "hybrid"\nset = { microbatches = 4 }\n')
         self.run_ok("run", "e.toml", ranks=4)
         points = self.run_of()["points"]
         self.assertEqual([p["ranks"] for p in points], [1, 2, 4])
@@ -126,10 +113,15 @@ class Measured(harness.Case):
     def test_help_version_and_lists(self):
         self.assertIn("--workload", self.run_ok("run", "--help").stdout)
         self.assertIn("isoscale", self.run_ok("--version").stdout)
-        self.assertIn("hybrid", self.run_ok("list", "workloads").stdout)
-        self.assertIn("llama3-70b", self.run_ok("list", "models").stdout)
-        self.assertIn("quick", self.run_ok("list", "suites").stdout)
-        self.assertIn("bucket", self.run_ok("list", "options", "dp").stdout)
+        for what, words in (
+                ("workloads", "hybrid"), ("models", "llama3-70b"), ("suites", "quick"),
+                ("options dp", "bucket"), ("options infer", "prompt output batch vocabulary"),
+                ("options serve", "rate slo arrivals burst requests dispatch prompt output lengths "
+                                  "max_batch vocabulary"),
+                ("options tiles", "image channels kernel layers batch boundary overlap bucket optimizer")):
+            listed = self.run_ok("list", *what.split()).stdout
+            for word in words.split():
+                self.assertIn(word, listed, what)
 
 
 class ProgressLines(harness.Case):
@@ -145,23 +137,10 @@ class ProgressLines(harness.Case):
         self.assertNotIn("\r", done.stderr)
 
     def test_one_live_line_on_a_terminal(self):
-        leader, follower = pty.openpty()
-        process = subprocess.Popen([harness.PROGRAM, *self.ARGUMENTS], cwd=self.dir,
-                                   env=harness.clean_environment(), stdout=subprocess.DEVNULL,
-                                   stderr=follower)
-        os.close(follower)
-        shown = b""
-        try:
-            while chunk := os.read(leader, 4096):
-                shown += chunk
-        except OSError:  # the terminal went with the process
-            pass
-        os.close(leader)
-        self.assertEqual(process.wait(timeout=60), 0)
-        self.assertIn(b"\r", shown)
-        self.assertIn(b"point 1 of 1", shown)
-        self.assertIn(b"measuring", shown)
-        self.assertNotIn(b"\n", shown.rstrip(b"\r\n"))
+        shown = self.on_terminal(*self.ARGUMENTS, stream="stderr")
+        for part in ("\r", "point 1 of 1", "measuring"):
+            self.assertIn(part, shown)
+        self.assertNotIn("\n", shown.rstrip("\r\n"))
 
 
 class Damaged(harness.Case):
@@ -177,8 +156,7 @@ class Damaged(harness.Case):
             shutil.copy(self.path("good.h5"), self.path(name))
             os.truncate(self.path(name), keep)
             self.assert_refused(self.isoscale("report", name), name)
-        with open(self.path("text.h5"), "w", encoding="utf-8") as file:
-            file.write("not a run file\n" * 1000)
+        self.write("text.h5", "not a run file\n" * 1000)
         self.assert_refused(self.isoscale("report", "text.h5"), "text.h5", "not an HDF5 file")
         with h5py.File(self.path("foreign.h5"), "w") as file:
             file["data"] = [1, 2, 3]
@@ -191,10 +169,8 @@ class Damaged(harness.Case):
 
 class Killed(harness.Case):
     def test_no_file_is_promised_before_the_first_point_has_ended(self):
-        command = [harness.PROGRAM, "run", "--workload", "dp", "--max-time", "60s", "--precision",
-                   "0.001%", "--output", "run.h5"]
-        process = subprocess.Popen(command, cwd=self.dir, env=harness.clean_environment(),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = self.started("run", "--workload", "dp", "--max-time", "60s", "--precision",
+                               "0.001%", "--output", "run.h5")
         for line in process.stderr:
             if line.startswith("point 1"):
                 process.send_signal(signal.SIGINT)
@@ -224,7 +200,3 @@ class Large(harness.Case):
         # One rank cannot hold the tp=2 that the hybrid curve keeps.
         self.assertEqual([(p["workload"], p["ranks"]) for p in run["points"] if p["status"] != "ok"],
                          [("hybrid", 1)])
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Workload serve from the command line, on the host: structure and counts, no times."""
 
-import csv
-import io
-
 import harness
 
 
@@ -66,8 +63,7 @@ class Serve(harness.Case):
             self.assertIn(word, text)
         self.assertIn("| achieved/s", self.run_ok("report", "run.h5", "--format",
                                                   "markdown").stdout)
-        lines = list(csv.DictReader(io.StringIO(
-            self.run_ok("report", "run.h5", "--format", "csv").stdout)))
+        lines = self.csv_of("report", "run.h5")
         self.assertEqual([line["part"] for line in lines],
                          ["rate", "replica", "replica", *["request"] * 50])
         self.assertEqual(float(lines[0]["latency_max"]), rate["latency"]["max"])
@@ -116,22 +112,3 @@ class Serve(harness.Case):
         kept = {row["rate"] for row in self.parts(point, "request")}
         self.assertEqual(kept, {max(sustained) if sustained else rates[-1]["rate"]})
         self.assertEqual(len(self.parts(point, "replica")), 2 * len(rates))
-
-    def test_what_cannot_be_is_refused(self):
-        for arguments, needles in {
-                ("--set", "rate=often"): ("rate", "often", "search"),
-                ("--set", "burst=4"): ("burst=4", "arrivals=bursty"),
-                ("--set", "slo=-1"): ("slo",),
-                ("--set", "dispatch=random"): ("dispatch", "round-robin"),
-                ("--mesh", "cp=2"): ("cp",),
-                ("--dtype", "fp8"): ("fp8",),
-        }.items():
-            self.assert_refused(
-                self.isoscale("run", "--device", "host", "--workload", "serve", "--model", "tiny",
-                              "--dry-run", "--ranks", "1", *arguments), *needles)
-
-    def test_the_options_are_listed(self):
-        text = self.run_ok("list", "options", "serve").stdout
-        for key in ("rate", "slo", "arrivals", "burst", "requests", "dispatch", "prompt", "output",
-                    "lengths", "max_batch", "vocabulary"):
-            self.assertIn(key, text)

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 """--soak: a step replayed bit for bit, and the rank that a flipped bit is found on."""
 
-import json
-import unittest
-
 import harness
 
 POINT = ["run", "--workload", "dp", "--model", "tiny", "--ranks", "3", "--max-time", "0.5s",
@@ -13,13 +10,11 @@ POINT = ["run", "--workload", "dp", "--model", "tiny", "--ranks", "3", "--max-ti
 
 class Soaked(harness.Case):
     def point(self):
-        report = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)
-        [point] = report["runs"][0]["points"]
+        [point] = self.run_of()["points"]
         return point
 
     def test_replays_that_are_alike_are_counted(self):
-        done = self.isoscale(*POINT, "--soak", "1s", "--output", self.path("run.h5"), ranks=3)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.run_ok(*POINT, "--soak", "1s", "--output", self.path("run.h5"), ranks=3)
         soak = self.point()["soak"]
         self.assertGreater(soak["replays"], 0)
         self.assertGreaterEqual(soak["seconds"], 1)
@@ -41,10 +36,5 @@ class Soaked(harness.Case):
             self.assertRegex(found, r"^replay \d+: rank 2 ")
 
     def test_bits_are_not_flipped_where_nobody_looks(self):
-        done = self.isoscale(*POINT, "--inject", "flip=2", "--output", self.path("run.h5"))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("give that too", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assert_refused(self.isoscale(*POINT, "--inject", "flip=2", "--output", "run.h5"),
+                            "give that too")

@@ -4,11 +4,9 @@
 and verified, or refused, and then what the refusal names as the nearest that works is measured and
 verified. Refusals that name nothing are printed. ISOSCALE_SEED draws others."""
 
-import json
 import os
 import random
 import re
-import unittest
 
 import harness
 
@@ -58,8 +56,7 @@ class Drawn(harness.Case):
 
     def assert_measured(self, done, what, name):
         self.assertEqual(done.returncode, 0, f"{what}\n{done.stderr}")
-        report = self.run_ok("report", name, "--format", "json").stdout
-        points = json.loads(report)["runs"][0]["points"]
+        points = self.run_of(name)["points"]
         self.assertTrue(points, what)
         for point in points:
             self.assertEqual(point["status"], "ok", f"{what}\n{point}")
@@ -67,8 +64,7 @@ class Drawn(harness.Case):
 
     def check_draws(self, count):
         self.model = self.path("small.toml")
-        with open(self.model, "w", encoding="utf-8") as file:
-            file.write(MODEL)
+        self.write("small.toml", MODEL)
         print(f"ISOSCALE_SEED={SEED}")
         random_, measured, followed, without = random.Random(SEED), 0, 0, []
         workloads = sorted(AXES)
@@ -108,7 +104,3 @@ class Few(Drawn):
 class Many(Drawn):
     def test_requests_are_measured_and_so_is_what_refusals_suggest(self):
         self.check_draws(50)
-
-
-if __name__ == "__main__":
-    unittest.main()

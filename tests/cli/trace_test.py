@@ -24,8 +24,7 @@ class Exported(harness.Case):
 
     def trace(self, *arguments):
         done = self.run_ok("report", "run.h5", "--trace", "t.json", *arguments)
-        with open(self.path("t.json"), encoding="utf-8") as file:
-            return json.load(file)["traceEvents"], done
+        return json.loads(self.read("t.json"))["traceEvents"], done
 
     def events(self, events, kind):
         return [event for event in events if event["ph"] == kind]
@@ -102,12 +101,10 @@ class Exported(harness.Case):
 
     def test_a_file_that_exists_is_replaced_only_by_force(self):
         self.measured("run.h5", *RUN, "--trace-steps", "1")
-        with open(self.path("t.json"), "w", encoding="utf-8") as file:
-            file.write("mine")
+        self.write("t.json", "mine")
         done = self.isoscale("report", "run.h5", "--trace", "t.json")
         self.assert_refused(done, "t.json exists already", "--force")
-        with open(self.path("t.json"), encoding="utf-8") as file:
-            self.assertEqual(file.read(), "mine")
+        self.assertEqual(self.read("t.json"), "mine")
         self.assertGreater(len(self.trace("--force")[0]), 0)
         self.assertEqual(self.files(), ["run.h5", "t.json"])
 
@@ -143,8 +140,7 @@ class Injected(harness.Case):
         self.assertIn("injected", point["labels"])
         self.assertTrue(point["verified"])
         self.run_ok("report", "run.h5", "--trace", "t.json")
-        with open(self.path("t.json"), encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
+        events = json.loads(self.read("t.json"))["traceEvents"]
         shortest = collections.defaultdict(dict)  # of each op, by process: the machine may be busy
         for event in events:
             if event["ph"] == "X" and event["name"].startswith("gemm"):

@@ -4,9 +4,6 @@
 reason where one cannot run. Environment: see device_test.py.
 """
 
-import json
-import unittest
-
 import device_test
 
 PAIR = ["run", "--workload", "hybrid", "--mesh", "tp=2", "--ranks", "2", "--set",
@@ -17,13 +14,9 @@ RUN = ["--force", "--output", "run.h5"]
 class Transport(device_test.Case):
     """transport=nccl,symmetric: an A/B pair."""
 
-    def points(self):
-        done = self.run_ok("report", self.path("run.h5"), "--format", "json")
-        return json.loads(done.stdout)["runs"][0]["points"]
-
     def test_host_skips_the_one_it_lacks(self):
         self.run_ok(*PAIR, "--device", "host", *RUN, ranks=2)
-        plain, symmetric = self.points()
+        plain, symmetric = self.run_of()["points"]
         self.assertEqual((plain["options"]["transport"], plain["status"]), ("nccl", "ok"))
         self.assertEqual((symmetric["options"]["transport"], symmetric["status"]),
                          ("symmetric", "skipped"))
@@ -46,14 +39,14 @@ class Transport(device_test.Case):
     def test_gpus_play_both(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         self.run_ok(*PAIR, "--device", "cuda", *RUN, ranks=2)
-        for point, transport in zip(self.points(), ["nccl", "symmetric"], strict=True):
+        for point, transport in zip(self.run_of()["points"], ["nccl", "symmetric"], strict=True):
             self.assertEqual((point["options"]["transport"], point["status"], point["verified"]),
                              (transport, "ok", True), point["reason"])
 
     def test_a_type_without_kernel_is_skipped(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         self.run_ok(*PAIR, "--device", "cuda", "--dtype", "f64", *RUN, ranks=2)
-        plain, symmetric = self.points()
+        plain, symmetric = self.run_of()["points"]
         self.assertEqual((plain["status"], symmetric["status"]), ("ok", "skipped"))
         self.assertIn("no symmetric kernel for all_reduce of f64", symmetric["reason"])
 
@@ -62,9 +55,5 @@ class Transport(device_test.Case):
         self.run_ok("run", "--workload", "p2p", "--device", "cuda", "--ranks", "2", "--set",
                     "transport=nccl,symmetric", "--set", "size=64KiB", "--max-time", "2s", *RUN,
                     ranks=2)
-        for point in self.points():
+        for point in self.run_of()["points"]:
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,11 +146,7 @@ TEST(Compare, SidesAreNamedByFilesOrMachines) {
 TEST(Compare, EfficiencyIsPairedWithinALaunch) {
   // What a launch has at all ranks alike cancels: 5% between launches, none in their efficiencies.
   auto b = side("b", {0.95, 1, 1.05});
-  for (results::RunData& run : b) {
-    for (auto& step : run.points[2].step_times) {
-      for (double& time : step) time *= 1.25;
-    }
-  }
+  for (results::RunData& run : b) samples::slow_down(run.points[2], 1.25);
   const Compared of{{side("a", {0.95, 1, 1.05}), b}};
   const Difference& at = of->differences[2];
   ASSERT_TRUE(at.efficiency);
@@ -208,11 +206,7 @@ TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
 
 TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
   auto b = traced_side("b", 0.050, 0.006, 0);
-  for (results::RunData& run : b) {
-    for (auto& step : run.points[0].step_times) {
-      for (double& time : step) time *= 1.2;
-    }
-  }
+  for (results::RunData& run : b) samples::slow_down(run.points[0], 1.2);
   const Compared of{{traced_side("a", 0.050, 0.006, 0), b}};
   const Difference& at = of->differences[0];
   EXPECT_EQ(at.ranks, 1);
@@ -272,11 +266,7 @@ TEST(Compare, WhatIsUntracedIsLastAndNoCause) {
   EXPECT_EQ(parts[1].cause, "other causes");
   EXPECT_EQ(parts[2].cause, "untraced");
   auto b = traced_side("b", 0.056, 0.011, 0.003);
-  for (results::RunData& run : b) {
-    for (auto& step : run.points[1].step_times) {
-      for (double& time : step) time *= 0.92;
-    }
-  }
+  for (results::RunData& run : b) samples::slow_down(run.points[1], 0.92);
   const Compared of{{traced_side("a", 0.050, 0.006, 0.002), b}};
   // 56.0 ms * 0.92 is 3% above 50 ms, and 4.5 ms less than what was traced.
   const std::string step = step_sentence(*of, of->differences[1]);
@@ -294,11 +284,8 @@ TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
   };
   // 12% apart, and launches that differ by half.
   auto wide = traced_side("b", 0.056, 0.011, 0.003);
-  for (std::size_t i = 0; i < wide.size(); ++i) {
-    for (auto& step : wide[i].points[1].step_times) {
-      for (double& time : step) time *= std::vector{1.0, 1.5, 0.7}[i];
-    }
-  }
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    samples::slow_down(wide[i].points[1], std::vector{1.0, 1.5, 0.7}[i]);
   const Compared noisy{{traced_side("a", 0.050, 0.006, 0.002), wide}};
   const Difference& at = noisy->differences[1];
   EXPECT_EQ(at.verdict, Verdict::no_difference);
@@ -345,26 +332,55 @@ TEST(Compare, ARunOnTwoSidesIsRefused) {
 }
 
 TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
-  using Change = void (*)(results::PointData&);
-  const std::vector<std::pair<std::string, Change>> cases{
-      {"model", [](results::PointData& at) { at.model = "small"; }},
-      {"model layers", [](results::PointData& at) { at.model_shape["layers"] = "8"; }},
-      {"dtype", [](results::PointData& at) { at.dtype = "bf16"; }},
-      {"scaling", [](results::PointData& at) { at.scaling = "weak"; }},
-      {"placement", [](results::PointData& at) { at.placement = "spread"; }},
-      {"option overlap", [](results::PointData& at) { at.options["overlap"] = "off"; }},
-      {"option bucket", [](results::PointData& at) { at.options["bucket"] = "1MiB"; }},
-      {"mesh", [](results::PointData& at) { at.mesh = {.tp = at.ranks}; }},
-      {"labels", [](results::PointData& at) { at.labels = {"oversubscribed"}; }},
+  using Runs = std::vector<results::RunData>;
+  const auto each = [](void (*change)(results::PointData&)) {
+    return [change](Runs& b) { b = changed(b, change); };
   };
-  for (const auto& [what, change] : cases) {
-    const Compared of{{side("a", around(1)), changed(side("b", around(1)), change)}};
-    EXPECT_TRUE(of->refused) << what;
-    EXPECT_TRUE(of->differences.empty()) << what;
-    EXPECT_THAT(whats(*of), Contains(what));
-    const std::string line = text_of(of->unlike.front());
-    EXPECT_THAT(line, HasSubstr(" in A (a1.h5, a2.h5, a3.h5)"));
-    EXPECT_THAT(line, HasSubstr(" in B (b1.h5, b2.h5, b3.h5)"));
+  const std::vector<std::string> of_all{" in A (a1.h5, a2.h5, a3.h5)",
+                                        " in B (b1.h5, b2.h5, b3.h5)"};
+  struct Case {
+    std::string what;
+    std::function<void(Runs&)> change;
+    std::vector<std::string> line{};
+    std::optional<std::size_t> lines_if_none_else{};
+  };
+  const std::vector<Case> cases{
+      {"model", each([](auto& at) { at.model = "small"; }), of_all},
+      {"model layers", each([](auto& at) { at.model_shape["layers"] = "8"; }), of_all},
+      {"dtype", each([](auto& at) { at.dtype = "bf16"; }), of_all},
+      {"scaling", each([](auto& at) { at.scaling = "weak"; }), of_all},
+      {"placement", each([](auto& at) { at.placement = "spread"; }), of_all},
+      {"option overlap", each([](auto& at) { at.options["overlap"] = "off"; }), of_all},
+      {"option bucket", each([](auto& at) { at.options["bucket"] = "1MiB"; }), of_all},
+      {"mesh", each([](auto& at) { at.mesh = {.tp = at.ranks}; }), of_all},
+      {"labels", each([](auto& at) { at.labels = {"oversubscribed"}; }), of_all},
+      {"work", each([](auto& at) { at.throughput_unit = "samples/s"; }), {}, 3},
+      {"executor",
+       [](Runs& b) {
+         for (auto& run : b) run.device = "cuda";
+       },
+       {},
+       1},
+      {"machine MPI", [](Runs& b) { b[0].mpi_library = "MPICH 4.2"; }, {}, 1},
+      {"verification",
+       [](Runs& b) {
+         b[1].points[2].verified = false;
+         b[1].points[2].verification = "layer3 is off by 0.3";
+       },
+       {"layer3 is off by 0.3 in B (b2.h5)", "4 ranks"},
+       1},
+  };
+  for (const Case& at : cases) {
+    SCOPED_TRACE(at.what);
+    Runs b = side("b", around(1));
+    at.change(b);
+    const Compared of{{side("a", around(1)), b}};
+    EXPECT_TRUE(of->refused && of->differences.empty());
+    EXPECT_THAT(whats(*of), Contains(at.what));
+    if (at.lines_if_none_else) {
+      EXPECT_THAT(whats(*of), std::vector(*at.lines_if_none_else, at.what));
+    }
+    for (const auto& part : at.line) EXPECT_THAT(text_of(of->unlike.front()), HasSubstr(part));
     EXPECT_FALSE(of->machines.empty() && of->curves.empty());
   }
 }
@@ -390,12 +406,6 @@ TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
   EXPECT_THAT(lines[1], StartsWith("labels: none in A"));
   EXPECT_THAT(lines[1], HasSubstr("; tp, "));
   EXPECT_THAT(lines[1], EndsWith(": 2, 4 ranks"));
-}
-
-TEST(Compare, TheExecutorIsPartOfWhatWasDone) {
-  auto b = side("b", around(1));
-  for (results::RunData& run : b) run.device = "cuda";
-  EXPECT_THAT(whats(*Compared{{side("a", around(1)), b}}), ElementsAre("executor"));
 }
 
 TEST(Compare, SettingsAreNamed) {
@@ -430,35 +440,26 @@ TEST(Compare, DifferentInjectionsAreUnlike) {
   EXPECT_THAT(whats(*of), ElementsAre("injected", "injected", "injected"));
 }
 
-TEST(Compare, AFailedVerificationIsRefused) {
-  auto b = side("b", around(1));
-  b[1].points[2].verified = false;
-  b[1].points[2].verification = "layer3 is off by 0.3";
-  const Compared of{{side("a", around(1)), b}};
-  EXPECT_TRUE(of->refused);
-  ASSERT_THAT(whats(*of), ElementsAre("verification"));
-  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("layer3 is off by 0.3 in B (b2.h5)"));
-  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("4 ranks"));
-}
-
-TEST(Compare, AnywayShowsWhatDoesNotVerify) {
-  auto b = side("b", around(1.1));
-  for (results::RunData& run : b) {
+TEST(Compare, AnywayComparesAndMarksThePointsThatAreUnlike) {
+  const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
+  const Compared all{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
+  EXPECT_FALSE(all->refused);
+  EXPECT_EQ(all->differences.size(), 3U);
+  EXPECT_THAT(marks_of(*all, 0, 1, 4), ElementsAre("dtype"));
+  EXPECT_THAT(marks_of(*all, 0, 0, 4), ElementsAre("dtype"));
+  auto meshes = side("b", around(1)), wrong = side("b", around(1.1));
+  for (results::RunData& run : meshes) run.points[2].mesh = {.tp = 4};
+  for (results::RunData& run : wrong) {
     run.points[2].verified = false;
     run.points[2].status = results::PointStatus::failed;
   }
-  const Compared of{{side("a", around(1)), b}, anyway()};
-  EXPECT_FALSE(of->refused);
-  EXPECT_EQ(of->differences.size(), 3U);
-  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("verification"));
-  EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
-}
-
-TEST(Compare, OtherWorkIsUnlike) {
-  const auto of_samples = [](results::PointData& at) { at.throughput_unit = "samples/s"; };
-  const Compared of{{side("a", around(1)), changed(side("b", around(1)), of_samples)}};
-  EXPECT_TRUE(of->refused);
-  EXPECT_THAT(whats(*of), testing::Each("work"));
+  for (const auto& [b, mark] : {std::pair{meshes, "mesh"}, {wrong, "verification"}}) {
+    const Compared of{{side("a", around(1)), b}, anyway()};
+    EXPECT_FALSE(of->refused);
+    EXPECT_EQ(of->differences.size(), 3U);
+    EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre(mark));
+    EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
+  }
 }
 
 TEST(Compare, ARunThatDidNotEndIsNamed) {
@@ -467,23 +468,6 @@ TEST(Compare, ARunThatDidNotEndIsNamed) {
   const Compared of{{side("a", around(1)), b}};
   ASSERT_EQ(of->warnings.size(), 1U);
   EXPECT_THAT(of->warnings[0], HasSubstr("1 of 3 runs of B did not finish"));
-}
-
-TEST(Compare, AnywayComparesAndMarks) {
-  const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  const Compared of{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
-  EXPECT_FALSE(of->refused);
-  EXPECT_EQ(of->differences.size(), 3U);
-  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("dtype"));
-  EXPECT_THAT(marks_of(*of, 0, 0, 4), ElementsAre("dtype"));
-}
-
-TEST(Compare, AMarkIsOfItsPointOnly) {
-  auto b = side("b", around(1));
-  for (results::RunData& run : b) run.points[2].mesh = {.tp = 4};
-  const Compared of{{side("a", around(1)), b}, anyway()};
-  EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
-  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("mesh"));
 }
 
 TEST(Compare, LabelledAlikeIsCompared) {
@@ -510,14 +494,6 @@ TEST(Compare, MachinesMayDiffer) {
   EXPECT_EQ(of->machines[0].name, "MPI");
   EXPECT_THAT(of->machines[0].values, ElementsAre("Open MPI 4.1.4", "MPICH 4.2"));
   EXPECT_THAT(of->machines[1].values, ElementsAre("unset", "rc"));
-}
-
-TEST(Compare, MachinesWithinASideMayNot) {
-  auto b = side("b", around(1));
-  b[0].mpi_library = "MPICH 4.2";
-  const Compared of{{side("a", around(1)), b}};
-  EXPECT_TRUE(of->refused);
-  EXPECT_THAT(whats(*of), ElementsAre("machine MPI"));
 }
 
 TEST(Compare, WhatOnlyOneSideHasIsListed) {

@@ -14,6 +14,7 @@
 #include "analysis/page/lane_spans.hpp"
 #include "launch_samples.hpp"
 #include "report_samples.hpp"
+#include "reported.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -38,12 +39,14 @@ TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
   results::RunData run = samples::two_curves();
   const Json timeline = lanes_of(run.points[2]);
   ASSERT_EQ(timeline["lanes"].size(), 4U);
-  EXPECT_EQ(timeline["lanes"][3]["label"], "rank 3");
-  EXPECT_EQ(timeline["lanes"][3]["coordinates"], (Json{{"dp", 3}, {"tp", 0}, {"pp", 0}}));
-  EXPECT_EQ(timeline["lanes"][3]["streams"], (Json{"compute", "second", "third"}));
-  EXPECT_EQ(timeline["length"], 1e-6);
-  EXPECT_EQ(timeline["step_time"], 1e-6);
-  EXPECT_EQ(timeline["ops"], (Json{"gemm", "all_reduce", "copy"}));
+  expect_holds(timeline["lanes"][3], {{"label", "rank 3"},
+                                      {"coordinates", {{"dp", 3}, {"tp", 0}, {"pp", 0}}},
+                                      {"streams", {"compute", "second", "third"}}});
+  expect_holds(timeline, {{"length", 1e-6},
+                          {"step_time", 1e-6},
+                          {"ops", {"gemm", "all_reduce", "copy"}},
+                          {"merged", 0},
+                          {"left_out", 0}});
   const Json& spans = timeline["spans"];
   EXPECT_THAT(column(spans, "lane"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
   const std::vector<int> start = column(spans, "start"), length = column(spans, "length");
@@ -59,8 +62,6 @@ TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
   EXPECT_THAT(column(idle, "kind"), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
   EXPECT_THAT(column(idle, "start"), ElementsAre(400, 980, 450, 980, 500, 980, 550, 980));
   EXPECT_THAT(column(idle, "length"), ElementsAre(320, 20, 270, 20, 220, 20, 170, 20));
-  EXPECT_EQ(timeline["merged"], 0);
-  EXPECT_EQ(timeline["left_out"], 0);
 }
 
 TEST(Lanes, NameTheRanksInTheWorld) {
@@ -68,9 +69,7 @@ TEST(Lanes, NameTheRanksInTheWorld) {
   run.points[2].world_rank = {0, 2, 1, 3};
   const Json lanes = lanes_of(run.points[2])["lanes"];
   ASSERT_EQ(lanes.size(), 4U);
-  EXPECT_EQ(lanes[1]["rank"], 1);
-  EXPECT_EQ(lanes[1]["world_rank"], 2);
-  EXPECT_EQ(lanes[1]["label"], "rank 2");
+  expect_holds(lanes[1], {{"rank", 1}, {"world_rank", 2}, {"label", "rank 2"}});
   EXPECT_EQ(lanes[2]["world_rank"], 1);
 }
 
@@ -222,10 +221,10 @@ TEST(Lanes, KnowWhatIsExposedHoweverLittleIsDrawn) {
       samples::point({}, {script}, {{samples::trace(0, {0, 12 * rounds}, spans)}});
   for (const std::size_t most : {2000U, 50U, 1U}) {
     const Json totals = lanes_of(data, {.spans = most})["totals"];
-    EXPECT_EQ(totals["step"], Json{12 * rounds});
-    EXPECT_EQ(totals["compute"], Json{8 * rounds});
-    EXPECT_EQ(totals["exposed"], Json{3 * rounds});
-    EXPECT_EQ(totals["gap"], Json{rounds});
+    expect_holds(totals, {{"step", Json{12 * rounds}},
+                          {"compute", Json{8 * rounds}},
+                          {"exposed", Json{3 * rounds}},
+                          {"gap", Json{rounds}}});
   }
   // Boxes that hold both say so: they are no computation.
   EXPECT_EQ(lanes_of(data, {.spans = 50})["ops"], Json{"mixed"});
@@ -312,13 +311,11 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   const results::RunData run = samples::launch("one", 2, 1);
   const Json lines = device_lines(run.rank_facts, point, {.samples = 100});
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[0]["quantity"], "sm_clock");
-  EXPECT_EQ(lines[0]["host"], "node1");
-  EXPECT_EQ(lines[0]["value"], (Json{1500000000, 1500000000}));
+  expect_holds(lines[0],
+               {{"quantity", "sm_clock"}, {"host", "node1"}, {"value", {1500000000, 1500000000}}});
   EXPECT_FALSE(lines[0].contains("low"));
-  EXPECT_EQ(lines[1]["quantity"], "power");
+  expect_holds(lines[1], {{"quantity", "power"}, {"averaged", 10}});
   ASSERT_EQ(lines[1]["value"].size(), 100U);
-  EXPECT_EQ(lines[1]["averaged"], 10);
   EXPECT_EQ(lines[1]["low"][12], 100);
   EXPECT_EQ(lines[1]["high"][77], 700);
   EXPECT_EQ(lines[1]["value"][77], 529);
@@ -335,9 +332,7 @@ TEST(DeviceLines, NameTheRankInTheWorldAndItsHost) {
   const results::RunData run = samples::launch("one", 4, 1);
   const Json lines = device_lines(run.rank_facts, point, {});
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0]["rank"], 1);
-  EXPECT_EQ(lines[0]["world_rank"], 2);
-  EXPECT_EQ(lines[0]["host"], run.rank_facts[2].host);
+  expect_holds(lines[0], {{"rank", 1}, {"world_rank", 2}, {"host", run.rank_facts[2].host}});
 }
 
 TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {

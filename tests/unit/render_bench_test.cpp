@@ -18,6 +18,7 @@
 #include "bench_samples.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"
+#include "reported.hpp"
 
 /// Reports of micro-benchmarks.
 namespace isoscale::analysis {
@@ -40,20 +41,14 @@ results::RunData bench_run() {
   return run;
 }
 
-std::string rendered(const results::RunData& run, std::string (*render)(const Report&)) {
-  const RunReport report = make_report(run, "bench.h5", {});
-  return render({{&report, 1}});
-}
-
 TEST(RenderBench, ClaimsWhatTheGoldenOnesDo) {
-  golden::expect_claims(rendered(bench_run(), render_text), "bench.txt");
-  golden::expect_claims(rendered(bench_run(), render_markdown), "bench.md");
-  golden::expect_claims(rendered(bench_run(), render_nccl_tests), "bench.nccl-tests");
+  golden::expect_claims(rendered(bench_run(), render_text, "bench.h5"), "bench.txt");
+  golden::expect_claims(rendered(bench_run(), render_markdown, "bench.h5"), "bench.md");
+  golden::expect_claims(rendered(bench_run(), render_nccl_tests, "bench.h5"), "bench.nccl-tests");
 }
 
 TEST(RenderBench, SaysWhichRowsOfTf32WereMultipliedWithoutIt) {
-  results::RunData run = samples::run();
-  run.points = {samples::gemms(0)};
+  results::RunData run = samples::run({samples::gemms(0)});
   for (results::RowData& row : run.points.front().rows) {
     row.text["dtype"] = "tf32";
     row.text["arithmetic"] = "tensor cores, tf32 inputs, f32 sums";
@@ -112,13 +107,11 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
   ASSERT_EQ(matrix.rows.size(), 2U);
   EXPECT_EQ(matrix.rows[0].cells, (std::vector<std::string>{"2", "", "10.0"}));
   EXPECT_EQ(matrix.rows[1].cells[0], "3");
-  const json found = json::parse(rendered(run, render_json))["runs"][0]["points"][0]["rows"];
+  const json found = json_of(run)["points"][0]["rows"];
   const auto pair =
       std::ranges::find_if(found, [](const json& at) { return at.contains("src_world_rank"); });
   ASSERT_NE(pair, found.end());
-  EXPECT_EQ((*pair)["src"], 1);
-  EXPECT_EQ((*pair)["src_world_rank"], 2);
-  EXPECT_EQ((*pair)["dst_world_rank"], 3);
+  expect_holds(*pair, {{"src", 1}, {"src_world_rank", 2}, {"dst_world_rank", 3}});
   const std::string csv = rendered(run, render_csv);
   EXPECT_THAT(csv, HasSubstr(",work_growth,src_world_rank,dst_world_rank\n"));
   EXPECT_THAT(csv, testing::EndsWith(",1,2,3\n"));
@@ -137,8 +130,7 @@ TEST(RenderBench, SaysHowCurvesDidAgainstTheirParts) {
   EXPECT_THAT(text, HasSubstr("links    2 ranks: all_reduce on dp ran at 35.6% of what the link "
                               "gives alone"));
   EXPECT_THAT(text, HasSubstr("MFU      2 ranks: "));
-  const json document = json::parse(rendered(run, render_json));
-  const json& two = document["runs"][0]["points"][1];
+  const json two = json_of(run)["points"][1];
   EXPECT_NEAR(two["mfu"].get<double>(), two["flops_per_rank"].get<double>() / 100e9, 1e-12);
   ASSERT_EQ(two["link_share"].size(), 1U);
   EXPECT_EQ(two["link_share"][0]["op"], "all_reduce");
@@ -223,67 +215,58 @@ TEST(RenderNcclTests, MakesATableOfEveryGroupAndImplementation) {
 }
 
 TEST(RenderJson, HasTheRowsOfTheContract) {
-  const json run = json::parse(rendered(bench_run(), render_json))["runs"][0];
+  const json run = json_of(bench_run());
   const auto row = [&](int point, int index) { return run["points"][point]["rows"][index]; };
   const json reduce = row(0, 3);
-  EXPECT_EQ(reduce["op"], "all_reduce");
-  EXPECT_EQ(reduce["dtype"], "f32");
-  EXPECT_EQ(reduce["in_place"], true);
-  EXPECT_EQ(reduce["bytes"], 64);
-  EXPECT_EQ(reduce["count"], 16);
-  EXPECT_EQ(reduce["wrong"], 7);
   const double time = 2e-6 + 64 / 4e9;
-  EXPECT_NEAR(reduce["time"]["median"].get<double>(), time, 1e-12);
-  EXPECT_NEAR(reduce["algbw"].get<double>(), 64 / time, 1);
-  EXPECT_NEAR(reduce["busbw"].get<double>(), 96 / time, 1);
+  expect_holds(reduce, {{"op", "all_reduce"},
+                        {"dtype", "f32"},
+                        {"in_place", true},
+                        {"bytes", 64},
+                        {"count", 16},
+                        {"wrong", 7},
+                        {"time", {{"median", time}, {"p99", nullptr}}},
+                        {"algbw", 64 / time},
+                        {"busbw", 96 / time}});
   for (const char* key : {"median", "lower", "upper", "min", "p99"}) {
     EXPECT_TRUE(reduce["time"].contains(key)) << key;
     EXPECT_TRUE(row(0, 0)["time"][key].is_number()) << key;
   }
-  EXPECT_TRUE(reduce["time"]["p99"].is_null());
-  const json failed = run["points"][0]["rows"].back();
-  EXPECT_EQ(failed["status"], "failed");
-  EXPECT_TRUE(failed["algbw"].is_null() && failed["time"]["median"].is_null());
-  const json gemm = row(1, 4);
-  EXPECT_EQ((std::vector{gemm["m"], gemm["n"], gemm["k"], gemm["batch"]}),
-            (std::vector<json>{2048, 2048, 2048, 1}));
-  EXPECT_NEAR(gemm["flops"].get<double>(), 50e9, 1);
-  EXPECT_NEAR(gemm["of_ceiling"].get<double>(), 50.0 / 60, 1e-12);  // a warm one is faster
-  EXPECT_TRUE(gemm["of_peak"].is_null());
-  const json pair = row(2, 1);  // after the bisection
-  EXPECT_EQ(pair["src"], 0);
-  EXPECT_EQ(pair["dst"], 1);
-  EXPECT_EQ(pair["class"], "same node");
-  EXPECT_NEAR(pair["latency"].get<double>(), 1.1e-6, 1e-12);
-  EXPECT_NEAR(pair["bandwidth"].get<double>(), 5.01e9, 1);
-  EXPECT_NEAR(pair["bidirectional"].get<double>(), 8e9, 1);
+  expect_holds(run["points"][0]["rows"].back(),
+               {{"status", "failed"}, {"algbw", nullptr}, {"time", {{"median", nullptr}}}});
+  expect_holds(row(1, 4), {{"m", 2048},
+                           {"n", 2048},
+                           {"k", 2048},
+                           {"batch", 1},
+                           {"flops", 50e9},
+                           {"of_ceiling", 50.0 / 60},  // a warm one is faster
+                           {"of_peak", nullptr}});
+  expect_holds(row(2, 1), {{"src", 0},  // after the bisection
+                           {"dst", 1},
+                           {"class", "same node"},
+                           {"latency", 1.1e-6},
+                           {"bandwidth", 5.01e9},
+                           {"bidirectional", 8e9}});
   EXPECT_EQ(run["points"][2]["slow_pairs"].size(), 1U);
-  const json memory = row(3, 0);
-  EXPECT_EQ(memory["kind"], "copy");
-  EXPECT_EQ(memory["bytes"], 48 << 20);
-  EXPECT_NEAR(memory["bandwidth"].get<double>(), 12e9, 1);
+  expect_holds(row(3, 0), {{"kind", "copy"}, {"bytes", 48 << 20}, {"bandwidth", 12e9}});
   EXPECT_NEAR(row(4, 1)["hidden"].get<double>(), -0.5, 1e-9);
   EXPECT_EQ(run["points"][5]["rows"], json::array());
-  const json& curves = run["calibration"]["curves"];
-  EXPECT_EQ(curves.size(), 4U);
+  EXPECT_EQ(run["calibration"]["curves"].size(), 4U);
   EXPECT_EQ(run["calibration"]["ceilings"][0]["flops"], 60e9);
 }
 
 TEST(RenderBench, SaysWhatGpusWereLikeWhereItIsKnown) {
   results::RunData run = bench_run();
-  EXPECT_FALSE(json::parse(rendered(run, render_json))["runs"][0]["points"][1]["rows"][0].contains(
-      "sm_clock"));
+  EXPECT_FALSE(json_of(run)["points"][1]["rows"][0].contains("sm_clock"));
   results::RowData& row = run.points[1].rows[0];
   row.number["sm_clock"] = 1980e6;
   row.number["sm_clock_min"] = 1410e6;
   row.number["throttle_reasons"] = 0x4;
   row.number["late_plays"] = 3;
   run.points[1].rows[1].number["sm_clock"] = 1755e6;
-  const json gemm = json::parse(rendered(run, render_json))["runs"][0]["points"][1]["rows"][0];
-  EXPECT_EQ(gemm["sm_clock"], 1980e6);
-  EXPECT_EQ(gemm["sm_clock_min"], 1410e6);
-  EXPECT_EQ(gemm["throttle_reasons"], 4);
-  EXPECT_EQ(gemm["late_plays"], 3);
+  expect_holds(
+      json_of(run)["points"][1]["rows"][0],
+      {{"sm_clock", 1980e6}, {"sm_clock_min", 1410e6}, {"throttle_reasons", 4}, {"late_plays", 3}});
   EXPECT_THAT(rendered(run, render_text),
               AllOf(HasSubstr("1755 to 1980 MHz"), HasSubstr("1 row: software power cap"),
                     HasSubstr("3 plays")));

@@ -53,6 +53,13 @@ inline void add_traced_steps(results::PointData& point, double step, double fact
   }
 }
 
+/// Multiplies the time of each step on each rank.
+inline void slow_down(results::PointData& point, double factor) {
+  for (auto& step : point.step_times) {
+    for (double& time : step) time *= factor;
+  }
+}
+
 /// Gives the point the program and trace of another one, made by point() or by hand.
 inline void set_trace(results::PointData& point, results::PointData from) {
   for (timeline::Timeline& step : from.traces) {
@@ -66,8 +73,9 @@ inline void set_trace(results::PointData& point, results::PointData from) {
   point.clock_error = std::move(from.clock_error);
 }
 
-inline results::RunData run() {
+inline results::RunData run(std::vector<results::PointData> points = {}) {
   results::RunData run;
+  run.points = std::move(points);
   run.id = "5f1c2a9e";
   run.created = "2025-03-01T12:00:07Z";
   run.ended = "2025-03-01T12:03:21Z";

@@ -17,6 +17,7 @@
 
 #include "analysis/render/render.hpp"
 #include "report_samples.hpp"
+#include "reported.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -39,8 +40,7 @@ std::vector<int> rank_counts(const Curve& curve) {
 }
 
 TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {.dp = 4}, 0.2)};
+  results::RunData run = samples::run({measured(0, {.dp = 4}, 0.2)});
   const RunReport report = make_report(run, "a.h5", {});
   const auto& time = report.curves.at(0).points.at(0).step_time;
   ASSERT_TRUE(time);
@@ -51,11 +51,10 @@ TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
 }
 
 TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.2)};
+  results::RunData run = samples::run({measured(0, {}, 0.2)});
   for (auto& step : run.points[0].step_times) step = {0.2};
   samples::add_traced_steps(run.points[0], 0.2, 1.03);
-  const PointReport point = make_report(run, "a.h5", {}).curves.at(0).points.at(0);
+  const PointReport point = point_of(run);
   EXPECT_EQ(point.step_time->maximum, 0.2);
   ASSERT_TRUE(point.instrumentation_overhead);
   EXPECT_NEAR(point.instrumentation_overhead->value, 0.03, 1e-12);
@@ -63,11 +62,10 @@ TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
 }
 
 TEST(Report, AnIntervalThatWasLookedAtOftenIsWider) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.2)};
-  const auto once = make_report(run, "", {}).curves.at(0).points.at(0).step_time;
+  results::RunData run = samples::run({measured(0, {}, 0.2)});
+  const auto once = point_of(run).step_time;
   run.points[0].looks = {.planned = 12, .made = 4, .growth = 1.5};
-  const auto often = make_report(run, "", {}).curves.at(0).points.at(0).step_time;
+  const auto often = point_of(run).step_time;
   ASSERT_TRUE(once->lower && often->lower);
   EXPECT_EQ(often->median, once->median);
   EXPECT_LT(*often->lower, *once->lower);
@@ -75,30 +73,28 @@ TEST(Report, AnIntervalThatWasLookedAtOftenIsWider) {
 }
 
 TEST(Report, FlagsAreThoseOfUntracedSteps) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.2)};
+  results::RunData run = samples::run({measured(0, {}, 0.2)});
   samples::add_traced_steps(run.points[0], 0.2, 5);
-  EXPECT_TRUE(make_report(run, "", {}).curves.at(0).points.at(0).flags.sentences.empty());
+  EXPECT_TRUE(point_of(run).flags.sentences.empty());
   run.points[0].step_times[10] = {0.9};
-  const PointReport point = make_report(run, "", {}).curves.at(0).points.at(0);
+  const PointReport point = point_of(run);
   ASSERT_TRUE(point.flags.outliers);
   EXPECT_NEAR(point.flags.outliers->furthest, 4.5, 0.05);
 }
 
 TEST(Report, OverheadIsUndefinedWithoutTracedSteps) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.2)};
-  EXPECT_FALSE(make_report(run, "", {}).curves.at(0).points.at(0).instrumentation_overhead);
+  results::RunData run = samples::run({measured(0, {}, 0.2)});
+  EXPECT_FALSE(point_of(run).instrumentation_overhead);
 }
 
 TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)};
+  results::RunData run = samples::run(
+      {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)});
   constexpr std::array step_times{0.4, 0.25, 0.125};
   for (std::size_t i = 0; i < run.points.size(); ++i) {
     for (auto& step : run.points[i].step_times) step.back() = step_times[i];
   }
-  const Curve curve = make_report(run, "", {}).curves.at(0);
+  const Curve curve = curve_of(run);
   EXPECT_EQ(curve.baseline, 1);
   EXPECT_DOUBLE_EQ(*curve.points[0].throughput, 1024 / 0.4);
   EXPECT_DOUBLE_EQ(*curve.points[0].efficiency, 1.0);
@@ -112,33 +108,31 @@ TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
 }
 
 TEST(Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {.dp = 2}, 0.4), measured(1, {.dp = 4}, 0.2),
-                measured(2, {.dp = 8}, 0.2)};
-  const Curve first = make_report(run, "", {}).curves.at(0);
+  results::RunData run = samples::run(
+      {measured(0, {.dp = 2}, 0.4), measured(1, {.dp = 4}, 0.2), measured(2, {.dp = 8}, 0.2)});
+  const Curve first = curve_of(run);
   EXPECT_EQ(first.baseline, 2);
   EXPECT_DOUBLE_EQ(*first.points[0].speedup, 2.0);
   EXPECT_NEAR(*first.points[1].speedup, 4.0, 1e-12);
   EXPECT_NEAR(*first.points[2].efficiency, 0.5, 1e-12);
 
-  const Curve chosen = make_report(run, "", {.baseline = 8}).curves.at(0);
+  const Curve chosen = curve_of(run, {.baseline = 8});
   EXPECT_EQ(chosen.baseline, 8);
   EXPECT_DOUBLE_EQ(*chosen.points[2].efficiency, 1.0);
   EXPECT_NEAR(*chosen.points[0].efficiency, 2.0, 1e-12);
 
-  const Curve none = make_report(run, "", {.baseline = 16}).curves.at(0);
+  const Curve none = curve_of(run, {.baseline = 16});
   EXPECT_FALSE(none.baseline);
   EXPECT_FALSE(none.points[0].efficiency);
   EXPECT_TRUE(none.points[0].throughput);
 }
 
 TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1),
-                measured(3, {.dp = 8}, 0.1)};
+  results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2),
+                                       measured(2, {.dp = 4}, 0.1), measured(3, {.dp = 8}, 0.1)});
   run.points[0].status = results::PointStatus::failed;
   run.points[1].verified = false;
-  const Curve curve = make_report(run, "", {}).curves.at(0);
+  const Curve curve = curve_of(run);
   EXPECT_EQ(curve.baseline, 4);
   EXPECT_FALSE(curve.points[0].throughput);
   EXPECT_FALSE(curve.points[1].throughput);
@@ -147,14 +141,13 @@ TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
 }
 
 TEST(Report, TellsSamplesAndMemoryApart) {
-  results::RunData run = samples::run();
-  run.points = {samples::measured(0, {.dp = 2}, 0.5)};
+  results::RunData run = samples::run({samples::measured(0, {.dp = 2}, 0.5)});
   results::PointData& point = run.points[0];
-  EXPECT_FALSE(make_report(run, "", {}).curves.at(0).points.at(0).host_memory_per_rank);
+  EXPECT_FALSE(point_of(run).host_memory_per_rank);
   point.memory_of_rank = {70, 90};
   point.host_memory_of_rank = {0, 40};
   point.model_shape["sequence"] = "32";  // 16 samples of 32 tokens, counted twice
-  const PointReport report = make_report(run, "", {}).curves.at(0).points.at(0);
+  const PointReport report = point_of(run);
   EXPECT_NEAR(*report.samples_per_second, 16 / report.step_time->median, 1e-9);
   EXPECT_DOUBLE_EQ(report.work_growth, 2);
   EXPECT_EQ(report.memory_per_rank, 90);
@@ -169,7 +162,7 @@ TEST(Report, WhatWasNotMeasuredIsAbsent) {
   results::RunData run = samples::run();
   run.points.emplace_back();
   run.points.back().ranks = 2;
-  const PointReport point = make_report(run, "", {}).curves.at(0).points.at(0);
+  const PointReport point = point_of(run);
   EXPECT_FALSE(point.step_time);
   EXPECT_FALSE(point.throughput);
   EXPECT_FALSE(point.flop_per_step);
@@ -180,17 +173,15 @@ TEST(Report, WhatWasNotMeasuredIsAbsent) {
 }
 
 TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {.dp = 2}, 0.4)};
+  results::RunData run = samples::run({measured(0, {.dp = 2}, 0.4)});
   run.points[0].step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
   run.points[0].step_times[6].clear();
-  EXPECT_EQ(make_report(run, "", {}).curves.at(0).points.at(0).step_time->samples, 18U);
+  EXPECT_EQ(point_of(run).step_time->samples, 18U);
 }
 
 TEST(Curves, AscendAndKeepWorkloadsApart) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {.dp = 4}, 1), measured(1, {}, 1), measured(2, {.pp = 2}, 1),
-                measured(3, {.dp = 2}, 1)};
+  results::RunData run = samples::run({measured(0, {.dp = 4}, 1), measured(1, {}, 1),
+                                       measured(2, {.pp = 2}, 1), measured(3, {.dp = 2}, 1)});
   run.points[2].workload = "pp";
   const RunReport report = make_report(run, "", {});
   EXPECT_THAT(titles(report), ElementsAre("dp, tiny, f32, strong scaling, packed",
@@ -199,8 +190,7 @@ TEST(Curves, AscendAndKeepWorkloadsApart) {
 }
 
 TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1)};
+  results::RunData run = samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1)});
   run.points[0].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "8"}};
   run.points[1].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "4"}};
   EXPECT_EQ(make_report(run, "", {}).curves.size(), 1U);
@@ -211,21 +201,19 @@ TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
 }
 
 TEST(Curves, TakePointsThatWereSkippedBeforeTheirBatchWasKnown) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {}, 1),
-                measured(3, {.dp = 4}, 1)};
+  results::RunData run = samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1),
+                                       measured(2, {}, 1), measured(3, {.dp = 4}, 1)});
   run.points[2].ranks = 3;
   run.points[2].status = results::PointStatus::skipped;
   run.points[2].options = {{"microbatch", "4"}, {"overlap", "on"}};
-  EXPECT_THAT(rank_counts(make_report(run, "", {}).curves.at(0)), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(rank_counts(curve_of(run)), ElementsAre(1, 2, 3, 4));
   run.points[2].options["overlap"] = "off";
   EXPECT_EQ(make_report(run, "", {}).curves.size(), 2U);
 }
 
 TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {}, 1),
-                measured(3, {.dp = 2}, 1)};
+  results::RunData run = samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1),
+                                       measured(2, {}, 1), measured(3, {.dp = 2}, 1)});
   run.points[2].options["overlap"] = run.points[3].options["overlap"] = "off";
   const RunReport report = make_report(run, "", {});
   EXPECT_THAT(titles(report), ElementsAre("dp, tiny, f32, strong scaling, packed, overlap=on",
@@ -234,9 +222,9 @@ TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
 }
 
 TEST(Curves, ASecondMeshOfTheSameRanksOpensACurveOfItsOwn) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {.tp = 2}, 1), measured(1, {.tp = 4}, 1), measured(2, {.dp = 2}, 1),
-                measured(3, {.tp = 2, .dp = 2}, 1)};
+  results::RunData run =
+      samples::run({measured(0, {.tp = 2}, 1), measured(1, {.tp = 4}, 1), measured(2, {.dp = 2}, 1),
+                    measured(3, {.tp = 2, .dp = 2}, 1)});
   const RunReport report = make_report(run, "", {});
   ASSERT_EQ(report.curves.size(), 2U);
   EXPECT_THAT(rank_counts(report.curves[0]), ElementsAre(2, 4));
@@ -257,10 +245,10 @@ results::RunData contradicting(int overlap, const std::string& device) {
 }
 
 TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1)};
+  results::RunData run = samples::run(
+      {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1)});
   const auto baseline = [&](const ReportOptions& options) {
-    return make_report(run, "", options).curves.at(0).baseline;
+    return curve_of(run, options).baseline;
   };
   run.points[0].labels = {"oversubscribed"};
   EXPECT_EQ(baseline({}), 2);
@@ -275,9 +263,8 @@ TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
 
 TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   const auto fraction = [](double of_two) {
-    results::RunData run = samples::run();
-    run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, of_two)};
-    return make_report(run, "", {}).curves.at(0).points.at(1).causes.serial_fraction;
+    results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, of_two)});
+    return curve_of(run).points.at(1).causes.serial_fraction;
   };
   ASSERT_TRUE(fraction(0.3));
   EXPECT_NEAR(fraction(0.3)->value, 0.5, 0.02);
@@ -286,11 +273,10 @@ TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
 }
 
 TEST(Report, ABaselineHasAName) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)};
-  EXPECT_EQ(baseline_name(make_report(run, "", {}).curves.at(0)), "1 rank");
-  EXPECT_EQ(baseline_name(make_report(run, "", {.baseline = 2}).curves.at(0)), "2 ranks");
-  EXPECT_EQ(baseline_name(make_report(run, "", {.baseline = 3}).curves.at(0)), "");
+  results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
+  EXPECT_EQ(baseline_name(curve_of(run)), "1 rank");
+  EXPECT_EQ(baseline_name(curve_of(run, {.baseline = 2})), "2 ranks");
+  EXPECT_EQ(baseline_name(curve_of(run, {.baseline = 3})), "");
 }
 
 TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
@@ -304,9 +290,8 @@ TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
 }
 
 TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
-  results::RunData run = samples::run();
-  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)};
-  const Curve curve = make_report(run, "", {}).curves.at(0);
+  results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
+  const Curve curve = curve_of(run);
   EXPECT_FALSE(curve.points[0].speedup_interval) << "the baseline is 1 by definition";
   // Both times have the same relative interval: that of the ratio is sqrt(2) times as wide.
   const statistics::Estimate& time = *curve.points[0].step_time;
@@ -321,14 +306,13 @@ TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
 TEST(Labels, KeepThoseOfTheData) {
   results::RunData run = contradicting(500, "cuda");
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_THAT(make_report(run, "", {}).curves.at(0).points.at(0).labels,
-              ElementsAre("oversubscribed", "not-closed"));
+  EXPECT_THAT(point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
 }
 
 TEST(Report, TracedStepIsWhatTheBreakdownSumsTo) {
   results::RunData run = samples::run();
   samples::add_dp_curve(run);
-  const Curve curve = make_report(run, "", {}).curves.at(0);
+  const Curve curve = curve_of(run);
   ASSERT_EQ(curve.points.size(), 4U);
   for (const PointReport& point : std::span{curve.points}.first(3)) {
     ASSERT_TRUE(point.breakdown.mean) << point.breakdown.missing;

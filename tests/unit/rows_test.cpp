@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "analysis/microbench/bench.hpp"
 #include "analysis/render/bench_tables.hpp"
@@ -196,58 +199,52 @@ TEST(Pairs, ThatAreSlowAreNamedByHostDeviceAndClass) {
   EXPECT_NEAR(report.slow[0].typical, 5.03e9, 0.01e9);
 }
 
-/// Pairs (0, i) of one class with these bandwidths: which of them are slow.
-std::vector<int> slow_of(const std::vector<double>& bandwidths) {
+/// Pairs (0, i) of one class whose `quantity` is so: which of them are slow, the slowest first.
+std::vector<int> slow_of(std::optional<double> PairReport::*quantity, const char* name,
+                         const std::vector<double>& values) {
   std::vector<PairReport> pairs;
-  for (std::size_t i = 0; i < bandwidths.size(); ++i) {
-    pairs.push_back({.dst = static_cast<int>(i), .link_class = "net", .bandwidth = bandwidths[i]});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    pairs.push_back({.dst = static_cast<int>(i), .link_class = "net"});
+    pairs.back().*quantity = values[i];
   }
   std::vector<int> slow;
-  for (const SlowPair& at : slow_pairs(pairs, {}, {})) slow.push_back(at.dst);
+  for (const SlowPair& at : slow_pairs(pairs, {}, {})) {
+    EXPECT_EQ(at.quantity, name);
+    EXPECT_LT(at.share(), 1);
+    slow.push_back(at.dst);
+  }
   return slow;
 }
 
 TEST(Pairs, AreSlowByTheRule) {
-  EXPECT_THAT(slow_of({}), ElementsAre());
-  EXPECT_THAT(slow_of({5}), ElementsAre());
+  const auto slow_bandwidths = [](const std::vector<double>& values) {
+    return slow_of(&PairReport::bandwidth, "bandwidth", values);
+  };
+  EXPECT_THAT(slow_bandwidths({}), ElementsAre());
+  EXPECT_THAT(slow_bandwidths({5}), ElementsAre());
   // Fewer than four: 25% below the best.
-  EXPECT_THAT(slow_of({10, 7.6}), ElementsAre());
-  EXPECT_THAT(slow_of({10, 7.4}), ElementsAre(1));
-  EXPECT_THAT(slow_of({3, 10, 2}), ElementsAre(2, 0));  // the slowest first
+  EXPECT_THAT(slow_bandwidths({10, 7.6}), ElementsAre());
+  EXPECT_THAT(slow_bandwidths({10, 7.4}), ElementsAre(1));
+  EXPECT_THAT(slow_bandwidths({3, 10, 2}), ElementsAre(2, 0));
   // All alike: at least 10% below the median.
-  EXPECT_THAT(slow_of({10, 10, 10, 10, 9.1}), ElementsAre());
-  EXPECT_THAT(slow_of({10, 10, 10, 10, 8.9}), ElementsAre(4));
+  EXPECT_THAT(slow_bandwidths({10, 10, 10, 10, 9.1}), ElementsAre());
+  EXPECT_THAT(slow_bandwidths({10, 10, 10, 10, 8.9}), ElementsAre(4));
   // A class that spreads widely has a wide limit: log MAD of 8 ... 12 is about 0.2.
-  EXPECT_THAT(slow_of({8, 9, 10, 11, 12.5, 6}), ElementsAre());
-  EXPECT_THAT(slow_of({8, 9, 10, 11, 12.5, 1}), ElementsAre(5));
+  EXPECT_THAT(slow_bandwidths({8, 9, 10, 11, 12.5, 6}), ElementsAre());
+  EXPECT_THAT(slow_bandwidths({8, 9, 10, 11, 12.5, 1}), ElementsAre(5));
   // Two slow ones among six, as where one link of three ranks is shaped.
-  EXPECT_THAT(slow_of({0.11, 0.12, 5, 5.1, 4.9, 5}), ElementsAre(0, 1));
+  EXPECT_THAT(slow_bandwidths({0.11, 0.12, 5, 5.1, 4.9, 5}), ElementsAre(0, 1));
   // And where the others spread so widely that their deviations tell nothing.
-  EXPECT_THAT(slow_of({0.024, 0.0241, 0.3, 0.6, 1.2, 2.4}), ElementsAre(0, 1));
-  EXPECT_THAT(slow_of({0.3, 0.4, 0.9, 1.1, 2.4, 3}), ElementsAre());  // none by a factor of four
-}
-
-TEST(Pairs, AreSlowByTheirLatencyToo) {
-  const auto slow_latencies = [](const std::vector<double>& latencies) {
-    std::vector<PairReport> pairs;
-    for (std::size_t i = 0; i < latencies.size(); ++i) {
-      pairs.push_back({.src = 0,
-                       .dst = static_cast<int>(i) + 1,
-                       .link_class = "same node",
-                       .latency = latencies[i]});
-    }
-    std::vector<int> slow;
-    for (const SlowPair& at : slow_pairs(pairs, {}, {})) {
-      EXPECT_EQ(at.quantity, "latency");
-      EXPECT_LT(at.share(), 1);
-      slow.push_back(at.dst);
-    }
-    return slow;
+  EXPECT_THAT(slow_bandwidths({0.024, 0.0241, 0.3, 0.6, 1.2, 2.4}), ElementsAre(0, 1));
+  // None by a factor of four.
+  EXPECT_THAT(slow_bandwidths({0.3, 0.4, 0.9, 1.1, 2.4, 3}), ElementsAre());
+  const auto slow_latencies = [](const std::vector<double>& values) {
+    return slow_of(&PairReport::latency, "latency", values);
   };
   EXPECT_THAT(slow_latencies({2e-6, 2.1e-6, 2e-6, 2.2e-6}), ElementsAre());
-  EXPECT_THAT(slow_latencies({2e-6, 34e-6, 2e-6, 2e-6}), ElementsAre(2));
+  EXPECT_THAT(slow_latencies({2e-6, 34e-6, 2e-6, 2e-6}), ElementsAre(1));
   EXPECT_THAT(slow_latencies({2e-6, 3.9e-6}), ElementsAre());
-  EXPECT_THAT(slow_latencies({2e-6, 4.1e-6}), ElementsAre(2));
+  EXPECT_THAT(slow_latencies({2e-6, 4.1e-6}), ElementsAre(1));
 }
 
 TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {

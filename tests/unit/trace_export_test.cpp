@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "reported.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {
@@ -91,11 +92,8 @@ TEST(TraceExport, NamesTheShapeOfAGemm) {
   }
   const auto [result, events] = exported({point});
   const json gemm = of_kind(events, "X")[1];
-  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0, 100 x 50 x 20, batch 5");
-  EXPECT_EQ(gemm.at("args").at("m"), 100);
-  EXPECT_EQ(gemm.at("args").at("n"), 50);
-  EXPECT_EQ(gemm.at("args").at("k"), 20);
-  EXPECT_EQ(gemm.at("args").at("batch"), 5);
+  expect_holds(gemm, {{"name", "gemm layer 3 mb 0, 100 x 50 x 20, batch 5"},
+                      {"args", {{"m", 100}, {"n", 50}, {"k", 20}, {"batch", 5}}}});
 }
 
 TEST(TraceExport, HasAnEventPerSpanAndStep) {
@@ -104,21 +102,15 @@ TEST(TraceExport, HasAnEventPerSpanAndStep) {
   EXPECT_THAT(result.left_out, ElementsAre());
   const std::vector<json> spans = of_kind(events, "X");
   ASSERT_EQ(spans.size(), 6U);
-  EXPECT_EQ(spans[0].at("name"), "step 0");
-  EXPECT_EQ(spans[0].at("ts"), 0.0);
-  EXPECT_EQ(spans[0].at("dur"), 0.1);
-  const json& gemm = spans[1];
-  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0, 1 MFLOP");
+  expect_holds(spans[0], {{"name", "step 0"}, {"ts", 0.0}, {"dur", 0.1}});
+  const json &gemm = spans[1], &receive = spans[4];
+  expect_holds(gemm, {{"name", "gemm layer 3 mb 0, 1 MFLOP"},
+                      {"cat", "forward"},
+                      {"dur", 0.05},
+                      {"args", {{"flop", 1e6}, {"layer", 3}}}});
   EXPECT_TRUE(gemm.at("args").at("op").is_number_integer());
-  EXPECT_EQ(gemm.at("cat"), "forward");
-  EXPECT_EQ(gemm.at("dur"), 0.05);
-  EXPECT_EQ(gemm.at("args").at("flop"), 1e6);
-  EXPECT_EQ(gemm.at("args").at("layer"), 3);
-  const json& receive = spans[4];
-  EXPECT_EQ(receive.at("name"), "exchange");
-  EXPECT_EQ(receive.at("ts"), 0.01);
-  EXPECT_EQ(receive.at("args").at("bytes"), 64);
-  EXPECT_EQ(receive.at("args").at("axis"), "pp");
+  expect_holds(receive,
+               {{"name", "exchange"}, {"ts", 0.01}, {"args", {{"bytes", 64}, {"axis", "pp"}}}});
   EXPECT_NE(receive.at("pid"), gemm.at("pid"));
   EXPECT_NE(receive.at("tid"), gemm.at("tid"));
 }

@@ -11,8 +11,10 @@
 #include "analysis/render/render.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
+#include "reported.hpp"
 
-/// Reports of inference: latency against throughput.
+/// Reports of inference, latency against throughput; and of serving: what is stored under which
+/// name, and what foreign files may hold.
 namespace isoscale::analysis {
 namespace {
 
@@ -93,29 +95,24 @@ TEST(InferReport, EqualOnesAreBothOnTheFrontier) {
 }
 
 TEST(InferReport, JsonHasARowForEachBatchSize) {
-  const results::RunData run = run_of();
-  const RunReport report = make_report(run, "infer.h5", {});
-  const auto document = nlohmann::json::parse(render_json({{&report, 1}}));
-  const auto& points = document["runs"][0]["points"];
-  ASSERT_EQ(points[1]["rows"].size(), 3U);
-  const auto& row = points[1]["rows"][1];
-  EXPECT_EQ(row["op"], "infer");
-  EXPECT_EQ(row["batch"], 8);
-  EXPECT_NEAR(row["ttft"]["median"].get<double>(), 0.040, 1e-9);
-  EXPECT_NEAR(row["tpot"]["median"].get<double>(), 0.005, 1e-9);
-  EXPECT_LT(row["tpot"]["lower"].get<double>(), row["tpot"]["upper"].get<double>());
-  EXPECT_NEAR(row["tokens_per_second"].get<double>(), 4 * 8 / 0.005, 1e-3);
-  EXPECT_NEAR(row["tokens_per_second_per_rank"].get<double>(), 8 / 0.005, 1e-3);
-  EXPECT_EQ(row["cache_bytes"], 8000);
-  EXPECT_EQ(row["on_frontier"], true);
-  EXPECT_EQ(row["status"], "ok");
+  const auto rows = json_of(run_of())["points"][1]["rows"];
+  ASSERT_EQ(rows.size(), 3U);
+  expect_holds(rows[1], {{"op", "infer"},
+                         {"batch", 8},
+                         {"ttft", {{"median", 0.040}}},
+                         {"tpot", {{"median", 0.005}}},
+                         {"tokens_per_second", 4 * 8 / 0.005},
+                         {"tokens_per_second_per_rank", 8 / 0.005},
+                         {"cache_bytes", 8000},
+                         {"on_frontier", true},
+                         {"status", "ok"}});
+  EXPECT_LT(rows[1]["tpot"]["lower"].get<double>(), rows[1]["tpot"]["upper"].get<double>());
 }
 
 TEST(InferReport, SaysThatItsResultsAreRight) {
   results::RunData run = run_of();
   for (results::PointData& point : run.points) point.verified = true;
-  const RunReport report = make_report(run, "infer.h5", {});
-  EXPECT_THAT(render_text({{&report, 1}}),
+  EXPECT_THAT(rendered(run, render_text),
               testing::ContainsRegex("verified +all results are as expected"));
 }
 
@@ -123,14 +120,13 @@ TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
   results::RunData run = run_of();
   auto& rows = run.points[0].rows;
   rows[1] = samples::excused(rows[1], results::PointStatus::skipped, "evil \x1b[31m reason");
-  const RunReport report = make_report(run, "infer.h5", {});
-  const auto document = nlohmann::json::parse(render_json({{&report, 1}}));
+  const auto document = nlohmann::json::parse(rendered(run, render_json));
   const auto& row = document["runs"][0]["points"][0]["rows"][0];
   EXPECT_TRUE(row["tpot"]["median"].is_null());
   EXPECT_TRUE(row["tokens_per_second"].is_null());
   EXPECT_EQ(row["status"], "skipped");
   EXPECT_EQ(row["on_frontier"], false);
-  const std::string text = render_text({{&report, 1}});
+  const std::string text = rendered(run, render_text);
   EXPECT_THAT(text, AllOf(HasSubstr("decode skipped: evil"), Not(HasSubstr("\x1b[31m"))));
 }
 
@@ -145,6 +141,63 @@ TEST(InferReport, TablesAreOverAllMeshes) {
               ElementsAre("tp=4", "4", "8", "20 ms", HasSubstr("±"), "2 ms", HasSubstr("±"), "4000",
                           "1000", HasSubstr("B"), "*"));
   EXPECT_EQ(tables[0].rows[4].cells.back(), "");
+}
+
+results::RowData row_of(const char* part, samples::Numbers number, samples::Texts text = {}) {
+  results::RowData row{.text = std::move(text), .number = std::move(number)};
+  row.text["op"] = "serve";
+  row.text["part"] = part;
+  return row;
+}
+
+results::RunData served_run() {
+  results::RunData run = samples::run();
+  results::PointData point = samples::bench_point(0, "serve", 2);
+  point.rows = {
+      row_of("rate", {{"rate", 20}, {"latency_median_seconds", 0.5}, {"requests", 60}},
+             {{"saturated", "yes"}, {"dispatch", "round-robin"}}),
+      row_of("rate",
+             {{"rate", 10}, {"offered", 12.5}, {"latency_median_seconds", 0.25}, {"requests", 60}},
+             {{"saturated", "no"}, {"highest", "yes"}}),
+      row_of("replica", {{"rate", 20}, {"replica", 0}, {"busy_seconds", 77}}),
+      row_of("replica", {{"rate", 10}, {"replica", 0}, {"busy_seconds", 3}}),
+      row_of("request", {{"rate", 10}, {"request", 0}, {"arrival_seconds", 0.125}})};
+  run.points = {point};
+  return run;
+}
+
+TEST(ServeReport, TimesAreNestedAndWhatIsUndefinedIsNull) {
+  const auto rows = json_of(served_run())["points"][0]["rows"];
+  ASSERT_EQ(rows.size(), 5U);
+  expect_holds(rows[0], {{"latency", {{"median", 0.5}, {"p99", nullptr}}},
+                         {"requests", 60},
+                         {"saturated", true},
+                         {"rate_arrived", nullptr}});
+  expect_holds(rows[1], {{"highest", true}, {"rate", 10}, {"rate_arrived", 12.5}});
+  EXPECT_EQ(rows[2]["busy"], 77);
+  EXPECT_FALSE(rows[2].contains("latency"));
+  EXPECT_EQ(rows[4]["arrival"], 0.125);
+}
+
+TEST(ServeReport, ReplicasAreThoseOfTheRateThatIsKept) {
+  const results::RunData run = served_run();
+  const std::string text = rendered(run, render_text);
+  EXPECT_THAT(text, HasSubstr("replicas where 12.5 requests/s arrived"));
+  EXPECT_THAT(text, HasSubstr("3 s"));
+  EXPECT_THAT(text, Not(HasSubstr("77 s")));
+  // Rates ascend whatever order they were tried in.
+  EXPECT_LT(text.find("250 ms"), text.find("500 ms"));
+}
+
+TEST(ServeReport, AFileMayHoldAnything) {
+  results::RunData run = served_run();
+  run.points[0].rows[0].number["latency"] = 3;
+  run.points[0].rows[0].text["ttft"] = "\x1b[31m";
+  run.points[0].rows[0].number["replica"] = 1e300;
+  run.points[0].rows[0].text["saturated"] = "\x1b[31m";
+  const auto document = nlohmann::json::parse(rendered(run, render_json));
+  EXPECT_TRUE(document["runs"][0]["points"][0]["rows"][0]["latency"].is_object());
+  EXPECT_THAT(rendered(run, render_text), Not(HasSubstr("\x1b[31m")));
 }
 
 }  // namespace
