@@ -9,7 +9,26 @@
 #include <fstream>
 #include <string>
 
+#include "preflight/job_facts.hpp"
+
 namespace isoscale::preflight {
+
+/// All that is known of a node as JSON; absent facts are left out.
+inline std::string json_of(CheckedNode node) {
+  JobFacts job;
+  job.nodes = {std::move(node)};
+  return to_json(job);
+}
+inline std::string json_of(GpuFacts gpu) {
+  CheckedNode node;
+  node.gpus = {std::move(gpu)};
+  return json_of(std::move(node));
+}
+inline std::string json_of(CheckedPort port) {
+  CheckedNode node;
+  node.ports = {std::move(port)};
+  return json_of(std::move(node));
+}
 
 /// Files like the kernel's, in a folder of one test that is removed after it.
 class ScratchTree {
