@@ -154,7 +154,12 @@ TEST_F(Settings, ListPortsByAdapterAndNumber) {
   ASSERT_TRUE(found.has_value());
   ASSERT_EQ(found->size(), 3U);
   EXPECT_EQ((*found)[0].device, "bnxt_re0");
-  EXPECT_EQ(json_of((*found)[1]), "PORT");
+  EXPECT_EQ((*found)[1].port, 1);
+  EXPECT_EQ(json_of((*found)[1]), nlohmann::json::parse(R"({
+    "device": "mlx5_0", "state": "ACTIVE", "physical_state": "LinkUp", "link_layer": "InfiniBand",
+    "rate": 400e9, "link_downed": 3, "symbol_errors": 17, "pcie_generation": 5,
+    "pcie_generation_max": 5, "pcie_width": 8, "pcie_width_max": 16, "numa_node": 0,
+    "pci_path": "pci0000:15/0000:15:01.0/0000:19:00.0"})"));
 }
 
 TEST_F(Settings, LeaveOutWhatAPortDoesNotTell) {
@@ -162,7 +167,7 @@ TEST_F(Settings, LeaveOutWhatAPortDoesNotTell) {
   const auto found = find_ports(tree_.root());
   ASSERT_TRUE(found.has_value());
   ASSERT_EQ(found->size(), 1U);
-  EXPECT_EQ(json_of(found->front()), "BARE");
+  EXPECT_EQ(json_of(found->front()), (nlohmann::json{{"device", "mlx5_0"}, {"port", 2}}));
 }
 
 TEST_F(Settings, FindPluginsAlongThePathAndInTheCache) {
