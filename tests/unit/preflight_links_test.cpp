@@ -77,6 +77,7 @@ TEST(NicPcieCheck, WarnsOnlyWhereThePortNeedsMore) {
 
 TEST(IommuAndAcsChecks, DoNotMatterWhereNoTrafficTakesTheLongWay) {
   JobFacts job = gpu_job(2, 1);
+  job.nodes[0].iommu_translates = job.nodes[0].acs = false;
   job.nodes[1].iommu_translates = job.nodes[1].acs = true;
   set_gpus(job, &GpuFacts::name, "NVIDIA GH200 480GB");
   EXPECT_THAT(said(job, "iommu"), ElementsAre("ok|||NVLink-C2C"));
