@@ -1,19 +1,27 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-// From what ranks report of a case to its rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
 
 namespace isoscale::runner {
 namespace {
 
+using results::PointData;
+using results::PointStatus;
+using results::RankFacts;
+using results::RowData;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
 using workloads::Case;
 using workloads::RowSpec;
+
+// From what ranks report of a case to its rows.
 
 RankReport through_the_wire(const RankReport& report) {
   const std::vector<double> packed = pack(report);
@@ -103,6 +111,177 @@ TEST(Rows, AreNamedForPeople) {
   EXPECT_EQ(
       title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
       "all_reduce f32 1.00 KiB");
+}
+
+// Classes of links from facts of ranks, and verdicts on pairs.
+
+std::vector<RankFacts> on_nodes(const std::vector<int>& nodes) {
+  std::vector<RankFacts> facts;
+  for (const int node : nodes) {
+    RankFacts& rank = facts.emplace_back();
+    rank.rank = static_cast<int>(facts.size()) - 1;
+    rank.node = node;
+  }
+  return facts;
+}
+
+/// A GPU with links to `peers` ("" = none).
+void give_gpu(RankFacts& rank, const std::string& pci, const std::string& peers) {
+  rank.text["gpu_pci"] = pci;
+  rank.text["gpu_uuid"] = "GPU-" + std::to_string(rank.node) + pci;
+  rank.number["gpu_nvlinks"] = peers.empty() ? 0 : 4;
+  if (!peers.empty()) rank.text["gpu_nvlink_peers"] = peers;
+}
+
+TEST(LinkClass, OfHostsIsTheirNode) {
+  const auto facts = on_nodes({0, 0, 1});
+  const LinkClasses classes{facts};
+  EXPECT_EQ(classes.of_pair(0, 1), "same node");
+  EXPECT_EQ(classes.of_pair(0, 2), "other node");
+  EXPECT_EQ(classes.of_pair(2, 1), "other node");
+}
+
+TEST(LinkClass, OfGpusOfANodeIsTheLinkBetweenThem) {
+  auto facts = on_nodes({0, 0, 0, 0});
+  give_gpu(facts[0], "1B", "2C,3D");
+  give_gpu(facts[1], "2C", "1B");
+  give_gpu(facts[2], "4E", "");
+  give_gpu(facts[3], "5F", "3D");
+  const LinkClasses classes{facts};
+  EXPECT_EQ(classes.of_pair(0, 1), "same node, NVLink");  // straight
+  EXPECT_EQ(classes.of_pair(0, 3), "same node, NVLink");  // through a switch
+  EXPECT_EQ(classes.of_pair(3, 0), "same node, NVLink");
+  EXPECT_EQ(classes.of_pair(0, 2), "same node, PCIe");
+  EXPECT_EQ(classes.of_pair(1, 3), "same node, PCIe");
+}
+
+TEST(LinkClass, SaysNoMoreThanIsKnown) {
+  auto facts = on_nodes({0, 0, 0, 0});
+  give_gpu(facts[0], "1B", "3D");
+  give_gpu(facts[1], "2C", "3D");
+  facts[1].text.erase("gpu_nvlink_peers");  // there are links, nobody knows where to
+  give_gpu(facts[2], "1B", "3D");           // the GPU of rank 0
+  const LinkClasses classes{facts};
+  EXPECT_EQ(classes.of_pair(0, 1), "same node");
+  EXPECT_EQ(classes.of_pair(0, 2), "same node");
+  EXPECT_EQ(classes.of_pair(0, 3), "same node");
+}
+
+TEST(LinkClass, OfGpusOfOtherNodesIsTheirDomainOrRail) {
+  auto facts = on_nodes({0, 0, 1, 1, 2});
+  give_gpu(facts[0], "1B", "");
+  give_gpu(facts[1], "2C", "");
+  give_gpu(facts[2], "9Z", "");  // ranks of the second node have its GPUs in another order
+  give_gpu(facts[3], "3D", "");
+  give_gpu(facts[4], "7A", "");
+  const LinkClasses classes{facts};
+  EXPECT_EQ(classes.of_pair(0, 3), "other node, same rail");
+  EXPECT_EQ(classes.of_pair(1, 2), "other node, same rail");
+  EXPECT_EQ(classes.of_pair(0, 2), "other node");
+  EXPECT_EQ(classes.of_pair(4, 0), "other node, same rail");
+  facts[0].text["gpu_fabric"] = facts[2].text["gpu_fabric"] = "ab12.0";
+  facts[3].text["gpu_fabric"] = "ab12.1";
+  EXPECT_EQ(classes.of_pair(0, 2), "other node, NVLink domain");
+  EXPECT_EQ(classes.of_pair(0, 3), "other node, same rail");
+}
+
+RowData row(std::map<std::string, std::string> text, std::vector<int> ranks = {}) {
+  return {.text = std::move(text), .ranks = std::move(ranks)};
+}
+
+TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
+  const auto facts = on_nodes({0, 0, 1, 1, 2});
+  PointData point;
+  point.mesh = {.tp = 2, .dp = 2};
+  point.world_rank = {0, 1, 2, 3};
+  point.rows = {row({{"op", "all_reduce"}, {"axis", "world"}}),
+                row({{"op", "all_reduce"}, {"axis", "tp"}}),
+                row({{"op", "all_gather"}, {"axis", "dp"}}),
+                row({{"op", "all_reduce"}, {"axis", "tp"}}, {0, 1}),
+                row({{"op", "p2p"}, {"kind", "bisection"}}, {0, 2, 1, 3}),
+                row({{"op", "overlap"}, {"part", "together"}}),
+                row({{"op", "overlap"}, {"part", "gemm"}}),
+                row({{"op", "gemm"}}),
+                row({{"op", "memory"}}),
+                row({{"op", "p2p"}, {"kind", "latency"}}, {1, 2})};
+  for (RowData& one : point.rows) {
+    const bool has_groups = one.text.contains("axis") || text_of(one, "part") == "together";
+    if (has_groups) one.number["members"] = 2;
+  }
+  point.rows.back().number = {{"src", 1}, {"dst", 2}};
+  classify_rows(LinkClasses{facts}, point);
+  std::vector<std::string> found;
+  for (RowData& one : point.rows) found.push_back(one.text["class"]);
+  EXPECT_THAT(found,
+              testing::ElementsAre("several nodes", "one node", "several nodes", "one node",
+                                   "several nodes", "several nodes", "", "", "", "other node"));
+  point.world_rank = {4, 3, 2, 1};  // another placement: rank 1 and 2 are now on one node
+  classify_rows(LinkClasses{facts}, point);
+  EXPECT_EQ(point.rows.back().text["class"], "same node");
+  EXPECT_EQ(point.rows[1].text["class"], "several nodes");
+}
+
+RowData link(int src, int dst, std::vector<double> plays) {
+  RowData made = row({{"op", "p2p"}, {"kind", "bandwidth"}}, {src, dst});
+  made.number = {{"src", src}, {"dst", dst}, {"bytes", 1000}};
+  made.calls = 2;
+  for (const double seconds : plays) made.times.push_back({seconds / 2, seconds});
+  return made;
+}
+
+TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
+  EXPECT_EQ(median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);    // 2 calls in 2 s
+  EXPECT_EQ(median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(), 800);  // 2 calls in 2.5 s
+  EXPECT_EQ(median_bandwidth(link(0, 1, {})), std::nullopt);
+}
+
+TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
+  std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {})};
+  rows.push_back(link(0, 1, {50}));
+  rows.back().text["kind"] = "bidirectional";
+  const RankNames names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
+  judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
+  EXPECT_EQ(rows[0].status, PointStatus::ok);
+  EXPECT_EQ(rows[1].status, PointStatus::ok);  // just as fast
+  EXPECT_EQ(rows[2].status, PointStatus::failed);
+  EXPECT_THAT(rows[2].reason, AllOf(HasSubstr("667 B/s"), HasSubstr("rank 3 (b) to rank 5 (a)"),
+                                    HasSubstr("1 kB/s")));
+  EXPECT_EQ(rows[3].status, PointStatus::ok);
+  EXPECT_EQ(rows[4].status, PointStatus::ok);
+  EXPECT_EQ(reason_of_failed(rows), rows[2].reason);
+  rows[4].status = PointStatus::failed;
+  EXPECT_THAT(reason_of_failed(rows), HasSubstr("1 more row failed"));
+  rows[3].status = PointStatus::failed;
+  EXPECT_THAT(reason_of_failed(rows), HasSubstr("2 more rows failed"));
+  EXPECT_EQ(reason_of_failed({}), "");
+}
+
+TEST(Pairs, SilenceNamesBothEnds) {
+  EXPECT_EQ(silence(rank_name(0, "a"), rank_name(2, "c"), units::Seconds{30}),
+            "no answer within 30 s between rank 0 (a) and rank 2 (c)");
+}
+
+TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
+  const std::vector<int> two_of_four{0, 0, 0, 0, 1, 1, 1, 1};
+  EXPECT_THAT(sniff_phases(two_of_four), ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6),
+                                                     ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
+}
+
+TEST(SniffPhases, LeaveNoNodeOutWhenTheirNumberIsOdd) {
+  const std::vector<int> three{0, 1, 2};
+  EXPECT_THAT(sniff_phases(three), ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
+}
+
+TEST(SniffPhases, FollowNodesAlsoWhenRanksAreDealtOut) {
+  const std::vector<int> dealt{0, 1, 0, 1};
+  EXPECT_THAT(sniff_phases(dealt), ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
+}
+
+TEST(SniffPhases, LetRanksWithoutAPartnerSitOut) {
+  const std::vector<int> uneven{0, 0, 0, 1};
+  EXPECT_THAT(sniff_phases(uneven),
+              ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
+  EXPECT_THAT(sniff_phases(std::vector<int>{0}), IsEmpty());
 }
 
 }  // namespace

@@ -75,12 +75,16 @@ TEST(ClockFit, OffsetAndDriftAreWithinTheStatedErrorForEverySeed) {
   EXPECT_LT(worst_error, least_way + 3'000);
 }
 
+/// A round trip from `sent` that takes `delay`; rank 0 looked at its clock at `remote`.
+RoundTrip trip(std::int64_t sent, std::int64_t delay, std::int64_t remote) {
+  return {.sent = Nanoseconds{sent},
+          .received = Nanoseconds{sent + delay},
+          .remote = Nanoseconds{remote}};
+}
+
 TEST(ClockFit, LineIsExactWhereTripsTakeNoTime) {
-  const auto trip = [](std::int64_t own, std::int64_t remote) {
-    return RoundTrip{
-        .sent = Nanoseconds{own}, .received = Nanoseconds{own}, .remote = Nanoseconds{remote}};
-  };
-  const std::vector<RoundTrip> before{trip(1'000, 0)}, after{trip(1'001'002'000, 1'001'000'000)};
+  const std::vector<RoundTrip> before{trip(1'000, 0, 0)},
+      after{trip(1'001'002'000, 0, 1'001'000'000)};
   const ClockFit fit = fit_clock(before, after, Nanoseconds{1'000});
   EXPECT_EQ(fit.offset.value(), 1'000);
   EXPECT_NEAR(fit.drift, 1e-6, 1e-8);
@@ -91,11 +95,6 @@ TEST(ClockFit, LineIsExactWhereTripsTakeNoTime) {
 }
 
 TEST(ClockFit, LongTripsAreNotKept) {
-  const auto trip = [](std::int64_t sent, std::int64_t delay, std::int64_t remote) {
-    return RoundTrip{.sent = Nanoseconds{sent},
-                     .received = Nanoseconds{sent + delay},
-                     .remote = Nanoseconds{remote}};
-  };
   // The long one would tighten the bounds, were drift not of any size until it was over.
   const std::vector<RoundTrip> before{trip(0, 1'000, 500), trip(2'000, 1'000'000, 1'002'000)};
   const std::vector<RoundTrip> after{trip(10'000'000, 1'000, 10'000'500)};
@@ -105,27 +104,18 @@ TEST(ClockFit, LongTripsAreNotKept) {
 }
 
 TEST(ClockFit, TripsOfBothAsymmetriesLeaveLessThanHalfOfOne) {
-  const auto trip = [](std::int64_t sent, std::int64_t out, std::int64_t back) {
-    return RoundTrip{.sent = Nanoseconds{sent},
-                     .received = Nanoseconds{sent + out + back},
-                     .remote = Nanoseconds{sent + out}};
-  };
-  const std::vector<RoundTrip> before{trip(0, 100, 900), trip(2'000, 900, 100)};
-  const std::vector<RoundTrip> after{trip(10'000'000, 100, 900), trip(10'002'000, 900, 100)};
+  const std::vector<RoundTrip> before{trip(0, 1'000, 100), trip(2'000, 1'000, 2'900)};
+  const std::vector<RoundTrip> after{trip(10'000'000, 1'000, 10'000'100),
+                                     trip(10'002'000, 1'000, 10'002'900)};
   const ClockFit fit = fit_clock(before, after, Nanoseconds{0});
   EXPECT_LE(std::abs(fit.offset.value()), 2);
   EXPECT_LT(fit.error.value(), 110);
 }
 
 TEST(ClockFit, ClockThatWasSetIsDoubted) {
-  const auto trip = [](std::int64_t sent, std::int64_t remote) {
-    return RoundTrip{.sent = Nanoseconds{sent},
-                     .received = Nanoseconds{sent + 100},
-                     .remote = Nanoseconds{remote}};
-  };
   // 5 us between two trips: no rate explains it.
-  const std::vector<RoundTrip> before{trip(0, 50), trip(5'200, 250)};
-  const std::vector<RoundTrip> after{trip(10'000'000, 9'995'050)};
+  const std::vector<RoundTrip> before{trip(0, 100, 50), trip(5'200, 100, 250)};
+  const std::vector<RoundTrip> after{trip(10'000'000, 100, 9'995'050)};
   const ClockFit fit = fit_clock(before, after, Nanoseconds{0});
   EXPECT_GE(fit.error.value(), 4'900);
 }

@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "machine/device_sampler.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <new>
+#include <string>
 #include <utility>
+
+#include "machine/device_sampler.hpp"
 
 namespace isoscale::machine {
 namespace {
@@ -18,6 +21,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
+namespace fs = std::filesystem;
+using testing::DoubleEq;
+using testing::NanSensitiveDoubleEq;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -138,6 +144,195 @@ TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
   const int then = readings.count;
   usleep(2000);
   EXPECT_EQ(readings.count, then);
+}
+
+/// Files like the kernel's, in a folder of this test.
+class Files : public testing::Test {
+ public:
+  Files() {
+    std::string name = (fs::temp_directory_path() / "isoscale-devices-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    root_ = name;
+  }
+  ~Files() override { fs::remove_all(root_); }
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+
+ protected:
+  void write(const std::string& path, const std::string& text) const {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream{root_ / path} << text;
+  }
+  void remove(const std::string& path) const { fs::remove_all(root_ / path); }
+  [[nodiscard]] FileTree tree() const { return {.sys = root_ / "sys", .proc = root_ / "proc"}; }
+
+  fs::path root_;
+};
+
+std::vector<double> read(const Source& source) {
+  std::vector<double> values(source.channels.size());
+  source.read(values);
+  return values;
+}
+
+std::string clock_file(int cpu) {
+  return "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_cur_freq";
+}
+
+TEST_F(Files, WithoutAnythingGiveNoSource) {
+  EXPECT_THAT(cpu_clock_sources(tree(), {}), IsEmpty());
+  EXPECT_THAT(cpu_busy_sources(tree(), {}), IsEmpty());
+  EXPECT_THAT(energy_sources(tree()), IsEmpty());
+  EXPECT_THAT(temperature_sources(tree()), IsEmpty());
+  EXPECT_THAT(network_sources(tree()), IsEmpty());
+}
+
+TEST_F(Files, GiveClocksOfTheCpusAskedFor) {
+  write(clock_file(0), "1000000\n");
+  write(clock_file(1), "3000000\n");
+  write(clock_file(2), "2000000\n");
+  const auto sources = cpu_clock_sources(tree(), {1, 2});
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_THAT(sources[0].channels,
+              ElementsAre(Channel{.device = "cpu", .quantity = "clock", .unit = "Hz"},
+                          Channel{.device = "cpu", .quantity = "clock_min", .unit = "Hz"}));
+  EXPECT_THAT(read(sources[0]), ElementsAre(2.5e9, 2e9));
+  EXPECT_THAT(read(cpu_clock_sources(tree(), {})[0]), ElementsAre(2e9, 1e9));
+  remove(clock_file(2));
+  EXPECT_THAT(read(sources[0]), ElementsAre(3e9, 3e9));
+  remove(clock_file(1));
+  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan), NanSensitiveDoubleEq(nan)));
+}
+
+TEST_F(Files, LookAtEveryNthOfManyClocks) {
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < 64; ++cpu) {
+    cpus.push_back(cpu);
+    // Those that are not looked at would lower the least.
+    write(clock_file(cpu), cpu % 4 == 0 ? "2000000" : "1");
+  }
+  EXPECT_THAT(read(cpu_clock_sources(tree(), cpus)[0]), ElementsAre(2e9, 2e9));
+}
+
+TEST_F(Files, GiveClocksOfCpuinfoWhereThereIsNoOtherPlace) {
+  write("proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: X @ 2.3GHz\ncpu MHz\t\t: 2300.5\n\n"
+        "processor\t: 1\ncpu MHz\t\t: 1200.0\n");
+  EXPECT_THAT(read(cpu_clock_sources(tree(), {0})[0]), ElementsAre(2300.5e6, 2300.5e6));
+  EXPECT_THAT(read(cpu_clock_sources(tree(), {})[0]), ElementsAre(1750.25e6, 1200e6));
+  write("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\n");  // as on ARM
+  EXPECT_THAT(cpu_clock_sources(tree(), {}), IsEmpty());
+}
+
+TEST_F(Files, CountHowOftenCoresWereTooHot) {
+  EXPECT_THAT(cpu_throttle_sources(tree(), {0, 1}), IsEmpty());
+  const std::string cpu = "sys/devices/system/cpu/cpu";
+  for (const char* number : {"0", "1", "2"}) {
+    write(cpu + number + "/thermal_throttle/core_throttle_count", std::string{number} + "\n");
+  }
+  const auto sources = cpu_throttle_sources(tree(), {1, 2});
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_EQ(sources[0].channels[0].quantity, "throttle_count");
+  EXPECT_THAT(read(sources[0]), ElementsAre(3));
+  remove(cpu + "1");  // the rest would look like a count that fell
+  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
+}
+
+TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  //                           user nice system idle iowait irq softirq steal guest guest_nice
+  write("proc/stat",
+        "cpu  999 9 9 9 9 9 9 9 9 9\ncpu0 100 10 20 5000 300 4 6 77 50 0\n"
+        "cpu1 50 0 10 5000 300 0 0 77 50 0\ncpu10 7 0 0 0 0 0 0 0 0 0\nintr 12 0 0\n");
+  const auto sources = cpu_busy_sources(tree(), {0, 1});
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_EQ(sources[0].channels[0].quantity, "busy_time");
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq((140 + 60) / 2.0 / ticks)));
+  EXPECT_THAT(cpu_busy_sources(tree(), {5}), IsEmpty());
+  remove("proc/stat");
+  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
+}
+
+TEST_F(Files, GiveEnergyThatGoesOnWhereItsRegisterWraps) {
+  const std::string package = "sys/class/powercap/intel-rapl:0/";
+  const auto zone = [&](const std::string& folder, const std::string& name, const char* energy) {
+    write(folder + "name", name + "\n");
+    write(folder + "energy_uj", energy);
+    write(folder + "max_energy_range_uj", "10000000\n");
+  };
+  zone(package, "package-0", "9000000\n");
+  zone("sys/class/powercap/intel-rapl:0:0/", "core", "1");
+  zone("sys/class/powercap/intel-rapl:0:1/", "dram", "500000");
+  zone("sys/class/powercap/intel-rapl:1/", "psys", "1");
+  zone("sys/class/powercap/intel-rapl-mmio:0/", "package-0", "1");  // the same once more
+  const auto sources = energy_sources(tree());
+  ASSERT_THAT(sources, SizeIs(2));
+  EXPECT_EQ(sources[0].channels[0],
+            (Channel{.device = "package 0", .quantity = "energy", .unit = "J"}));
+  EXPECT_EQ(sources[1].channels[0].device, "dram 0");
+  EXPECT_THAT(read(sources[0]), ElementsAre(0));
+  write(package + "energy_uj", "9500000\n");
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(0.5)));
+  write(package + "energy_uj", "250000\n");
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(1.25)));
+  remove(package + "energy_uj");
+  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
+  write(package + "energy_uj", "1250000\n");
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(2.25)));
+}
+
+TEST_F(Files, GiveTemperaturesOfPackages) {
+  write("sys/class/thermal/thermal_zone0/type", "acpitz\n");
+  write("sys/class/thermal/thermal_zone0/temp", "20000\n");
+  write("sys/class/thermal/thermal_zone1/type", "x86_pkg_temp\n");
+  write("sys/class/thermal/thermal_zone1/temp", "41500\n");
+  auto sources = temperature_sources(tree());
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_EQ(sources[0].channels[0],
+            (Channel{.device = "package 0", .quantity = "temperature", .unit = "K"}));
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(314.65)));
+  // Where a driver tells packages from cores, it is asked.
+  write("sys/class/hwmon/hwmon2/name", "coretemp\n");
+  write("sys/class/hwmon/hwmon2/temp1_label", "Package id 1\n");
+  write("sys/class/hwmon/hwmon2/temp1_input", "50000\n");
+  write("sys/class/hwmon/hwmon2/temp2_label", "Core 0\n");
+  write("sys/class/hwmon/hwmon2/temp2_input", "60000\n");
+  sources = temperature_sources(tree());
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_EQ(sources[0].channels[0].device, "package 1");
+  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(323.15)));
+}
+
+TEST_F(Files, GiveCountersOfPortsThatAreActive) {
+  const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
+  write(port + "state", "4: ACTIVE\n");
+  write(port + "counters/port_xmit_data", "1000\n");  // words of 4 bytes
+  write(port + "counters/port_rcv_data", "2000\n");
+  write(port + "counters/link_downed", "3\n");
+  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+  write("sys/class/infiniband/mlx5_1/ports/1/counters/port_xmit_data", "1\n");
+  const auto sources = network_sources(tree());
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_THAT(
+      sources[0].channels,
+      ElementsAre(Channel{.device = "mlx5_0 port 1", .quantity = "sent_bytes", .unit = "B"},
+                  Channel{.device = "mlx5_0 port 1", .quantity = "received_bytes", .unit = "B"},
+                  Channel{.device = "mlx5_0 port 1", .quantity = "link_downed", .unit = "1"}));
+  EXPECT_THAT(read(sources[0]), ElementsAre(4000, 8000, 3));
+}
+
+TEST_F(Files, GiveCountersOfRealEthernetThatIsUp) {
+  for (const char* name : {"eth0", "eth1", "lo"}) {
+    const std::string device = std::string{"sys/class/net/"} + name;
+    write(device + "/statistics/tx_bytes", "10\n");
+    write(device + "/statistics/rx_bytes", "20\n");
+    write(device + "/operstate", std::string{name} == "eth1" ? "down\n" : "up\n");
+    if (std::string{name} != "lo") write(device + "/device/vendor", "0x1af4\n");
+  }
+  const auto sources = network_sources(tree());
+  ASSERT_THAT(sources, SizeIs(1));
+  EXPECT_EQ(sources[0].channels[0].device, "eth0");
+  EXPECT_THAT(read(sources[0]), ElementsAre(10, 20));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,15 +16,18 @@
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
+#include "machine/memory_on_node.hpp"
 
 namespace isoscale::machine {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
 using testing::Pair;
 using units::Bytes;
+using units::Seconds;
 
 using Texts = std::map<std::string, std::string, std::less<>>;
 
@@ -266,6 +270,90 @@ TEST(Singleton, IsNotConcludedOtherwise) {
   EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})),
             std::nullopt);
   EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "many"}})), std::nullopt);
+}
+
+std::optional<TimeLimit> limit_in(const Texts& texts) {
+  return time_limit(variables(texts), 1'800'000'000);
+}
+
+TEST(TimeLimitOf, SlurmIsAnEnd) {
+  EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1800000600"}}),
+            (TimeLimit{.time = Seconds{600}, .source = "SLURM_JOB_END_TIME"}));
+  EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1700000000"}, {"PBS_WALLTIME", "60"}})->time,
+            Seconds{0});
+}
+
+TEST(TimeLimitOf, PbsIsALength) {
+  EXPECT_EQ(limit_in({{"PBS_WALLTIME", "3600"}}),
+            (TimeLimit{
+                .time = Seconds{3600}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job}));
+  EXPECT_EQ(limit_in({{"PBS_WALLTIME", "01:30:05"}})->time, Seconds{5405});
+}
+
+TEST(TimeLimitOf, NobodyOrNonsenseIsUnknown) {
+  EXPECT_FALSE(limit_in({}).has_value());
+  for (const char* const text : {"", "soon", "-5", "1:", "1800000600s", "99999999999999999999"}) {
+    EXPECT_FALSE(limit_in({{"PBS_WALLTIME", text}}).has_value()) << text;
+    EXPECT_FALSE(limit_in({{"SLURM_JOB_END_TIME", text}}).has_value()) << text;
+  }
+}
+
+TEST(TimeLimitWarning, IsForRunsThatAreExpectedToTakeLonger) {
+  const TimeLimit limit{.time = Seconds{1200}, .source = "SLURM_JOB_END_TIME"};
+  EXPECT_FALSE(time_limit_warning(std::nullopt, Seconds{1e9}).has_value());
+  EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
+  EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
+              AllOf(HasSubstr("20 min"), HasSubstr("SLURM_JOB_END_TIME"), HasSubstr("--budget 18m"),
+                    HasSubstr("--resume")));
+  EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{100}, .source = "x"}, Seconds{200}),
+              HasSubstr("--budget 90s"));
+  EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{0}, .source = "x"}, Seconds{200}),
+              testing::Not(HasSubstr("--budget")));
+}
+
+TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
+  const TimeLimit limit{
+      .time = Seconds{1200}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job};
+  EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
+  EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
+              AllOf(HasSubstr("at most 20 min as a whole (PBS_WALLTIME)"), HasSubstr("--resume"),
+                    testing::Not(HasSubstr("fits")), testing::Not(HasSubstr("ends in"))));
+}
+
+// Where a thread's memory comes from, as the kernel tells it.
+
+/// The policy of the calling thread as linux/mempolicy.h has it; -1 = not told.
+int policy() {
+  int mode = -1;
+  unsigned long nodes[64] = {};
+  const long status = syscall(SYS_get_mempolicy, &mode, nodes, sizeof nodes * 8, nullptr, 0);
+  return status == 0 ? mode & 0xFF : -1;
+}
+
+TEST(MemoryOnNode, HoldsWhileTheObjectLives) {
+  constexpr int binds = 2;  // MPOL_BIND
+  const int before = policy();
+  if (before < 0) GTEST_SKIP() << "the kernel does not tell the policy of memory";
+  {
+    const MemoryOnNode first{0};
+    EXPECT_EQ(policy(), binds);
+  }
+  // Memory near to the thread is what the default means.
+  constexpr int by_default = 0, near_to_thread = 4;
+  EXPECT_TRUE(policy() == before || (before == by_default && policy() == near_to_thread))
+      << policy();
+}
+
+TEST(MemoryOnNode, RefusesANodeThatIsNotThere) {
+  for (const int node : {-1, 4095}) {
+    try {
+      const MemoryOnNode nowhere{node};
+      FAIL() << node;
+    } catch (const PlacementError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("there is no NUMA node"));
+      EXPECT_THAT(error.what(), testing::HasSubstr("there are 0"));
+    }
+  }
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ const std::vector<Fault>& faults() {
          gpu_at(job, 0, 4).nvlinks_active = 16;
          gpu_at(job, 0, 4).nvlinks_inactive = 2;
        }},
+      {{"warning nvlinks|c0|GPU 6 (0000:07:00.0)|8 18"},
+       [](JobFacts& job) { gpu_at(job, 0, 6).nvlinks_active = 8; }},
       {{"warning nvlink-fabric|c0|GPU 7 (0000:08:00.0)|3"},
        [](JobFacts& job) { gpu_at(job, 0, 7).fabric_state = "failed: 3"; }},
       {{"warning gpu-pcie|c0|GPU 5 (0000:06:00.0)|8 16"},

@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/resume.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "planned_runs.hpp"
+#include "results/reader/reader.hpp"
+#include "results_samples.hpp"
 #include "runner/plan/schedule.hpp"
+#include "runner/resume.hpp"
+#include "runner/run_file.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -158,6 +162,45 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
   EXPECT_THAT(
       resumption_warning(run_of(4), now, {4}),
       AllOf(HasSubstr("point 5 "), HasSubstr("on node1, node2, node3 instead of node1, node2")));
+}
+
+/// A run, each point of which is a part of its own.
+class MovedRun : public testing::Test {
+ protected:
+  [[nodiscard]] std::vector<int> indices_moved() const {
+    std::vector<int> result;
+    for (const auto& point : results::read_run(run_.path()).points) result.push_back(point.index);
+    return result;
+  }
+
+  results::samples::Directory directory_, fallback_;
+  std::filesystem::path file_ = directory_.path() / "run.h5";
+  RunFile run_{{file_, results::samples::header(), settings::IfExists::refuse, units::Bytes{1}},
+               file_,
+               results::samples::header(),
+               fallback_.path()};
+};
+
+TEST_F(MovedRun, TakesPartsAlong) {
+  run_.commit(results::samples::point(0));
+  run_.commit(results::samples::point(1));
+  std::filesystem::remove(file_);
+  std::ofstream{file_} << "somebody else's";
+  run_.commit(results::samples::point(2));
+  EXPECT_EQ(run_.path(), fallback_.path() / "run.h5");
+  EXPECT_THAT(indices_moved(), testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(run_.moved(), HasSubstr("has 2 of its points"));
+}
+
+TEST_F(MovedRun, LeavesOutOnlyPartsThatAreGone) {
+  run_.commit(results::samples::point(0));
+  run_.commit(results::samples::point(1));
+  run_.commit(results::samples::point(2));
+  std::filesystem::remove(directory_.path() / "run.part0001.h5");
+  std::filesystem::remove(file_);
+  std::ofstream{file_} << "somebody else's";
+  run_.commit(results::samples::point(3));
+  EXPECT_THAT(indices_moved(), testing::ElementsAre(0, 2, 3));
 }
 
 }  // namespace

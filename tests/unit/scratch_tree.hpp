@@ -7,9 +7,30 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+
+#include "preflight/job_facts.hpp"
 
 namespace isoscale::preflight {
+
+/// All that is known of a node, one of its GPUs or one of its ports; absent facts are left out.
+inline nlohmann::json json_of(CheckedNode node) {
+  JobFacts job;
+  job.nodes = {std::move(node)};
+  return nlohmann::json::parse(to_json(job))["nodes"][0];
+}
+inline nlohmann::json json_of(GpuFacts gpu) {
+  CheckedNode node;
+  node.gpus = {std::move(gpu)};
+  return json_of(std::move(node))["gpus"][0];
+}
+inline nlohmann::json json_of(CheckedPort port) {
+  CheckedNode node;
+  node.ports = {std::move(port)};
+  return json_of(std::move(node))["ports"][0];
+}
 
 /// Files like the kernel's, in a folder of one test that is removed after it.
 class ScratchTree {

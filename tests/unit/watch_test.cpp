@@ -1,22 +1,31 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/watch/stuck_ranks.hpp"
-
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <random>
+#include <thread>
 
 #include "base/text.hpp"
 #include "program/op.hpp"
+#include "runner/watch/progress.hpp"
 #include "runner/watch/rank_state.hpp"
+#include "runner/watch/stuck_ranks.hpp"
+#include "runner/watch/supervisor.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using testing::ElementsAre;
+using testing::ExitedWithCode;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using units::Seconds;
 
 Group group_of(std::vector<int> ranks) {
   return {.name = "dp on comm, ranks " + base::ranges_text(ranks), .ranks = std::move(ranks)};
@@ -214,6 +223,106 @@ TEST_F(CallsMade, AreThoseInProgramOrderOnOneLane) {
   const RankState state = described({.plays = 1, .playing = true, .begun = {1}});
   EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 1);
   EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 0);
+}
+
+TEST(ExpectedLeft, IsWhatIsPlannedUntilPointsHaveEnded) {
+  EXPECT_FALSE(expected_left(Seconds{10}, {}, {}, {}, {}).has_value());
+  EXPECT_EQ(expected_left(Seconds{0}, {}, {}, Seconds{40}, {}), Seconds{40});
+  EXPECT_EQ(expected_left(Seconds{10}, {}, {}, Seconds{40}, {}), Seconds{30});
+}
+
+TEST(ExpectedLeft, GoesAtThePaceOfThePointsThatHave) {
+  // Twice as long as planned; of the next point, 4 s have passed.
+  EXPECT_EQ(expected_left(Seconds{24}, Seconds{20}, Seconds{10}, Seconds{30}, {}), Seconds{56});
+  EXPECT_EQ(expected_left(Seconds{20}, Seconds{20}, Seconds{10}, Seconds{0}, {}), Seconds{0});
+}
+
+TEST(ExpectedLeft, EndsWithTheBudget) {
+  const auto left = [](double until) {
+    return expected_left(Seconds{10}, Seconds{10}, Seconds{10}, Seconds{40}, Seconds{until});
+  };
+  EXPECT_EQ(left(9), Seconds{9});
+  EXPECT_EQ(left(100), Seconds{40});
+  EXPECT_EQ(left(-1), Seconds{0});
+}
+
+void wait() { std::this_thread::sleep_for(std::chrono::seconds{30}); }
+
+/// As standard error; the other end is kept and not read.
+void use_full_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_NONBLOCK) != 0) _exit(1);
+  dup2(ends[1], STDERR_FILENO);
+  while (write(STDERR_FILENO, "x", 1) == 1) {
+  }
+  fcntl(STDERR_FILENO, F_SETFL, 0);  // who writes now waits
+}
+
+class MpiLimits : public testing::Test {
+ protected:
+  void SetUp() override { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(MpiLimits, AnMpiThatDoesNotEndEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        MpiLimit limit{units::Seconds{0.2}};
+        limit.starts();
+        limit.is_over();
+        limit.ends();
+        wait();
+      },
+      ExitedWithCode(4), "isoscale: hang: MPI has not ended within 200 ms");
+}
+
+TEST_F(MpiLimits, OtherProcessesOfALaunchLeaveTheirEndToTheLauncherForAWhile) {
+  EXPECT_EXIT(
+      {
+        MpiLimit limit(units::Seconds{0.1}, false);
+        limit.ends();
+        std::this_thread::sleep_for(std::chrono::seconds{1});
+        _exit(7);  // as the launcher would end it
+      },
+      ExitedWithCode(7), "");
+}
+
+TEST_F(MpiLimits, AlsoWhereNobodyReadsStandardError) {
+  EXPECT_EXIT(
+      {
+        use_full_pipe();
+        MpiLimit limit{units::Seconds{0.5}};
+        limit.starts();
+        wait();
+      },
+      ExitedWithCode(4), "");
+}
+
+/// Also of a thread that does not hold signals back, as ThreadSanitizer's own.
+bool is_ended_by_sigterm(int status) {
+  return ExitedWithCode(128 + SIGTERM)(status) || testing::KilledBySignal(SIGTERM)(status);
+}
+
+/// Signals are held back by then.
+TEST_F(MpiLimits, ASignalEndsItMeanwhile) {
+  EXPECT_EXIT(
+      {
+        const HeldSignals signals;
+        MpiLimit limit{units::Seconds{0}};
+        limit.ends();
+        kill(getpid(), SIGTERM);
+        wait();
+      },
+      is_ended_by_sigterm, "");
+}
+
+/// It lets go of what ends in time.
+TEST_F(MpiLimits, IsOverWhenMpiIs) {
+  MpiLimit limit{units::Seconds{0.05}};
+  limit.starts();
+  limit.is_over();
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  limit.ends();
+  limit.is_over();
 }
 
 }  // namespace
