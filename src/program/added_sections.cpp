@@ -3,14 +3,12 @@
 #include "program/added_sections.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "program/hazards.hpp"
-#include "program/operands.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {

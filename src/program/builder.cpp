@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "program/hazards.hpp"

@@ -6,15 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "simulate/coarse_play.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/op_time.hpp"
 #include "timeline/timeline.hpp"
 

@@ -7,16 +7,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "simulate/classes.hpp"
 #include "simulate/coarse_play.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/noise.hpp"
 
 namespace isoscale::simulate {

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::algorithms {

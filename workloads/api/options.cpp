@@ -3,16 +3,12 @@
 
 #include "workloads/api/options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <system_error>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 

@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/error.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::collectives {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/options.hpp"

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::p2p {

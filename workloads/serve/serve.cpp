@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

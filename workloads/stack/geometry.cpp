@@ -16,8 +16,6 @@
 
 #include "base/error.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/stack/options.hpp"
-#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
 

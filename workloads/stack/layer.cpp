@@ -3,8 +3,6 @@
 
 #include "workloads/stack/layer.hpp"
 
-#include <utility>
-
 namespace isoscale::workloads::stack {
 
 LayerWriter::LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,

@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "workloads/api/options.hpp"
-#include "workloads/stack/buffers.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/stage_io.hpp"

@@ -4,17 +4,12 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <variant>
-#include <vector>
 
 #include "program/builder.hpp"
-#include "program/program.hpp"
-#include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/layer.hpp"

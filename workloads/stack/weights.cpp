@@ -4,10 +4,8 @@
 #include "workloads/stack/gradients.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 #include <variant>
 
 #include "workloads/stack/pipeline.hpp"

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
 #include "program/builder.hpp"
 #include "workloads/stack/buffers.hpp"

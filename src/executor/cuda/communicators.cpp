@@ -2,19 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/communicators.hpp"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
-#include <set>
 #include <thread>
 
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/nccl_calls.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {

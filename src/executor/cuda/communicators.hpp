@@ -6,8 +6,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -10,9 +10,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
-#include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "machine/facts.hpp"

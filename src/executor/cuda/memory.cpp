@@ -2,17 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {

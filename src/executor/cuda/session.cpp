@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -10,7 +10,6 @@
 #include <atomic>
 
 #include "base/log.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {

@@ -5,13 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {

@@ -8,15 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "program/op.hpp"
 
 namespace isoscale::executor::host {
 namespace {

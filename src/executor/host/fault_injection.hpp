@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <stdexcept>
-#include <variant>
 
 #include "comm/communicator.hpp"
 #include "executor/host/communication.hpp"
