@@ -181,8 +181,7 @@ BenchHooks hooks() {
       .expect = expect,
       .types =
           [](const Request& request) { return element_types(request, values_of(request).types); },
-      .only_on = "cuda",
-      .uses_model = [](const Request&) { return false; }};
+      .only_on = "cuda"};
 }
 
 }  // namespace isoscale::workloads::algorithms

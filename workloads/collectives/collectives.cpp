@@ -271,8 +271,7 @@ BenchHooks hooks() {
               },
           .build = build,
           .expect = expect,
-          .types = types_of,
-          .uses_model = [](const Request&) { return false; }};
+          .types = types_of};
 }
 
 }  // namespace isoscale::workloads::collectives

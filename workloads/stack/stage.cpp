@@ -305,10 +305,10 @@ mesh::AxisSet program_axes(const Request& request) {
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
   const bool replicas_differ = options.strategy == Strategy::funnel || options.partition != "equal";
-  std::uint8_t axes = mesh::AxisSet{mesh::Axis::pp}.bits();
-  if (reads_rotated) axes |= mesh::AxisSet{mesh::Axis::tp}.bits();
-  if (replicas_differ) axes |= mesh::AxisSet{mesh::Axis::dp}.bits();
-  return mesh::AxisSet::from_bits(axes);
+  mesh::AxisSet axes = mesh::Axis::pp;
+  if (reads_rotated) axes |= mesh::Axis::tp;
+  if (replicas_differ) axes |= mesh::Axis::dp;
+  return axes;
 }
 
 std::vector<int> replica_programs(const Request& request) {

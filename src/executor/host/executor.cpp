@@ -57,7 +57,6 @@ class HostSession final : public Session {
   [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
 
  private:
-  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
   void play_section(const PreparedSection& section, std::uint32_t times, Spans spans);
 
   SessionParts parts_;
@@ -161,20 +160,11 @@ std::optional<Whereabouts> HostSession::whereabouts() const {
 }
 
 void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {
-  std::memcpy(into.data(), address(slice, into.size()), into.size());
+  std::memcpy(into.data(), resolver_.address(slice, into.size()), into.size());
 }
 
 void HostSession::write(const program::Slice& slice, std::span<const std::byte> from) {
-  std::memcpy(address(slice, from.size()), from.data(), from.size());
-}
-
-std::byte* HostSession::address(const program::Slice& slice, std::size_t bytes) const {
-  const std::size_t expected = slice.count * resolver_.element_size(slice);
-  if (bytes != expected) {
-    throw base::Error(
-        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
-  }
-  return resolver_.address(slice);
+  std::memcpy(resolver_.address(slice, from.size()), from.data(), from.size());
 }
 
 std::size_t stream_count(const program::RankProgram& program) {
