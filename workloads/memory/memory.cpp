@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 #include "base/error.hpp"
@@ -88,11 +87,8 @@ std::vector<Together> together_of(const Values& options, int ranks) {
 
 int parse_node(std::string_view text) {
   constexpr int most = 1024;
-  int node = -1;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-  if (error == std::errc{} && stop == text.data() + text.size() && node >= 0 && node < most) {
-    return node;
-  }
+  const auto node = number_in<int>(text);
+  if (node && *node >= 0 && *node < most) return *node;
   throw usage_error(
       "option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
       base::quoted(text));

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -37,11 +36,9 @@ std::optional<Partition> parse_partition(std::string_view text) {
   constexpr std::string_view skewed = "skewed:";
   if (!text.starts_with(skewed)) return std::nullopt;
   text.remove_prefix(skewed.size());
-  double skew = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), skew);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  if (!is_number || !(skew >= least_skew && skew <= most_skew)) return std::nullopt;
-  return Partition{.kind = Partition::Kind::skewed, .skew = skew};
+  const auto skew = number_in<double>(text);
+  if (!skew || !(*skew >= least_skew && *skew <= most_skew)) return std::nullopt;
+  return Partition{.kind = Partition::Kind::skewed, .skew = *skew};
 }
 
 /// A replica's number of microbatches must be a multiple of `unit`, and at least `least`.
