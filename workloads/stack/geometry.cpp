@@ -97,7 +97,13 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   whole_sequence = static_cast<std::uint64_t>(model.sequence);
   sequence = whole_sequence / static_cast<std::uint64_t>(cp);
   microbatch = static_cast<std::uint64_t>(options.microbatch);
-  set_microbatches(distribution_of(request));
+  const Distribution distribution = distribution_of(request);
+  microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
+  all_microbatches = distribution.total();
+  const int first = distribution.first(at.dp);
+  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
+  microbatch_step = in_steps ? microbatches : 0;
+  microbatch_base = in_steps ? first - at.dp * microbatches : first;
   tokens = sequence * microbatch;
   sequence_parallel = tp > 1 && options.sequence_parallel;
   ring = sequence_parallel && options.ring;
@@ -141,15 +147,6 @@ int Geometry::global_layer(int layer) const {
   const int here = pipeline.virtual_stage(stage, chunk);
   const auto begin = pipeline.layers.begin();
   return std::accumulate(begin, begin + here, layer - layers_of(chunk).first);
-}
-
-void Geometry::set_microbatches(const Distribution& distribution) {
-  microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
-  all_microbatches = distribution.total();
-  const int first = distribution.first(at.dp);
-  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
-  microbatch_step = in_steps ? microbatches : 0;
-  microbatch_base = in_steps ? first - at.dp * microbatches : first;
 }
 
 Types types_of(Precision precision) {
