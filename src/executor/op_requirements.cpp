@@ -2,14 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/op_requirements.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
-#include <cstdint>
-#include <optional>
 #include <string_view>
-
-#include "base/error.hpp"
 
 namespace isoscale::executor {
 

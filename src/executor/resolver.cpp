@@ -134,6 +134,13 @@ std::byte* Resolver::address(const program::Matrix& matrix, std::uint64_t rows,
   return address(matrix.slice);
 }
 
+std::byte* Resolver::address(const program::Slice& slice, std::size_t bytes) const {
+  const std::size_t expected = slice.count * element_size(slice);
+  if (bytes == expected) return address(slice);
+  throw base::Error(
+      fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
+}
+
 std::byte* Resolver::address_or_null(const program::Slice& slice) const {
   return slice.buffer == program::no_buffer ? nullptr : address(slice);
 }

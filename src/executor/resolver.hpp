@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "program/op.hpp"
 #include "program/operands.hpp"
@@ -28,6 +27,9 @@ class Resolver {
   /// elements lie within its slice.
   [[nodiscard]] std::byte* address(const program::Matrix& matrix, std::uint64_t rows,
                                    std::uint64_t columns, std::uint64_t batch) const;
+  /// Returns the address of a slice whose elements have `bytes` bytes in total; throws base::Error
+  /// if they have more or fewer.
+  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
   /// Returns the address of a slice; null for a slice without a buffer.
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
 

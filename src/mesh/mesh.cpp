@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -16,11 +15,6 @@ namespace isoscale::mesh {
 namespace {
 
 constexpr std::array<std::string_view, axis_count> axis_names{"tp", "cp", "ep", "dp", "pp"};
-
-int& component(Coordinates& at, Axis axis) {
-  const std::array components{&at.tp, &at.cp, &at.ep, &at.dp, &at.pp};
-  return *components[static_cast<std::size_t>(axis)];
-}
 
 void require_rank(const Shape& shape, int rank) {
   if (rank < 0 || rank >= shape.size()) {
@@ -40,10 +34,6 @@ int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
     weight *= shape[axis];
   }
   return number;
-}
-
-AxisSet complement(AxisSet axes) {
-  return AxisSet::from_bits(static_cast<std::uint8_t>(every_axis.bits() & ~axes.bits()));
 }
 
 /// Returns the world ranks of each node, with nodes in order of first appearance.
@@ -126,7 +116,7 @@ Coordinates coordinates(const Shape& shape, int rank) {
   require_rank(shape, rank);
   Coordinates at;
   for (const Axis axis : all_axes) {
-    component(at, axis) = rank % shape[axis];
+    at[axis] = rank % shape[axis];
     rank /= shape[axis];
   }
   return at;
@@ -146,16 +136,15 @@ int neighbour(const Shape& shape, int rank, Axis axis, int offset) {
   Coordinates at = coordinates(shape, rank);
   const int extent = shape[axis];
   // The offset is reduced before it is added, so that it cannot overflow.
-  component(at, axis) = ((at[axis] + offset % extent) % extent + extent) % extent;
+  at[axis] = ((at[axis] + offset % extent) % extent + extent) % extent;
   return rank_at(shape, at);
 }
 
 AxisSet varying(const Shape& shape, AxisSet axes) {
-  std::uint8_t bits = 0;
   for (const Axis axis : all_axes) {
-    if (axes.contains(axis) && shape[axis] > 1) bits |= AxisSet{axis}.bits();
+    if (shape[axis] == 1) axes = axes - axis;
   }
-  return AxisSet::from_bits(bits);
+  return axes;
 }
 
 int group_size(const Shape& shape, AxisSet axes) {
@@ -169,7 +158,7 @@ int group_size(const Shape& shape, AxisSet axes) {
 std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes) {
   Coordinates first = coordinates(shape, rank);
   for (const Axis axis : all_axes) {
-    if (axes.contains(axis)) component(first, axis) = 0;
+    if (axes.contains(axis)) first[axis] = 0;
   }
   // Strides grow with the axis, so appending copies of the list, shifted by the stride, keeps it
   // ascending.
@@ -192,7 +181,7 @@ int group_index(const Shape& shape, int rank, AxisSet axes) {
 }
 
 int group_colour(const Shape& shape, int rank, AxisSet axes) {
-  return number_along(shape, coordinates(shape, rank), complement(axes));
+  return number_along(shape, coordinates(shape, rank), every_axis - axes);
 }
 
 std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank, int count) {

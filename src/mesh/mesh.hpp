@@ -37,6 +37,14 @@ class AxisSet {
   [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
   [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
   constexpr auto operator<=>(const AxisSet&) const = default;
+  constexpr AxisSet& operator|=(AxisSet other) {
+    bits_ = static_cast<std::uint8_t>(bits_ | other.bits_);
+    return *this;
+  }
+  /// Returns the axes that are in `a` and not in `b`.
+  friend constexpr AxisSet operator-(AxisSet a, AxisSet b) {
+    return from_bits(static_cast<std::uint8_t>(a.bits_ & ~b.bits_));
+  }
 
  private:
   static constexpr std::uint8_t bit(Axis axis) {
@@ -54,6 +62,9 @@ struct Shape {
   [[nodiscard]] constexpr int operator[](Axis axis) const {
     return std::array{tp, cp, ep, dp, pp}[static_cast<std::size_t>(axis)];
   }
+  [[nodiscard]] constexpr int& operator[](Axis axis) {
+    return *std::array{&tp, &cp, &ep, &dp, &pp}[static_cast<std::size_t>(axis)];
+  }
   [[nodiscard]] constexpr int size() const { return tp * cp * ep * dp * pp; }
   constexpr bool operator==(const Shape&) const = default;
 };
@@ -63,6 +74,9 @@ struct Coordinates {
   int tp = 0, cp = 0, ep = 0, dp = 0, pp = 0;
   [[nodiscard]] constexpr int operator[](Axis axis) const {
     return std::array{tp, cp, ep, dp, pp}[static_cast<std::size_t>(axis)];
+  }
+  [[nodiscard]] constexpr int& operator[](Axis axis) {
+    return *std::array{&tp, &cp, &ep, &dp, &pp}[static_cast<std::size_t>(axis)];
   }
   constexpr bool operator==(const Coordinates&) const = default;
 };

@@ -24,11 +24,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-int& extent(Shape& shape, Axis axis) {
-  const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
-  return *extents[static_cast<std::size_t>(axis)];
-}
-
 std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
   const auto equals = item.find('=');
   if (equals == std::string_view::npos) {
@@ -103,7 +98,7 @@ class NearestMesh {
     for (const int divisor : divisors_) {
       if (divisor > left) break;
       if (left % divisor != 0) continue;
-      extent(shape, axes_[depth]) = divisor;
+      shape[axes_[depth]] = divisor;
       try_axes(shape, depth + 1, left / divisor);
     }
   }
@@ -187,7 +182,7 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
     refuse(why, request, ranks, limits, allowed);
   }
   Shape shape;
-  for (const auto& [axis, value] : request) extent(shape, axis) = value;
+  for (const auto& [axis, value] : request) shape[axis] = value;
   if (dp_is_free) shape.dp = ranks / static_cast<int>(named);
   for (const Axis axis : all_axes) {
     if (shape[axis] == 1 || allowed.axes.contains(axis)) continue;

@@ -3,14 +3,12 @@
 #include "program/added_sections.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "program/hazards.hpp"
-#include "program/operands.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {
@@ -181,14 +179,6 @@ std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
   return rows_of({.buffer = id, .count = buffer.count});
 }
 
-Op copy_of(const Slice& from, const Slice& to) {
-  const auto columns = static_cast<std::uint32_t>(from.count);
-  return {.payload = Copy{.rows = 1,
-                          .columns = columns,
-                          .src = {.slice = from, .row_stride = from.count},
-                          .dst = {.slice = to, .row_stride = to.count}}};
-}
-
 bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
 
 /// The number of ops that do not communicate, by stream: entry i counts those among the stream's
@@ -247,8 +237,8 @@ Replay add_replay(ProgramSet& set) {
       for (const Output& row : rows_of({.buffer = id, .count = program.buffers[id].count})) {
         Slice there = row.matrix.slice;
         there.buffer = copy;
-        save.ops.push_back(copy_of(row.matrix.slice, there));
-        restore.ops.push_back(copy_of(there, row.matrix.slice));
+        save.ops.push_back({.payload = row_copy(row.matrix.slice, there)});
+        restore.ops.push_back({.payload = row_copy(there, row.matrix.slice)});
       }
     }
     replay.save = append_section(program, std::move(save));

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "program/hazards.hpp"
@@ -56,14 +55,92 @@ struct Builder::State {
         name(place.phase), place.layer, place.microbatch);
   }
   /// Throws base::Error if an op is malformed or a scale is no single f32 element.
-  void verify(const Payload& payload) const;
-  void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
-  void place_buffer(BufferId id, const Clock& known);
+  void verify(const Payload& payload) const {
+    if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
+    std::visit(
+        [&]<class Kind>(const Kind& op) {
+          for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
+            if constexpr (std::is_same_v<decltype(operand.member), BufferId Kind::*>) {
+              const Buffer& buffer = program.buffers.at(op.*operand.member);
+              if (buffer.dtype == DType::f32 && buffer.count == 1) return;
+              throw base::Error(
+                  fmt::format("{}: a scale is one f32 element; buffer {} has {} of {}", where(),
+                              op.*operand.member, buffer.count, name(buffer.dtype)));
+            }
+          });
+        },
+        payload);
+  }
+  void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced) {
+    const Buffer& buffer = program.buffers.at(slice.buffer);
+    BufferState& state = buffers[slice.buffer];
+    const Access touched = access(slice, mesh, mode);
+    if (touched.end > buffer.count) {
+      throw base::Error(fmt::format("{}: slice {}+{} ends past its buffer of {} elements", where(),
+                                    slice.offset, touched.end - slice.offset, buffer.count));
+    }
+    if (state.stage == Stage::released) {
+      throw base::Error(fmt::format("{}: uses buffer {} after its release", where(), slice.buffer));
+    }
+    if (state.stage == Stage::unplaced) {
+      if (mode == Mode::read) {
+        throw base::Error(
+            fmt::format("{}: reads buffer {}, which nothing has written", where(), slice.buffer));
+      }
+      unplaced = true;
+      return;
+    }
+    if (mode == Mode::read && !state.history.written(touched)) {
+      throw base::Error(
+          fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written", where(),
+                      touched.begin, touched.end, slice.buffer));
+    }
+    state.history.require(touched, need);
+  }
+  void place_buffer(BufferId id, const Clock& known) {
+    Buffer& buffer = program.buffers[id];
+    const Arena::Block block =
+        arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
+    buffer.offset = block.offset;
+    buffers[id].stage = Stage::placed;
+    buffers[id].placed_in = section;
+    buffers[id].history = BufferHistory{buffer.count, block.birth};
+  }
   /// Returns the ops that have finished before an op, given what it needs and its stream's past.
-  [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const;
+  [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const {
+    Clock known = past;
+    const auto count = static_cast<StreamId>(program.streams.size());
+    for (StreamId other = 0; other < count; ++other) {
+      if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
+    }
+    return known;
+  }
   /// Adds a wait for each needed op that neither the stream's past nor another wait implies.
-  void add_waits(Op& op, const Clock& need, const Clock& past);
-  void drain();
+  void add_waits(Op& op, const Clock& need, const Clock& past) {
+    const auto total = static_cast<StreamId>(program.streams.size());
+    const auto open = [&](StreamId stream) {
+      return stream != op.stream && need.done[stream] > past.done[stream];
+    };
+    Program& into = current();
+    op.wait_begin = static_cast<std::uint32_t>(into.waits.size());
+    for (StreamId other = 0; other < total; ++other) {
+      if (!open(other)) continue;
+      bool implied = false;  // by another wait
+      for (StreamId third = 0; third < total && !implied; ++third) {
+        implied = third != other && open(third) &&
+                  streams[third].after(need.done[third]).done[other] >= need.done[other];
+      }
+      if (implied) continue;
+      into.waits.push_back({.stream = other, .count = need.done[other]});
+      ++op.wait_count;
+      into.ops[streams[other].positions[need.done[other] - 1]].awaited = true;
+    }
+  }
+  void drain() {
+    for (BufferState& buffer : buffers) buffer.history.drain();
+    for (Arena& arena : arenas) arena.drain();
+    streams = {};
+  }
 };
 
 Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
@@ -117,98 +194,9 @@ void Builder::begin(Section section) {
   state_->program.steps.resize(static_cast<std::size_t>(section));
 }
 
-void Builder::State::drain() {
-  for (BufferState& buffer : buffers) buffer.history.drain();
-  for (Arena& arena : arenas) arena.drain();
-  streams = {};
-}
-
 void Builder::at(Place place) { state_->place = place; }
 
 const Place& Builder::place() const { return state_->place; }
-
-void Builder::State::require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced) {
-  const Buffer& buffer = program.buffers.at(slice.buffer);
-  BufferState& state = buffers[slice.buffer];
-  const Access touched = access(slice, mesh, mode);
-  if (touched.end > buffer.count) {
-    throw base::Error(fmt::format("{}: slice {}+{} ends past its buffer of {} elements", where(),
-                                  slice.offset, touched.end - slice.offset, buffer.count));
-  }
-  if (state.stage == Stage::released) {
-    throw base::Error(fmt::format("{}: uses buffer {} after its release", where(), slice.buffer));
-  }
-  if (state.stage == Stage::unplaced) {
-    if (mode == Mode::read) {
-      throw base::Error(
-          fmt::format("{}: reads buffer {}, which nothing has written", where(), slice.buffer));
-    }
-    unplaced = true;
-    return;
-  }
-  if (mode == Mode::read && !state.history.written(touched)) {
-    throw base::Error(fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written",
-                                  where(), touched.begin, touched.end, slice.buffer));
-  }
-  state.history.require(touched, need);
-}
-
-void Builder::State::place_buffer(BufferId id, const Clock& known) {
-  Buffer& buffer = program.buffers[id];
-  const Arena::Block block =
-      arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
-  buffer.offset = block.offset;
-  buffers[id].stage = Stage::placed;
-  buffers[id].placed_in = section;
-  buffers[id].history = BufferHistory{buffer.count, block.birth};
-}
-
-void Builder::State::verify(const Payload& payload) const {
-  if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
-  std::visit(
-      [&]<class Kind>(const Kind& op) {
-        for_each_operand(op, [&](const auto& operand, std::size_t /*number*/) {
-          if constexpr (std::is_same_v<decltype(operand.member), BufferId Kind::*>) {
-            const Buffer& buffer = program.buffers.at(op.*operand.member);
-            if (buffer.dtype == DType::f32 && buffer.count == 1) return;
-            throw base::Error(fmt::format("{}: a scale is one f32 element; buffer {} has {} of {}",
-                                          where(), op.*operand.member, buffer.count,
-                                          name(buffer.dtype)));
-          }
-        });
-      },
-      payload);
-}
-
-Clock Builder::State::known_before(const Clock& need, const Clock& past) const {
-  Clock known = past;
-  const auto count = static_cast<StreamId>(program.streams.size());
-  for (StreamId other = 0; other < count; ++other) {
-    if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
-  }
-  return known;
-}
-
-void Builder::State::add_waits(Op& op, const Clock& need, const Clock& past) {
-  const auto total = static_cast<StreamId>(program.streams.size());
-  const auto open = [&](StreamId stream) {
-    return stream != op.stream && need.done[stream] > past.done[stream];
-  };
-  Program& into = current();
-  op.wait_begin = static_cast<std::uint32_t>(into.waits.size());
-  for (StreamId other = 0; other < total; ++other) {
-    if (!open(other)) continue;
-    bool implied = false;  // by another wait
-    for (StreamId third = 0; third < total && !implied; ++third) {
-      implied = third != other && open(third) &&
-                streams[third].after(need.done[third]).done[other] >= need.done[other];
-    }
-    if (implied) continue;
-    into.waits.push_back({.stream = other, .count = need.done[other]});
-    ++op.wait_count;
-    into.ops[streams[other].positions[need.done[other] - 1]].awaited = true;
-  }
-}
 
 void Builder::emit(StreamId stream, Payload payload) {
   State& s = *state_;

@@ -16,7 +16,6 @@
 #include "program/hazards.hpp"
 #include "program/match.hpp"
 #include "program/operands.hpp"
-#include "program/outline.hpp"
 
 namespace isoscale::program {
 namespace {

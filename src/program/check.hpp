@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <string>
-
 #include "program/outline.hpp"
 #include "program/program.hpp"
 

@@ -4,10 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-
 #include "base/error.hpp"
 
 namespace isoscale::program {

@@ -26,7 +26,16 @@ MatchTable::MatchTable(const OutlineSet& set, Folding folding) : set_(set), fold
   }
   compiled_.reserve(set.outlines.size());
   for (const Outline& outline : set.outlines) compile(outline);
-  number_groups();
+  for (Channel& channel : channels_) {
+    channel.first_group = group_count_;
+    group_count_ += static_cast<std::size_t>(set_.mesh.size() / channel.group_size);
+  }
+  for (int rank = 0; rank < set_.mesh.size(); ++rank) {
+    for (const Channel& channel : channels_) {
+      group_of_rank_.push_back(channel.first_group + static_cast<std::size_t>(mesh::group_colour(
+                                                         set_.mesh, rank, channel.axes)));
+    }
+  }
 }
 
 void MatchTable::compile(const Outline& outline) {
@@ -72,20 +81,6 @@ void MatchTable::add_links(const Outline& outline) {
       return other.axis == link.axis && other.offset == link.offset;
     });
     if (!known) links_.push_back(link);
-  }
-}
-
-void MatchTable::number_groups() {
-  group_count_ = 0;
-  for (Channel& channel : channels_) {
-    channel.first_group = group_count_;
-    group_count_ += static_cast<std::size_t>(set_.mesh.size() / channel.group_size);
-  }
-  for (int rank = 0; rank < set_.mesh.size(); ++rank) {
-    for (const Channel& channel : channels_) {
-      group_of_rank_.push_back(channel.first_group + static_cast<std::size_t>(mesh::group_colour(
-                                                         set_.mesh, rank, channel.axes)));
-    }
   }
 }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -103,7 +102,6 @@ class MatchTable {
   std::uint32_t channel_of(const OutlineOp& op);
   void add_links(const Outline& outline);
   void compile(const Outline& outline);
-  void number_groups();
   [[nodiscard]] std::string explain(const StuckOp& stuck) const;
 
   const OutlineSet& set_;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "program/op.hpp"
 
-#include <array>
 #include <type_traits>
 
 namespace isoscale::program {

@@ -110,6 +110,23 @@ struct Add {
   double scale = 1;
 };
 
+/// Returns a copy of consecutive elements, fewer than 2^32, and a sum of such, as ops on one row.
+[[nodiscard]] inline Copy row_copy(const Slice& from, const Slice& to) {
+  return {.rows = 1,
+          .columns = static_cast<std::uint32_t>(from.count),
+          .src = {.slice = from, .row_stride = from.count},
+          .dst = {.slice = to, .row_stride = to.count}};
+}
+[[nodiscard]] inline Add row_sum(const Slice& a, const Slice& b, const Slice& to,
+                                 double scale = 1) {
+  return {.rows = 1,
+          .columns = static_cast<std::uint32_t>(to.count),
+          .a = {.slice = a, .row_stride = a.count},
+          .b = {.slice = b, .row_stride = b.count},
+          .dst = {.slice = to, .row_stride = to.count},
+          .scale = scale};
+}
+
 /// The scaling of a cast. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
 /// largest element comes close to `target` (program/low_precision.hpp has the exact rule); by 1
 /// when max|src| is 0 or not finite.
@@ -314,33 +331,34 @@ enum class OpKind : std::uint8_t {
   rows,
   checksum,
 };
-inline constexpr std::array<std::string_view, 27> op_kind_names{"gemm",
-                                                                "all_reduce",
-                                                                "reduce_scatter",
-                                                                "all_gather",
-                                                                "broadcast",
-                                                                "reduce",
-                                                                "gather",
-                                                                "scatter",
-                                                                "all_to_all",
-                                                                "barrier",
-                                                                "exchange",
-                                                                "copy",
-                                                                "add",
-                                                                "cast",
-                                                                "fill",
-                                                                "update",
-                                                                "advise",
-                                                                "norm",
-                                                                "norm_gradient",
-                                                                "activation",
-                                                                "activation_gradient",
-                                                                "softmax",
-                                                                "softmax_gradient",
-                                                                "select",
-                                                                "spread",
-                                                                "rows",
-                                                                "checksum"};
+using KindNames = std::array<std::string_view, 27>;
+inline constexpr KindNames op_kind_names{"gemm",
+                                         "all_reduce",
+                                         "reduce_scatter",
+                                         "all_gather",
+                                         "broadcast",
+                                         "reduce",
+                                         "gather",
+                                         "scatter",
+                                         "all_to_all",
+                                         "barrier",
+                                         "exchange",
+                                         "copy",
+                                         "add",
+                                         "cast",
+                                         "fill",
+                                         "update",
+                                         "advise",
+                                         "norm",
+                                         "norm_gradient",
+                                         "activation",
+                                         "activation_gradient",
+                                         "softmax",
+                                         "softmax_gradient",
+                                         "select",
+                                         "spread",
+                                         "rows",
+                                         "checksum"};
 inline constexpr std::size_t op_kind_count = op_kind_names.size();
 [[nodiscard]] constexpr std::string_view name(OpKind kind) {
   return op_kind_names[static_cast<std::size_t>(kind)];

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #include "program/program.hpp"
 

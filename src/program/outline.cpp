@@ -49,17 +49,15 @@ void add_exchange(const RankProgram& program, const Exchange& exchange, Outline&
   std::array<std::uint64_t, 2> by_direction{};
   op.transfer_begin = static_cast<std::uint32_t>(result.transfers.size());
   op.transfer_count = static_cast<std::uint32_t>(exchange.transfers.size());
-  std::uint8_t axes = 0;
   for (const Transfer& transfer : exchange.transfers) {
     const std::uint64_t bytes = slice_bytes(program, transfer.slice);
     by_direction[static_cast<std::size_t>(transfer.direction)] += bytes;
-    axes = static_cast<std::uint8_t>(axes | mesh::AxisSet{transfer.axis}.bits());
+    op.axes |= transfer.axis;
     result.transfers.push_back({.direction = transfer.direction,
                                 .axis = transfer.axis,
                                 .offset = transfer.offset,
                                 .bytes = bytes});
   }
-  op.axes = mesh::AxisSet::from_bits(axes);
   op.bytes = std::max(by_direction[0], by_direction[1]);
 }
 

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "program/hazards.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::program {

@@ -4,28 +4,18 @@
 #include "simulate/classes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "simulate/coarse_play.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/op_time.hpp"
 #include "timeline/timeline.hpp"
 
 namespace isoscale::simulate {
 namespace {
-
-mesh::Shape with_extent(mesh::Shape shape, mesh::Axis axis, int extent) {
-  const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
-  *extents[static_cast<std::size_t>(axis)] = extent;
-  return shape;
-}
 
 /// Returns for each coordinate of `axis` the first coordinate that is like it. Two coordinates are
 /// alike if ranks that differ in nothing else have the same kind.
@@ -224,13 +214,13 @@ void move_halfway(Costs& costs, const Costs& before) {
 }  // namespace
 
 mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
-  std::uint8_t bits = 0;
+  mesh::AxisSet axes;
   for (const program::Outline& outline : set.outlines) {
     for (const program::OutlineTransfer& transfer : outline.transfers) {
-      bits = static_cast<std::uint8_t>(bits | mesh::AxisSet{transfer.axis}.bits());
+      axes |= transfer.axis;
     }
   }
-  return mesh::AxisSet::from_bits(bits);
+  return axes;
 }
 
 ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
@@ -240,15 +230,14 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
     result.rank.push_back(rank);
     result.place.push_back(static_cast<std::uint32_t>(rank));
   }
-  std::uint8_t kept = 0;
   for (const mesh::Axis axis : mesh::all_axes) {
     const mesh::Shape before = result.mesh;
     if (before[axis] == 1) continue;
     const std::vector<int> number = kept_numbers(first_alike(kind, before, axis));
     const int extent = 1 + *std::max_element(number.begin(), number.end());
-    if (extent > 1) kept |= mesh::AxisSet{axis}.bits();
+    if (extent > 1) result.kept |= axis;
     if (extent == before[axis] || !may_merge(axis, extent)) continue;
-    result.mesh = with_extent(before, axis, extent);
+    result.mesh[axis] = extent;
     const int stride = mesh::stride(before, axis);
     std::vector<std::uint32_t> place(at(before.size()));
     std::vector<int> rank_kept(at(result.mesh.size()), -1);
@@ -266,7 +255,6 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
     result.rank = std::move(rank_kept);
     kind = std::move(kind_kept);
   }
-  result.kept = mesh::AxisSet::from_bits(kept);
   return result;
 }
 

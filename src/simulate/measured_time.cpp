@@ -7,12 +7,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "statistics/robust.hpp"
 

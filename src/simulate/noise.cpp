@@ -3,13 +3,9 @@
 
 #include "simulate/noise.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <numbers>
-#include <utility>
-#include <vector>
 
 namespace isoscale::simulate {
 namespace {

@@ -7,16 +7,12 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "simulate/classes.hpp"
 #include "simulate/coarse_play.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/noise.hpp"
 
 namespace isoscale::simulate {
@@ -48,10 +44,8 @@ double longest(const std::vector<CoarseStep>& step) {
 /// played (a replica). Along an axis on which `classes` has extent 1, all coordinates belong to the
 /// same class.
 std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
-  const std::array along{&place.tp, &place.cp, &place.ep, &place.dp, &place.pp};
   for (const mesh::Axis axis : mesh::all_axes) {
-    int& coordinate = *along[static_cast<std::size_t>(axis)];
-    coordinate = std::min(coordinate, classes[axis] - 1);
+    place[axis] = std::min(place[axis], classes[axis] - 1);
   }
   return at(mesh::rank_at(classes, place));
 }
@@ -188,10 +182,6 @@ Kinds kinds_of(const Classes& classes, const Costs& costs, const Layout& layout)
   return kinds;
 }
 
-mesh::AxisSet without(mesh::AxisSet axes, mesh::AxisSet other) {
-  return mesh::AxisSet::from_bits(static_cast<std::uint8_t>(axes.bits() & ~other.bits()));
-}
-
 class Delay {
  public:
   Delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
@@ -200,10 +190,9 @@ class Delay {
     coarse_ = coarsen(classes.outline, costs);
     noiseless_ = settle(coarse_).period;
     const mesh::AxisSet varying = mesh::varying(set.mesh, mesh::every_axis);
-    const mesh::AxisSet gone =
-        without(varying, mesh::varying(classes.outline.mesh, mesh::every_axis));
-    loose_ = without(gone, tight_axes(set.mesh, classes.outline, costs));
-    tight_ = without(gone, loose_);
+    const mesh::AxisSet gone = varying - mesh::varying(classes.outline.mesh, mesh::every_axis);
+    loose_ = gone - tight_axes(set.mesh, classes.outline, costs);
+    tight_ = gone - loose_;
   }
 
   double nanoseconds() {
@@ -228,11 +217,10 @@ class Delay {
   [[nodiscard]] OpDelay op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
-    const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
     for (const mesh::Axis axis : mesh::all_axes) {
       if (!tight_.contains(axis)) continue;
       const int room = std::max(1, most_ranks / shape.size());
-      *extents[static_cast<std::size_t>(axis)] = std::min(set_.mesh[axis], room);
+      shape[axis] = std::min(set_.mesh[axis], room);
     }
     std::vector<std::uint32_t> outline_of_rank, table_of_rank;
     std::vector<int> node_of_rank;
@@ -483,18 +471,17 @@ std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes
 
 mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& classes,
                          const Costs& costs) {
-  std::uint8_t bits = mesh::varying(mesh, mesh::every_axis).bits();
+  mesh::AxisSet tight = mesh::varying(mesh, mesh::every_axis);
   std::set<std::pair<std::uint32_t, std::uint32_t>> known;
   for (std::size_t c = 0; c < classes.outline_of_rank.size(); ++c) {
     const std::uint32_t outline = classes.outline_of_rank[c], table = costs.table_of_rank[c];
     if (!known.insert({outline, table}).second) continue;
     const Stretches stretches{classes.outlines[outline], costs.tables[table]};
     for (const mesh::Axis axis : mesh::all_axes) {
-      if (stretches.is_tight(axis)) continue;
-      bits = static_cast<std::uint8_t>(bits & ~mesh::AxisSet{axis}.bits());
+      if (!stretches.is_tight(axis)) tight = tight - axis;
     }
   }
-  return mesh::AxisSet::from_bits(bits);
+  return tight;
 }
 
 double expected_delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,

@@ -18,7 +18,6 @@
 #include "base/error.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"
-#include "simulate/machine.hpp"
 #include "simulate/measured_time.hpp"
 
 namespace isoscale::simulate {

@@ -10,8 +10,6 @@
 #include <optional>
 #include <span>
 
-#include "simulate/machine.hpp"
-
 namespace isoscale::simulate {
 namespace {
 

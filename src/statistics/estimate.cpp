@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <numbers>
 #include <numeric>
-#include <vector>
 
 #include "statistics/t_test.hpp"
 

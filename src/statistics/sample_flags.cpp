@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
-#include <vector>
 
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::algorithms {
@@ -182,8 +181,7 @@ BenchHooks hooks() {
       .expect = expect,
       .types =
           [](const Request& request) { return element_types(request, values_of(request).types); },
-      .only_on = "cuda",
-      .uses_model = [](const Request&) { return false; }};
+      .only_on = "cuda"};
 }
 
 }  // namespace isoscale::workloads::algorithms

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <filesystem>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -3,16 +3,10 @@
 
 #include "workloads/api/options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
-#include <stdexcept>
-#include <system_error>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 
@@ -32,21 +26,13 @@ std::optional<std::string_view> out_of_range(const OptionSpec& spec, long long n
   return std::nullopt;
 }
 
-std::optional<long long> whole_number(std::string_view text) {
-  long long number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return number;
-}
-
 void validate_choice(const OptionSpec& spec, std::string_view value) {
   if (std::ranges::find(spec.choices, value) != spec.choices.end()) return;
   refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
 }
 
 void validate_integer(const OptionSpec& spec, std::string_view value) {
-  const auto number = whole_number(value);
+  const auto number = number_in<long long>(value);
   if (!number) refuse(spec, value, "not a whole number that can be stored");
   if (const auto why = out_of_range(spec, *number)) refuse(spec, value, *why);
 }
@@ -79,10 +65,8 @@ std::uint64_t parse_size(std::string_view key, std::string_view text) {
 
 std::uint64_t parse_factor(std::string_view key, std::string_view text) {
   constexpr std::uint64_t largest = 1024;
-  std::uint64_t factor = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, factor);
-  if (error == std::errc{} && stop == end && factor >= 2 && factor <= largest) return factor;
+  const auto factor = number_in<std::uint64_t>(text);
+  if (factor && *factor >= 2 && *factor <= largest) return *factor;
   throw usage_error("option {}: {} must be a whole number from 2 to {}, the factor between sizes",
                     key, base::quoted(text), largest);
 }
@@ -184,7 +168,7 @@ bool OptionReader::has(std::string_view key) const { return !text(key).empty(); 
 
 std::uint64_t option::number_of(const OptionSpec& spec, std::string_view value) {
   if (spec.type == OptionType::bytes) return units::parse_bytes(value).value();
-  const auto number = whole_number(value);
+  const auto number = number_in<long long>(value);
   if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", spec.key));
   return static_cast<std::uint64_t>(*number);
 }

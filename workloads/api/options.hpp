@@ -4,13 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,6 +27,15 @@ namespace isoscale::workloads {
 template <class... Values>
 [[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
   return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
+}
+
+/// Returns the number that the whole text says; absent if it says none.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end ? std::optional{number} : std::nullopt;
 }
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,

@@ -5,8 +5,6 @@
 
 #include <array>
 
-#include "workloads/api/options.hpp"
-
 namespace isoscale::workloads {
 namespace {
 

@@ -220,7 +220,7 @@ struct BenchHooks {
   /// option does.
   Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
   std::string_view only_on{};  ///< the only device that it runs on; "" = any
-  /// Returns true if the benchmark depends on the model.
+  /// Returns true if the benchmark depends on the model. Null: it never does.
   bool (*uses_model)(const Request& request) = nullptr;
   /// Returns how long ranks wait for a message. After that the pair has failed, and the other pairs
   /// are still measured. Null: they wait for ever.

@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "base/error.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::collectives {
@@ -273,8 +271,7 @@ BenchHooks hooks() {
               },
           .build = build,
           .expect = expect,
-          .types = types_of,
-          .uses_model = [](const Request&) { return false; }};
+          .types = types_of};
 }
 
 }  // namespace isoscale::workloads::collectives

@@ -63,21 +63,11 @@ class TextbookWriter {
 
   // --- ops -----------------------------------------------------------------------------------
 
-  static program::Matrix row(const Slice& slice) {
-    return {.slice = slice, .row_stride = slice.count};
-  }
   void copy(const Slice& from, const Slice& to) {
-    builder_.emit(on_stream, program::Copy{.rows = 1,
-                                           .columns = static_cast<std::uint32_t>(from.count),
-                                           .src = row(from),
-                                           .dst = row(to)});
+    builder_.emit(on_stream, program::row_copy(from, to));
   }
   void add(const Slice& a, const Slice& b, const Slice& to) {
-    builder_.emit(on_stream, program::Add{.rows = 1,
-                                          .columns = static_cast<std::uint32_t>(a.count),
-                                          .a = row(a),
-                                          .b = row(b),
-                                          .dst = row(to)});
+    builder_.emit(on_stream, program::row_sum(a, b, to));
   }
   [[nodiscard]] program::Transfer transfer(Direction direction, int offset,
                                            const Slice& slice) const {

@@ -14,7 +14,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"

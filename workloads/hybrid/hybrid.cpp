@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/options.hpp"
@@ -19,14 +18,9 @@ namespace {
 
 /// Returns `at` with the coordinates along all axes but `axes` set to 0.
 mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
-  const auto keep = [&](int& coordinate, mesh::Axis axis) {
-    if (!axes.contains(axis)) coordinate = 0;
-  };
-  keep(at.tp, mesh::Axis::tp);
-  keep(at.cp, mesh::Axis::cp);
-  keep(at.ep, mesh::Axis::ep);
-  keep(at.dp, mesh::Axis::dp);
-  keep(at.pp, mesh::Axis::pp);
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (!axes.contains(axis)) at[axis] = 0;
+  }
   return at;
 }
 

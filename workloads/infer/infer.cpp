@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <set>
 #include <string>
 #include <utility>
@@ -44,10 +43,8 @@ Values values_of(const Request& request) {
 }
 
 std::uint64_t parse_batch(std::string_view text) {
-  std::uint64_t batch = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), batch);
-  const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
-  if (is_whole && batch >= 1 && batch <= most_samples) return batch;
+  const auto batch = number_in<std::uint64_t>(text);
+  if (batch && *batch >= 1 && *batch <= most_samples) return *batch;
   throw usage_error(
       "batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
       base::quoted(text), most_samples);

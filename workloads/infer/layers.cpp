@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "workloads/infer/replica.hpp"
@@ -22,23 +24,20 @@ using program::Transpose;
 using stack::extent;
 using stack::Tensor;
 
-std::string_view suffix(stack::Tensor tensor) {
-  switch (tensor) {
-    case stack::Tensor::qkv:
-      return ".qkv";
-    case stack::Tensor::projection:
-      return ".projection";
-    case stack::Tensor::up:
-      return ".up";
-    case stack::Tensor::down:
-      break;
-  }
-  return ".down";
-}
-
 /// The most bytes of scores that exist at the same time, since the scores of a long prompt grow
 /// with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
+
+/// Returns a matrix of each of `heads` with the rows of a pass. The heads are `head_step` apart,
+/// and the positions of one head `row_step`. With one position, all heads are rows of one matrix.
+Matrix rows_of_heads(const program::Slice& in, const Pass& pass, std::uint64_t heads,
+                     stack::Layout layout) {
+  const bool is_single = pass.positions == 1;
+  layout.rows = is_single ? heads : pass.positions;
+  if (is_single) layout.row_stride = std::exchange(layout.batch_stride, 0);
+  if (!is_single) layout.batch = heads;
+  return stack::matrix(in, layout);
+}
 
 }  // namespace
 
@@ -65,8 +64,9 @@ program::Slice Weights::named(const std::string& name) const {
 }
 
 program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {
-  return named("layer" + std::to_string(first_layer_ + layer_of_stage) +
-               std::string{suffix(tensor)});
+  constexpr std::array names{"down", "up", "projection", "qkv"};
+  return named(fmt::format("layer{}.{}", first_layer_ + layer_of_stage,
+                           names[static_cast<std::size_t>(tensor)]));
 }
 
 program::Slice Weights::vocabulary() const { return named("vocabulary"); }
@@ -83,16 +83,20 @@ Cache::Cache(program::Builder& builder, const stack::Geometry& geometry, const R
   keys_ = take();
   values_ = take();
   builder.at({.phase = program::Phase::setup});
+  each_part([&](const std::string& name, const program::Slice& part) {
+    builder.emit(0, stack::random_fill(part, shard(), stack::fill_key(request.seed, name), 1));
+  });
+}
+
+void Cache::each_part(
+    const std::function<void(const std::string&, const program::Slice&)>& visit) const {
   for (int layer = 0; layer < g_.layers; ++layer) {
-    const auto fill = [&](BufferId buffer, std::string_view what) {
-      const std::string name = fmt::format("layer{}.{}", g_.global_layer(layer), what);
-      const std::uint64_t offset = static_cast<std::uint64_t>(layer) * layer_size();
-      builder.emit(0,
-                   stack::random_fill({.buffer = buffer, .offset = offset, .count = layer_size()},
-                                      shard(), stack::fill_key(request.seed, name), 1));
-    };
-    fill(keys_, "keys");
-    fill(values_, "values");
+    for (const auto& [buffer, what] : {std::pair{keys_, "keys"}, std::pair{values_, "values"}}) {
+      visit(fmt::format("layer{}.{}", g_.global_layer(layer), what),
+            {.buffer = buffer,
+             .offset = static_cast<std::uint64_t>(layer) * layer_size(),
+             .count = layer_size()});
+    }
   }
 }
 
@@ -121,40 +125,22 @@ Matrix Cache::view(const program::Builder& builder, Part part, int layer, const 
                             .batch_stride = head()});
 }
 
-Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass& pass) const {
+Matrix Cache::place(const program::Builder& builder, Part part, int layer, const Pass& pass) const {
   const std::uint64_t heads = pass.samples * g_.kv_heads;
   const std::uint64_t offset = static_cast<std::uint64_t>(layer) * layer_size() +
                                pass.first_sample * g_.kv_heads * head() +
                                pass.position * g_.head_size;
-  const auto of = [&](BufferId buffer) {
-    // A pass with one position has one row for each head; a pass with several positions has a block
-    // of rows for each head.
-    return pass.positions == 1 ? stack::matrix(builder.whole(buffer), {.rows = heads,
-                                                                       .columns = g_.head_size,
-                                                                       .row_stride = head(),
-                                                                       .offset = offset})
-                               : stack::matrix(builder.whole(buffer), {.rows = pass.positions,
-                                                                       .columns = g_.head_size,
-                                                                       .row_stride = g_.head_size,
-                                                                       .offset = offset,
-                                                                       .batch = heads,
-                                                                       .batch_stride = head()});
-  };
-  return {.keys = of(keys_), .values = of(values_)};
+  return rows_of_heads(builder.whole(part == Part::keys ? keys_ : values_), pass, heads,
+                       {.columns = g_.head_size,
+                        .row_stride = g_.head_size,
+                        .offset = offset,
+                        .batch_stride = head()});
 }
 
 void Cache::observe(program::Builder& builder) const {
-  for (int layer = 0; layer < g_.layers; ++layer) {
-    const auto observe = [&](BufferId buffer, std::string_view what) {
-      builder.observe(fmt::format("layer{}.{}", g_.global_layer(layer), what),
-                      {.buffer = buffer,
-                       .offset = static_cast<std::uint64_t>(layer) * layer_size(),
-                       .count = layer_size()},
-                      shard());
-    };
-    observe(keys_, "keys");
-    observe(values_, "values");
-  }
+  each_part([&](const std::string& name, const program::Slice& part) {
+    builder.observe(name, part, shard());
+  });
 }
 
 BufferId Layers::forward(const Pass& pass, const Matrix& input) {
@@ -206,27 +192,19 @@ std::uint64_t Layers::samples_at_once(const Pass& pass) const {
 }
 
 void Layers::remember(int layer, const Pass& pass, BufferId qkv) {
-  const Cache::Place place = cache_.place(builder_, layer, pass);
   const std::uint64_t heads = pass.samples * g_.kv_heads;
-  const std::uint64_t head_columns = (g_.grouped + 2) * g_.head_size;
   const bool is_single = pass.positions == 1;
-  const auto copy = [&](std::uint64_t block, const Matrix& target) {
-    const Matrix source =
-        is_single ? stack::matrix(builder_.whole(qkv), {.rows = heads,
-                                                        .columns = g_.head_size,
-                                                        .row_stride = head_columns,
-                                                        .offset = block * g_.head_size})
-                  : stack::matrix(builder_.whole(qkv), {.rows = pass.positions,
-                                                        .columns = g_.head_size,
-                                                        .row_stride = pass.samples * g_.qkv,
-                                                        .offset = block * g_.head_size,
-                                                        .batch = heads,
-                                                        .batch_stride = head_columns});
-    stack::copy(builder_, 0, is_single ? heads : pass.positions, g_.head_size, source, target,
-                is_single ? 1 : heads);
+  const auto copy = [&](std::uint64_t block, Cache::Part part) {
+    const Matrix source = rows_of_heads(builder_.whole(qkv), pass, heads,
+                                        {.columns = g_.head_size,
+                                         .row_stride = pass.samples * g_.qkv,
+                                         .offset = block * g_.head_size,
+                                         .batch_stride = (g_.grouped + 2) * g_.head_size});
+    stack::copy(builder_, 0, is_single ? heads : pass.positions, g_.head_size, source,
+                cache_.place(builder_, part, layer, pass), is_single ? 1 : heads);
   };
-  copy(g_.grouped, place.keys);
-  copy(g_.grouped + 1, place.values);
+  copy(g_.grouped, Cache::Part::keys);
+  copy(g_.grouped + 1, Cache::Part::values);
 }
 
 void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
@@ -296,32 +274,24 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
 }
 
 BufferId Layers::multiply(const Matrix& x, const program::Slice& weight, std::uint64_t rows,
-                          std::uint64_t inputs, std::uint64_t outputs) {
+                          std::uint64_t inputs, std::uint64_t outputs, Gemm form) {
   const BufferId out = new_buffer(rows * outputs);
-  builder_.emit(0, Gemm{.m = extent(rows),
-                        .n = extent(outputs),
-                        .k = extent(inputs),
-                        .mode = types_.mode,
-                        .a = x,
-                        .b = dense(weight, inputs, outputs),
-                        .d = dense(out, rows, outputs)});
+  form.m = extent(rows);
+  form.n = extent(outputs);
+  form.k = extent(inputs);
+  form.mode = types_.mode;
+  form.a = x;
+  form.b = dense(weight, inputs, outputs);
+  form.d = dense(out, rows, outputs);
+  builder_.emit(0, form);
   return out;
 }
 
 BufferId Layers::multiply_into(const Matrix& residual, const Matrix& x,
                                const program::Slice& weight, std::uint64_t rows,
                                std::uint64_t inputs) {
-  const BufferId out = new_buffer(rows * g_.hidden);
-  builder_.emit(0, Gemm{.m = extent(rows),
-                        .n = extent(g_.hidden),
-                        .k = extent(inputs),
-                        .mode = types_.mode,
-                        .alpha = g_.residual_gain,
-                        .beta = 1.0 / g_.tp,
-                        .a = x,
-                        .b = dense(weight, inputs, g_.hidden),
-                        .c = residual,
-                        .d = dense(out, rows, g_.hidden)});
+  const BufferId out = multiply(x, weight, rows, inputs, g_.hidden,
+                                {.alpha = g_.residual_gain, .beta = 1.0 / g_.tp, .c = residual});
   if (g_.tp > 1) {
     stack::communicate(builder_, 0, program::CollectiveKind::all_reduce, mesh::Axis::tp,
                        builder_.whole(out), builder_.whole(out));

@@ -6,13 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,15 +63,15 @@ class Cache {
   [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
                                      const Pass& pass, std::uint64_t sample,
                                      std::uint64_t samples) const;
-  /// The place in the cache where a pass stores its own keys and values, as batch x rows x columns.
-  struct Place {
-    program::Matrix keys, values;
-  };
-  [[nodiscard]] Place place(const program::Builder& builder, int layer, const Pass& pass) const;
+  /// Returns the place where a pass stores its own keys or values, as batch x rows x columns.
+  [[nodiscard]] program::Matrix place(const program::Builder& builder, Part part, int layer,
+                                      const Pass& pass) const;
 
   void observe(program::Builder& builder) const;
 
  private:
+  /// Calls `visit` for the keys and the values of each layer, with their name.
+  void each_part(const std::function<void(const std::string&, const program::Slice&)>& visit) const;
   [[nodiscard]] program::Shard shard() const;
   [[nodiscard]] std::uint64_t head() const { return positions_ * g_.head_size; }  ///< elements
   [[nodiscard]] std::uint64_t layer_size() const { return samples_ * g_.kv_heads * head(); }
@@ -106,10 +107,11 @@ class Layers : public stack::OpWriter {
   void attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
               program::BufferId qkv, program::BufferId context);
   [[nodiscard]] program::BufferId inner(int layer, const Pass& pass, program::BufferId middle);
-  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs].
+  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs]; `form` may scale it and add a
+  /// matrix.
   [[nodiscard]] program::BufferId multiply(const program::Matrix& x, const program::Slice& weight,
                                            std::uint64_t rows, std::uint64_t inputs,
-                                           std::uint64_t outputs);
+                                           std::uint64_t outputs, program::Gemm form = {});
   /// Computes g * X [rows, inputs] * W + residual, summed over tp, in a new buffer [rows, h].
   [[nodiscard]] program::BufferId multiply_into(const program::Matrix& residual,
                                                 const program::Matrix& x,

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 #include "base/error.hpp"
@@ -27,18 +26,37 @@ using program::DType;
 using program::Slice;
 using program::Space;
 
-constexpr std::array<std::string_view, kind_count> option_names{"h2d-pinned",
-                                                                "d2h-pinned",
-                                                                "h2d-pageable",
-                                                                "d2h-pageable",
-                                                                "d2d",
-                                                                "copy",
-                                                                "triad",
-                                                                "explicit",
-                                                                "managed",
-                                                                "managed-prefetch",
-                                                                "managed-read-mostly",
-                                                                "managed-preferred-device"};
+/// The memory from which a transfer reads, the memory to which it writes, and the advice about
+/// managed memory before it is read.
+struct KindRow {
+  std::string_view option_name;
+  Space from = Space::device, to = Space::device;
+  std::optional<Advice> advice{};
+};
+
+/// The kinds, in the order of the enumerators.
+constexpr std::array<KindRow, kind_count> kind_table{{
+    {"h2d-pinned", Space::pinned},
+    {"d2h-pinned", Space::device, Space::pinned},
+    {"h2d-pageable", Space::pageable},
+    {"d2h-pageable", Space::device, Space::pageable},
+    {"d2d"},
+    {"copy"},
+    {"triad"},
+    {"explicit", Space::pinned},
+    {"managed", Space::managed},
+    {"managed-prefetch", Space::managed, Space::device, Advice::prefetch_device},
+    {"managed-read-mostly", Space::managed, Space::device, Advice::read_mostly},
+    {"managed-preferred-device", Space::managed, Space::device, Advice::prefer_device},
+}};
+
+const KindRow& row_of(Kind kind) { return kind_table[static_cast<std::size_t>(kind)]; }
+
+std::vector<std::string_view> option_names() {
+  std::vector<std::string_view> names;
+  for (const KindRow& row : kind_table) names.push_back(row.option_name);
+  return names;
+}
 
 constexpr std::uint64_t element = 4;  // f32
 
@@ -55,8 +73,8 @@ Values values_of(const Request& request) {
 std::vector<Kind> kinds_of(const Values& options) {
   std::vector<Kind> kinds;
   for (const std::string& name : options.kinds) {
-    const auto found = std::ranges::find(option_names, std::string_view{name});
-    kinds.push_back(static_cast<Kind>(found - option_names.begin()));
+    const auto found = std::ranges::find(kind_table, name, &KindRow::option_name);
+    kinds.push_back(static_cast<Kind>(found - kind_table.begin()));
   }
   return kinds;
 }
@@ -69,11 +87,8 @@ std::vector<Together> together_of(const Values& options, int ranks) {
 
 int parse_node(std::string_view text) {
   constexpr int most = 1024;
-  int node = -1;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-  if (error == std::errc{} && stop == text.data() + text.size() && node >= 0 && node < most) {
-    return node;
-  }
+  const auto node = number_in<int>(text);
+  if (node && *node >= 0 && *node < most) return *node;
   throw usage_error(
       "option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
       base::quoted(text));
@@ -90,32 +105,6 @@ constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 
 constexpr std::uint64_t most_times = 256;
 
-/// The memory from which a transfer reads, and the memory to which it writes.
-struct Ends {
-  Space from = Space::device, to = Space::device;
-};
-
-Ends ends_of(Kind kind) {
-  switch (kind) {
-    case Kind::h2d_pinned:
-    case Kind::explicit_copy:
-      return {Space::pinned, Space::device};
-    case Kind::d2h_pinned:
-      return {Space::device, Space::pinned};
-    case Kind::h2d_pageable:
-      return {Space::pageable, Space::device};
-    case Kind::d2h_pageable:
-      return {Space::device, Space::pageable};
-    case Kind::managed:
-    case Kind::managed_prefetch:
-    case Kind::managed_read_mostly:
-    case Kind::managed_preferred_device:
-      return {Space::managed, Space::device};
-    default:
-      return {};
-  }
-}
-
 /// The buffers, in order of allocation. The order matters, since expected values refer to buffers
 /// by number.
 enum class Part : std::uint8_t { source, second, target, staged };
@@ -129,7 +118,7 @@ class Layout {
       most = std::max(most, count);
     };
     for (const MemoryCase& one : cases) {
-      const Ends ends = ends_of(one.kind);
+      const KindRow& ends = row_of(one.kind);
       need(ends.from, Part::source, one.count);
       need(ends.to, Part::target, one.count);
       if (one.kind == Kind::triad) need(Space::device, Part::second, one.count);
@@ -181,10 +170,10 @@ class Writer {
 
  private:
   [[nodiscard]] Slice source(const MemoryCase& one) const {
-    return layout_.slice(ends_of(one.kind).from, Part::source, one.count);
+    return layout_.slice(row_of(one.kind).from, Part::source, one.count);
   }
   [[nodiscard]] Slice target(const MemoryCase& one) const {
-    return layout_.slice(ends_of(one.kind).to, Part::target, one.count);
+    return layout_.slice(row_of(one.kind).to, Part::target, one.count);
   }
 
   /// Prepares a case. Managed memory is moved to the host, and its advice is removed, which would
@@ -204,43 +193,22 @@ class Writer {
                         target(one), factor);
       case Kind::explicit_copy: {
         const Slice staged = layout_.slice(Space::device, Part::staged, one.count);
-        emit_copy(source(one), staged);
+        builder_.emit(stream, program::row_copy(source(one), staged));
         return emit_add(staged, staged, target(one), 1);
       }
-      case Kind::managed:
-        return emit_read(one, std::nullopt);
-      case Kind::managed_prefetch:
-        return emit_read(one, Advice::prefetch_device);
-      case Kind::managed_read_mostly:
-        return emit_read(one, Advice::read_mostly);
-      case Kind::managed_preferred_device:
-        return emit_read(one, Advice::prefer_device);
       default:
-        return emit_copy(source(one), target(one));
+        break;
     }
-  }
-
-  void emit_read(const MemoryCase& one, std::optional<Advice> advice) {
-    if (advice) builder_.emit(stream, program::Advise{.slice = source(one), .advice = *advice});
+    if (!is_managed(one.kind)) {
+      return builder_.emit(stream, program::row_copy(source(one), target(one)));
+    }
+    if (const std::optional<Advice> advice = row_of(one.kind).advice) {
+      builder_.emit(stream, program::Advise{.slice = source(one), .advice = *advice});
+    }
     emit_add(source(one), source(one), target(one), 1);
   }
-
-  static program::Matrix row(const Slice& slice) { return {slice, slice.count}; }
-
-  void emit_copy(const Slice& from, const Slice& to) {
-    builder_.emit(stream, program::Copy{.rows = 1,
-                                        .columns = static_cast<std::uint32_t>(from.count),
-                                        .src = row(from),
-                                        .dst = row(to)});
-  }
-
   void emit_add(const Slice& a, const Slice& b, const Slice& to, double scale) {
-    builder_.emit(stream, program::Add{.rows = 1,
-                                       .columns = static_cast<std::uint32_t>(to.count),
-                                       .a = row(a),
-                                       .b = row(b),
-                                       .dst = row(to),
-                                       .scale = scale});
+    builder_.emit(stream, program::row_sum(a, b, to, scale));
   }
 
   const mesh::Shape& mesh_;
@@ -250,7 +218,7 @@ class Writer {
   program::Builder builder_;
 };
 
-RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
+RowSpec result_row(const MemoryCase& one, std::optional<int> node) {
   RowSpec row;
   row.text = {{"op", "memory"},
               {"kind", row_name(one.kind)},
@@ -268,7 +236,7 @@ RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
 std::span<const OptionSpec> option_table() {
   static const std::array table{
       option::list<&Values::kinds>(
-          "kinds", "copy,triad", {option_names.begin(), option_names.end()},
+          "kinds", "copy,triad", option_names(),
           "what to measure. explicit and managed*: one kernel reads data that lies on the host",
           "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,managed,managed-"
           "prefetch,managed-read-mostly,managed-preferred-device"),
@@ -285,7 +253,7 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-std::string_view option_name(Kind kind) { return option_names[static_cast<std::size_t>(kind)]; }
+std::string_view option_name(Kind kind) { return row_of(kind).option_name; }
 
 std::string row_name(Kind kind) {
   std::string name{option_name(kind)};
@@ -379,7 +347,7 @@ Bench build(const Request& request, int batch) {
                            .row_begin = i,
                            .row_end = i + 1,
                            .repeat = is_managed(one.kind) ? Repeat::never : Repeat::allowed});
-    bench.rows.push_back(row_of(one, node));
+    bench.rows.push_back(result_row(one, node));
   }
   return bench;
 }
@@ -390,7 +358,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   const MemoryCase& one = cases.at(index);
   if (one.together == Together::one && rank != 0) return {};
   const Layout layout{cases};
-  const Ends ends = ends_of(one.kind);
+  const KindRow& ends = row_of(one.kind);
   std::vector<Expectation> expected{
       {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}}};
   const bool adds = one.kind >= Kind::triad;
@@ -408,8 +376,7 @@ BenchHooks hooks() {
       .build = build,
       .expect = expect,
       .types = [](const Request&) { return std::vector<DType>{type}; },
-      .on_machine = on_machine,
-      .uses_model = [](const Request&) { return false; }};
+      .on_machine = on_machine};
 }
 
 }  // namespace isoscale::workloads::memory

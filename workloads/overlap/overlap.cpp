@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/gemm/gemm.hpp"
 

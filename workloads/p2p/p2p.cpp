@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "program/buffer.hpp"
 #include "program/builder.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::workloads::p2p {
@@ -127,14 +125,8 @@ class Writer {
     constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has at most 2^32 columns
     for (std::uint64_t done = 0; done < bytes; done += widest) {
       const std::uint64_t count = std::min(widest, bytes - done);
-      const auto stretch = [&](program::BufferId buffer) {
-        return program::Matrix{.slice = {.buffer = buffer, .offset = done, .count = count},
-                               .row_stride = count};
-      };
-      builder_.emit(stream, program::Copy{.rows = 1,
-                                          .columns = static_cast<std::uint32_t>(count),
-                                          .src = stretch(source),
-                                          .dst = stretch(work)});
+      builder_.emit(stream, program::row_copy({.buffer = source, .offset = done, .count = count},
+                                              {.buffer = work, .offset = done, .count = count}));
     }
   }
 
@@ -314,7 +306,6 @@ BenchHooks hooks() {
       .build = build,
       .expect = expect,
       .types = [](const Request&) { return std::vector{type}; },
-      .uses_model = [](const Request&) { return false; },
       .timeout = [](const Request& request) { return setting_of(request).timeout; },
       .expected_bandwidth = [](const Request& request) { return setting_of(request).expected; }};
 }

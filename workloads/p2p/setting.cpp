@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <map>
 #include <stdexcept>
@@ -57,10 +56,8 @@ std::optional<int> sample_size(std::string_view text) {
   constexpr std::string_view prefix = "sample:";
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());
-  int count = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc{} || stop != text.data() + text.size() || count < 1) return std::nullopt;
-  return count;
+  const auto count = number_in<int>(text);
+  return count && *count >= 1 ? count : std::nullopt;
 }
 
 std::vector<Round> rounds_of(const Request& request, const std::string& pairs) {

@@ -6,10 +6,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -28,10 +26,8 @@ constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for al
 /// Reads a number above 0. Throws base::UsageError for any other text; its message ends with
 /// `others`.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
-  double number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
-  if (is_whole && std::isfinite(number) && number > 0) return number;
+  const auto number = number_in<double>(text);
+  if (number && std::isfinite(*number) && *number > 0) return *number;
   throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -16,8 +15,6 @@
 
 #include "base/error.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/stack/options.hpp"
-#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -39,11 +36,9 @@ std::optional<Partition> parse_partition(std::string_view text) {
   constexpr std::string_view skewed = "skewed:";
   if (!text.starts_with(skewed)) return std::nullopt;
   text.remove_prefix(skewed.size());
-  double skew = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), skew);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  if (!is_number || !(skew >= least_skew && skew <= most_skew)) return std::nullopt;
-  return Partition{.kind = Partition::Kind::skewed, .skew = skew};
+  const auto skew = number_in<double>(text);
+  if (!skew || !(*skew >= least_skew && *skew <= most_skew)) return std::nullopt;
+  return Partition{.kind = Partition::Kind::skewed, .skew = *skew};
 }
 
 /// A replica's number of microbatches must be a multiple of `unit`, and at least `least`.
@@ -102,7 +97,13 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   whole_sequence = static_cast<std::uint64_t>(model.sequence);
   sequence = whole_sequence / static_cast<std::uint64_t>(cp);
   microbatch = static_cast<std::uint64_t>(options.microbatch);
-  set_microbatches(distribution_of(request));
+  const Distribution distribution = distribution_of(request);
+  microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
+  all_microbatches = distribution.total();
+  const int first = distribution.first(at.dp);
+  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
+  microbatch_step = in_steps ? microbatches : 0;
+  microbatch_base = in_steps ? first - at.dp * microbatches : first;
   tokens = sequence * microbatch;
   sequence_parallel = tp > 1 && options.sequence_parallel;
   ring = sequence_parallel && options.ring;
@@ -146,15 +147,6 @@ int Geometry::global_layer(int layer) const {
   const int here = pipeline.virtual_stage(stage, chunk);
   const auto begin = pipeline.layers.begin();
   return std::accumulate(begin, begin + here, layer - layers_of(chunk).first);
-}
-
-void Geometry::set_microbatches(const Distribution& distribution) {
-  microbatches = distribution.microbatches.at(static_cast<std::size_t>(at.dp));
-  all_microbatches = distribution.total();
-  const int first = distribution.first(at.dp);
-  const bool in_steps = first >= at.dp * microbatches;  // see Distribution::alike
-  microbatch_step = in_steps ? microbatches : 0;
-  microbatch_base = in_steps ? first - at.dp * microbatches : first;
 }
 
 Types types_of(Precision precision) {

@@ -107,9 +107,6 @@ struct Geometry {
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
   /// True if communication over tp has a stream of its own, so that GEMMs hide it.
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
-
- private:
-  void set_microbatches(const Distribution& distribution);
 };
 
 /// Element types: `compute` of weights and activations; `accumulate` of gradients, masters and

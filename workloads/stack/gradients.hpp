@@ -168,16 +168,13 @@ class Updates {
   /// The slices that an update reads and writes. They are in slots if the states are kept
   /// elsewhere.
   struct Bundle {
-    Slice master{}, moment1{}, moment2{};
-    Slice weight{};        ///< this rank's part
-    Slice whole_weight{};  ///< the whole bucket; the same if nothing is sharded
+    Update update{};
+    Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part
     std::vector<BufferId> states{}, weights{};  ///< slots that are in use
   };
-  [[nodiscard]] Bundle fetch(const Bucket& bucket);
-  void fetch_state(const Bucket& bucket, BufferId home, Slice& here, Bundle& bundle);
+  [[nodiscard]] Bundle fetch(std::size_t bucket, double tokens);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
-  void return_state(const Bucket& bucket, BufferId home, const Slice& here);
   void gather(const Bundle& bundle);
   [[nodiscard]] bool copies(Offload what) const;
   [[nodiscard]] bool advises(Offload what) const;

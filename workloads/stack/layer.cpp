@@ -3,8 +3,6 @@
 
 #include "workloads/stack/layer.hpp"
 
-#include <utility>
-
 namespace isoscale::workloads::stack {
 
 LayerWriter::LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,
@@ -89,7 +87,10 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   builder_.at(
       {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state = kept_.at({layer, microbatch});
-  recompute_layer(state, layer, microbatch);
+  if (g_.recompute == Recompute::full) {
+    builder_.release(
+        layer_forward(state, layer, microbatch, Role::workspace, saved_for_backward()));
+  }
   const BufferId d_middle =
       mlp_backward(state, layer, microbatch, {.buffer = gradient, .ownership = gradient_ownership});
   return attention_part_backward(state, layer, microbatch, d_middle, order);
@@ -136,7 +137,9 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   const BufferId d_context = second_backward(layer, projection, context, d_middle, microbatch);
   after_weight_gradients(layer, microbatch,
                          [=, this] { release_if(saved.linear_inputs, context); });
-  recompute_scores(state, microbatch);
+  if (g_.recompute == Recompute::selective) {
+    state.scores = scores_of(state.qkv, Role::activation, microbatch);
+  }
   const BufferId d_qkv = attention_backward(state, d_context);
   const LinearWriter::Operand d_qkv_operand =
       linear_.gradient(qkv, dense(d_qkv, g_.tokens, qkv.outputs));
@@ -279,13 +282,6 @@ Saved LayerWriter::saved_for_backward() const {
           .inner_copy = true};
 }
 
-void LayerWriter::recompute_layer(LayerState& state, int layer, int microbatch) {
-  if (g_.recompute != Recompute::full) return;
-  const BufferId output =
-      layer_forward(state, layer, microbatch, Role::workspace, saved_for_backward());
-  builder_.release(output);
-}
-
 void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) {
   if (!recomputes_inner()) return;
   const Saved saved = saved_for_backward();
@@ -293,11 +289,6 @@ void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) 
   linear_.keep_input(linear(layer, Tensor::down), microbatch,
                      dense(state.inner, g_.tokens, g_.ffn));
   release_if(!saved.inner, state.inner);
-}
-
-void LayerWriter::recompute_scores(LayerState& state, int microbatch) {
-  if (g_.recompute != Recompute::selective) return;
-  state.scores = scores_of(state.qkv, Role::activation, microbatch);
 }
 
 // Norms and activations. They are bound by memory: each op reads and writes its operands

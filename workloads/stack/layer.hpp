@@ -111,9 +111,7 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Saved saved_by_forward() const;
   /// Returns what backward can read once it has computed again what forward did not keep.
   [[nodiscard]] Saved saved_for_backward() const;
-  void recompute_layer(LayerState& state, int layer, int microbatch);
   void recompute_inner(LayerState& state, int layer, int microbatch);
-  void recompute_scores(LayerState& state, int microbatch);
   /// True if forward keeps everything but the activation's output.
   [[nodiscard]] bool recomputes_inner() const;
 

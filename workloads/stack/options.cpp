@@ -3,8 +3,6 @@
 
 #include "workloads/stack/options.hpp"
 
-#include <vector>
-
 namespace isoscale::workloads::stack {
 
 namespace {

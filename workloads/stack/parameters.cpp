@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "workloads/api/options.hpp"
-#include "workloads/stack/buffers.hpp"
-#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/stage_io.hpp"
@@ -128,10 +125,10 @@ void Parameters::allocate(Builder& builder, const Types& types) {
   };
   const std::uint64_t whole = count(), part = whole / plan_.shards;
   states_.weights = flat(types.compute, Role::weight, plan_.shards_weights() ? part : whole,
-                         plan_.weight_space());
+                         plan_.space_of(Offload::weights));
   states_.gradients = flat(types.accumulate, Role::gradient,
                            plan_.shards_gradients() ? part : whole, Space::device);
-  const Space space = plan_.optimizer_space();
+  const Space space = plan_.space_of(Offload::optimizer);
   if (types.has_master() && !follows_)
     states_.masters = flat(types.accumulate, Role::master, part, space);
   if (optimizer_ == program::Optimizer::adam && !follows_) {

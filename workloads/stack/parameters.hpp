@@ -37,11 +37,8 @@ struct StatePlan {
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
   [[nodiscard]] bool is_managed() const { return host == Space::managed; }
   /// These functions return the memory of the weights, and of the optimizer's states.
-  [[nodiscard]] Space weight_space() const {
-    return offload == Offload::weights ? host : Space::device;
-  }
-  [[nodiscard]] Space optimizer_space() const {
-    return offload == Offload::optimizer ? host : Space::device;
+  [[nodiscard]] Space space_of(Offload what) const {
+    return offload == what ? host : Space::device;
   }
 };
 

@@ -10,7 +10,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {

@@ -4,17 +4,12 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <variant>
-#include <vector>
 
 #include "program/builder.hpp"
-#include "program/program.hpp"
-#include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/layer.hpp"
@@ -94,21 +89,172 @@ program::RankProgram with_transport(const Request& request, const ProgramWriter&
 class StageWriter {
  public:
   StageWriter(const Request& request, const mesh::Coordinates& at,
-              const std::vector<BufferId>& symmetric);
-  [[nodiscard]] program::RankProgram write();
+              const std::vector<BufferId>& symmetric)
+      : request_(request),
+        g_(request, at),
+        types_(types_of(request.precision, options_of(request).fp8_accumulate)),
+        builder_(request.mesh, symmetric),
+        parameters_(builder_, g_, request),
+        weights_(builder_, g_, parameters_),
+        gradients_(builder_, g_, parameters_, request),
+        updates_(builder_, parameters_),
+        funnel_(builder_, g_, types_, request),
+        inputs_(builder_, g_, types_, request),
+        layers_(builder_, g_, types_, parameters_, weights_, gradients_, request),
+        hand_overs_(builder_, g_, types_) {}
+
+  [[nodiscard]] program::RankProgram write() {
+    builder_.begin(program::Section::step);
+    for (const StageStep& step : steps_of(g_.pipeline, g_.stage)) {
+      if (const auto* action = std::get_if<Action>(&step)) {
+        act(*action);
+      } else {
+        hand_overs_.write(std::get<HandOver>(step));
+      }
+    }
+    weights_.finish();
+    gradients_.finish();
+    // Ranks along cp and ep have different parts of the same samples.
+    const double tokens =
+        static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
+    funnel_.reduce(parameters_);
+    if (!follows(g_, request_)) updates_.write(tokens);
+    funnel_.broadcast(parameters_);
+    if (request_.keep == Keep::observables) parameters_.observe(builder_);
+    return builder_.finish();
+  }
 
  private:
-  void act(const Action& action);
-  void forward(const Action& action);
+  void act(const Action& action) {
+    switch (action.pass) {
+      case Pass::forward:
+        return forward(action);
+      case Pass::backward:
+      case Pass::input_gradient:
+        return backward(action);
+      case Pass::weight_gradient:
+        return weight_gradients(action);
+    }
+  }
+  void forward(const Action& action) {
+    const int microbatch = action.microbatch;
+    const LayerRange layers = g_.layers_of(action.chunk);
+    const bool sends = !is_last(action);
+    BufferId activation = is_first(action) ? inputs_.take(microbatch) : hand_overs_.take(action);
+    for (int layer = layers.first; layer < layers.end(); ++layer) {
+      const bool is_last_layer = layer + 1 == layers.end();
+      const bool is_kept = is_last_layer ? !sends : layers_.keeps_inputs();
+      const BufferId input = activation;
+      weights_.before(layer);
+      activation =
+          layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
+      weights_.after();
+      if (!layers_.keeps_inputs()) release_input(layer, microbatch);
+    }
+    if (sends) return hand_overs_.leave(action, activation);
+    if (g_.vocabulary > 0) {
+      head_inputs_[microbatch] = activation;
+      weights_.before(LayerWriter::vocabulary_layer);
+      activation = layers_.vocabulary_forward(microbatch, activation);
+      weights_.after();
+    }
+    outputs_[microbatch] = activation;
+    if (request_.keep == Keep::observables) observe_output(microbatch, activation);
+    if (!funnel_.is_on()) return;
+    funnel_.gather_output(microbatch, activation);
+    release_unless_kept(activation);
+  }
   /// Writes a whole backward pass, or only the part that computes input gradients.
-  void backward(const Action& action);
-  void weight_gradients(const Action& action);
-  [[nodiscard]] bool is_first(const Action& action) const;  ///< of the model's virtual stages
-  [[nodiscard]] bool is_last(const Action& action) const;
-  void observe_output(int microbatch, BufferId output);
-  void release_unless_kept(BufferId buffer);
+  void backward(const Action& action) {
+    const int microbatch = action.microbatch;
+    const LayerRange layers = g_.layers_of(action.chunk);
+    layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
+    BufferId gradient = no_buffer;
+    LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
+    if (is_last(action) && funnel_.is_on()) {
+      outputs_[microbatch] = funnel_.loss_gradient(microbatch);
+    }
+    if (!is_last(action)) {
+      gradient = hand_overs_.take(action);
+    } else if (g_.vocabulary > 0) {
+      const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
+      weights_.before(LayerWriter::vocabulary_layer);
+      gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
+      weights_.after();
+      layers_.after_weight_gradients(LayerWriter::vocabulary_layer, microbatch, [=, this] {
+        release_unless_kept(logits);
+        builder_.release(head_input);
+      });
+    } else {
+      gradient = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
+      if (request_.keep == Keep::observables) ownership = LayerWriter::Ownership::kept;
+    }
+    for (int layer = layers.end(); layer-- > layers.first;) {
+      const InputGradient order =
+          layer == layers.first ? InputGradient::last : InputGradient::first;
+      weights_.before(layer);
+      gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
+      weights_.after();
+      ownership = LayerWriter::Ownership::released;
+      layers_.after_weight_gradients(layer, microbatch, [=, this] {
+        if (layers_.keeps_inputs()) release_input(layer, microbatch);
+        layers_.forget(layer, microbatch);
+      });
+    }
+    if (!is_first(action)) return hand_overs_.leave(action, gradient);
+    // In a model, the gradient would be passed on to an embedding. No weight gradient depends on
+    // it, so verification compares it directly.
+    if (request_.keep == Keep::observables) {
+      builder_.observe("input.gradient", builder_.whole(gradient),
+                       sample_shard(g_, microbatch, g_.hidden, g_.hidden));
+    }
+    release_unless_kept(gradient);
+  }
+  void weight_gradients(const Action& action) {
+    if (is_last(action) && g_.vocabulary > 0) {
+      layers_.weight_gradients(LayerWriter::vocabulary_layer, action.microbatch);
+    }
+    const LayerRange layers = g_.layers_of(action.chunk);
+    for (int layer = layers.end(); layer-- > layers.first;) {
+      layers_.weight_gradients(layer, action.microbatch);
+    }
+  }
+  [[nodiscard]] bool is_first(const Action& action) const {
+    return g_.pipeline.virtual_stage(g_.stage, action.chunk) == 0;
+  }  ///< of the model's virtual stages
+  [[nodiscard]] bool is_last(const Action& action) const {
+    return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
+  }
+  void observe_output(int microbatch, BufferId output) {
+    // The indices of a global element are (sample, position, column). Samples are numbered
+    // [dp][microbatch][in microbatch].
+    if (g_.vocabulary == 0) {
+      builder_.observe("output", builder_.whole(output),
+                       sample_shard(g_, microbatch, g_.hidden, g_.hidden));
+      return;
+    }
+    const std::uint64_t columns = g_.vocabulary, row = g_.microbatch * columns;
+    std::uint64_t done = 0;
+    for (const Positions& positions : inner_positions(g_)) {
+      builder_.observe("logits",
+                       {.buffer = output, .offset = done * row, .count = positions.count * row},
+                       position_shard(g_, microbatch, columns,
+                                      columns * static_cast<std::uint64_t>(g_.tp), positions));
+      done += positions.count;
+    }
+  }
+  void release_unless_kept(BufferId buffer) {
+    if (request_.keep == Keep::nothing) builder_.release(buffer);
+  }
   /// Releases the input of a layer unless something still reads it.
-  void release_input(int layer, int microbatch);
+  void release_input(int layer, int microbatch) {
+    const BufferId input = layers_.input_of(layer, microbatch);
+    if (layer == 0 && g_.first_stage()) {
+      inputs_.give_back(input);
+    } else {
+      builder_.release(input);
+    }
+  }
 
   const Request& request_;
   Geometry g_;
@@ -126,178 +272,6 @@ class StageWriter {
   std::map<int, BufferId> head_inputs_;  ///< input of the output projection, by microbatch
 };
 
-StageWriter::StageWriter(const Request& request, const mesh::Coordinates& at,
-                         const std::vector<BufferId>& symmetric)
-    : request_(request),
-      g_(request, at),
-      types_(types_of(request.precision, options_of(request).fp8_accumulate)),
-      builder_(request.mesh, symmetric),
-      parameters_(builder_, g_, request),
-      weights_(builder_, g_, parameters_),
-      gradients_(builder_, g_, parameters_, request),
-      updates_(builder_, parameters_),
-      funnel_(builder_, g_, types_, request),
-      inputs_(builder_, g_, types_, request),
-      layers_(builder_, g_, types_, parameters_, weights_, gradients_, request),
-      hand_overs_(builder_, g_, types_) {}
-
-program::RankProgram StageWriter::write() {
-  builder_.begin(program::Section::step);
-  for (const StageStep& step : steps_of(g_.pipeline, g_.stage)) {
-    if (const auto* action = std::get_if<Action>(&step)) {
-      act(*action);
-    } else {
-      hand_overs_.write(std::get<HandOver>(step));
-    }
-  }
-  weights_.finish();
-  gradients_.finish();
-  // Ranks along cp and ep have different parts of the same samples.
-  const double tokens =
-      static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
-  funnel_.reduce(parameters_);
-  if (!follows(g_, request_)) updates_.write(tokens);
-  funnel_.broadcast(parameters_);
-  if (request_.keep == Keep::observables) parameters_.observe(builder_);
-  return builder_.finish();
-}
-
-void StageWriter::act(const Action& action) {
-  switch (action.pass) {
-    case Pass::forward:
-      return forward(action);
-    case Pass::backward:
-    case Pass::input_gradient:
-      return backward(action);
-    case Pass::weight_gradient:
-      return weight_gradients(action);
-  }
-}
-
-bool StageWriter::is_first(const Action& action) const {
-  return g_.pipeline.virtual_stage(g_.stage, action.chunk) == 0;
-}
-
-bool StageWriter::is_last(const Action& action) const {
-  return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
-}
-
-void StageWriter::forward(const Action& action) {
-  const int microbatch = action.microbatch;
-  const LayerRange layers = g_.layers_of(action.chunk);
-  const bool sends = !is_last(action);
-  BufferId activation = is_first(action) ? inputs_.take(microbatch) : hand_overs_.take(action);
-  for (int layer = layers.first; layer < layers.end(); ++layer) {
-    const bool is_last_layer = layer + 1 == layers.end();
-    const bool is_kept = is_last_layer ? !sends : layers_.keeps_inputs();
-    const BufferId input = activation;
-    weights_.before(layer);
-    activation =
-        layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
-    weights_.after();
-    if (!layers_.keeps_inputs()) release_input(layer, microbatch);
-  }
-  if (sends) return hand_overs_.leave(action, activation);
-  if (g_.vocabulary > 0) {
-    head_inputs_[microbatch] = activation;
-    weights_.before(LayerWriter::vocabulary_layer);
-    activation = layers_.vocabulary_forward(microbatch, activation);
-    weights_.after();
-  }
-  outputs_[microbatch] = activation;
-  if (request_.keep == Keep::observables) observe_output(microbatch, activation);
-  if (!funnel_.is_on()) return;
-  funnel_.gather_output(microbatch, activation);
-  release_unless_kept(activation);
-}
-
-void StageWriter::backward(const Action& action) {
-  const int microbatch = action.microbatch;
-  const LayerRange layers = g_.layers_of(action.chunk);
-  layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
-  BufferId gradient = no_buffer;
-  LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
-  if (is_last(action) && funnel_.is_on()) {
-    outputs_[microbatch] = funnel_.loss_gradient(microbatch);
-  }
-  if (!is_last(action)) {
-    gradient = hand_overs_.take(action);
-  } else if (g_.vocabulary > 0) {
-    const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
-    weights_.before(LayerWriter::vocabulary_layer);
-    gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
-    weights_.after();
-    layers_.after_weight_gradients(LayerWriter::vocabulary_layer, microbatch, [=, this] {
-      release_unless_kept(logits);
-      builder_.release(head_input);
-    });
-  } else {
-    gradient = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
-    if (request_.keep == Keep::observables) ownership = LayerWriter::Ownership::kept;
-  }
-  for (int layer = layers.end(); layer-- > layers.first;) {
-    const InputGradient order = layer == layers.first ? InputGradient::last : InputGradient::first;
-    weights_.before(layer);
-    gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
-    weights_.after();
-    ownership = LayerWriter::Ownership::released;
-    layers_.after_weight_gradients(layer, microbatch, [=, this] {
-      if (layers_.keeps_inputs()) release_input(layer, microbatch);
-      layers_.forget(layer, microbatch);
-    });
-  }
-  if (!is_first(action)) return hand_overs_.leave(action, gradient);
-  // In a model, the gradient would be passed on to an embedding. No weight gradient depends on it,
-  // so verification compares it directly.
-  if (request_.keep == Keep::observables) {
-    builder_.observe("input.gradient", builder_.whole(gradient),
-                     sample_shard(g_, microbatch, g_.hidden, g_.hidden));
-  }
-  release_unless_kept(gradient);
-}
-
-void StageWriter::weight_gradients(const Action& action) {
-  if (is_last(action) && g_.vocabulary > 0) {
-    layers_.weight_gradients(LayerWriter::vocabulary_layer, action.microbatch);
-  }
-  const LayerRange layers = g_.layers_of(action.chunk);
-  for (int layer = layers.end(); layer-- > layers.first;) {
-    layers_.weight_gradients(layer, action.microbatch);
-  }
-}
-
-void StageWriter::release_input(int layer, int microbatch) {
-  const BufferId input = layers_.input_of(layer, microbatch);
-  if (layer == 0 && g_.first_stage()) {
-    inputs_.give_back(input);
-  } else {
-    builder_.release(input);
-  }
-}
-
-void StageWriter::observe_output(int microbatch, BufferId output) {
-  // The indices of a global element are (sample, position, column). Samples are numbered
-  // [dp][microbatch][in microbatch].
-  if (g_.vocabulary == 0) {
-    builder_.observe("output", builder_.whole(output),
-                     sample_shard(g_, microbatch, g_.hidden, g_.hidden));
-    return;
-  }
-  const std::uint64_t columns = g_.vocabulary, row = g_.microbatch * columns;
-  std::uint64_t done = 0;
-  for (const Positions& positions : inner_positions(g_)) {
-    builder_.observe("logits",
-                     {.buffer = output, .offset = done * row, .count = positions.count * row},
-                     position_shard(g_, microbatch, columns,
-                                    columns * static_cast<std::uint64_t>(g_.tp), positions));
-    done += positions.count;
-  }
-}
-
-void StageWriter::release_unless_kept(BufferId buffer) {
-  if (request_.keep == Keep::nothing) builder_.release(buffer);
-}
-
 }  // namespace
 
 mesh::AxisSet program_axes(const Request& request) {
@@ -310,10 +284,10 @@ mesh::AxisSet program_axes(const Request& request) {
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
   const bool replicas_differ = options.strategy == Strategy::funnel || options.partition != "equal";
-  std::uint8_t axes = mesh::AxisSet{mesh::Axis::pp}.bits();
-  if (reads_rotated) axes |= mesh::AxisSet{mesh::Axis::tp}.bits();
-  if (replicas_differ) axes |= mesh::AxisSet{mesh::Axis::dp}.bits();
-  return mesh::AxisSet::from_bits(axes);
+  mesh::AxisSet axes = mesh::Axis::pp;
+  if (reads_rotated) axes |= mesh::Axis::tp;
+  if (replicas_differ) axes |= mesh::Axis::dp;
+  return axes;
 }
 
 std::vector<int> replica_programs(const Request& request) {

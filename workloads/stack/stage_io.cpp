@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "workloads/stack/parameters.hpp"
-
 namespace isoscale::workloads::stack {
 
 Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole) {

@@ -4,10 +4,8 @@
 #include "workloads/stack/gradients.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 #include <variant>
 
 #include "workloads/stack/pipeline.hpp"
@@ -51,12 +49,18 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
 /// This holds for weights, and for moments and masters, which have one type.
 constexpr std::size_t buckets_at_once = 2;
 
-std::size_t state_count(const States& states) {
-  std::size_t count = 0;
-  for (const BufferId state : {states.masters, states.moment1, states.moment2}) {
-    if (state != no_buffer) ++count;
-  }
-  return count;
+struct State {
+  BufferId home;
+  Slice Update::*here;
+};
+
+/// Returns the states that a stage has besides its weights and gradients.
+std::vector<State> states_in(const States& states) {
+  std::vector<State> result{{states.masters, &Update::master},
+                            {states.moment1, &Update::moment1},
+                            {states.moment2, &Update::moment2}};
+  std::erase_if(result, [](const State& state) { return state.home == no_buffer; });
+  return result;
 }
 
 }  // namespace
@@ -199,7 +203,7 @@ Updates::Updates(Builder& builder, const Parameters& parameters)
       states_(builder,
               {.dtype = builder.buffer(parameters.states().gradients).dtype,
                .count = parameters.largest_bucket() / parameters.plan().shards},
-              buckets_at_once * state_count(parameters.states())),
+              buckets_at_once * states_in(parameters.states()).size()),
       weights_(builder,
                {.dtype = builder.buffer(parameters.states().weights).dtype,
                 .count = parameters.largest_bucket()},
@@ -212,10 +216,8 @@ Updates::Updates(Builder& builder, const Parameters& parameters)
   }
   if (!advises(Offload::optimizer)) return;
   builder_.at({.phase = Phase::setup});
-  const States& states = parameters_.states();
-  for (const BufferId state : {states.masters, states.moment1, states.moment2}) {
-    if (state == no_buffer) continue;
-    builder_.emit(0, Advise{.slice = builder_.whole(state), .advice = Advice::prefer_host});
+  for (const State& state : states_in(parameters_.states())) {
+    builder_.emit(0, Advise{.slice = builder_.whole(state.home), .advice = Advice::prefer_host});
   }
 }
 
@@ -233,19 +235,10 @@ void Updates::write(double tokens) {
   const bool is_ahead = parameters_.plan().overlaps;
   std::optional<Bundle> next;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    Bundle bundle = next ? std::move(*next) : fetch(buckets[i]);
+    Bundle bundle = next ? std::move(*next) : fetch(i, tokens);
     next.reset();
-    if (is_ahead && i + 1 < buckets.size()) next = fetch(buckets[i + 1]);
-    Update update = parameters_.update(i, tokens);
-    update.weight = bundle.weight;
-    update.master = bundle.master;
-    update.moment1 = bundle.moment1;
-    update.moment2 = bundle.moment2;
-    const BufferId gradients = parameters_.states().gradients;
-    update.gradient = parameters_.plan().shards_gradients()
-                          ? parameters_.part(gradients, buckets[i])
-                          : own_part(parameters_.gradient(buckets[i]), parameters_.plan().shards);
-    builder_.emit(0, update);
+    if (is_ahead && i + 1 < buckets.size()) next = fetch(i + 1, tokens);
+    builder_.emit(0, bundle.update);
     gather(bundle);
     give_back(buckets[i], bundle);
   }
@@ -253,34 +246,34 @@ void Updates::write(double tokens) {
   weights_.release();
 }
 
-Updates::Bundle Updates::fetch(const Bucket& bucket) {
-  const States& states = parameters_.states();
-  Bundle bundle;
-  fetch_state(bucket, states.masters, bundle.master, bundle);
-  fetch_state(bucket, states.moment1, bundle.moment1, bundle);
-  fetch_state(bucket, states.moment2, bundle.moment2, bundle);
+Updates::Bundle Updates::fetch(std::size_t number, double tokens) {
+  const Bucket& bucket = parameters_.buckets()[number];
+  const StatePlan& plan = parameters_.plan();
+  Bundle bundle{.update = parameters_.update(number, tokens)};
+  bundle.update.gradient = plan.shards_gradients()
+                               ? parameters_.part(parameters_.states().gradients, bucket)
+                               : own_part(parameters_.gradient(bucket), plan.shards);
+  for (const auto& [home, member] : states_in(parameters_.states())) {
+    const Slice state = parameters_.part(home, bucket);
+    Slice& here = bundle.update.*member = state;
+    if (advises(Offload::optimizer)) {
+      builder_.emit(fetch_, Advise{.slice = state, .advice = Advice::prefetch_device});
+    } else if (copies(Offload::optimizer)) {
+      bundle.states.push_back(states_.take());
+      here = flat(bundle.states.back(), 0, state.count);
+      copy_flat(builder_, fetch_, state, here);
+    }
+  }
   fetch_weight(bucket, bundle);
   return bundle;
-}
-
-void Updates::fetch_state(const Bucket& bucket, BufferId home, Slice& here, Bundle& bundle) {
-  if (home == no_buffer) return;
-  const Slice state = parameters_.part(home, bucket);
-  here = state;
-  if (advises(Offload::optimizer)) {
-    builder_.emit(fetch_, Advise{.slice = state, .advice = Advice::prefetch_device});
-  } else if (copies(Offload::optimizer)) {
-    bundle.states.push_back(states_.take());
-    here = flat(bundle.states.back(), 0, state.count);
-    copy_flat(builder_, fetch_, state, here);
-  }
 }
 
 void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
   const StatePlan& plan = parameters_.plan();
   const BufferId weights = parameters_.states().weights;
+  Slice& weight = bundle.update.weight;
   if (plan.shards_weights()) {
-    bundle.weight = bundle.whole_weight = parameters_.part(weights, bucket);
+    weight = bundle.whole_weight = parameters_.part(weights, bucket);
     return;
   }
   const Slice home = flat(weights, bucket.offset, bucket.count);
@@ -289,35 +282,30 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
     bundle.weights.push_back(weights_.take());
     bundle.whole_weight = flat(bundle.weights.back(), 0, bucket.count);
   }
-  bundle.weight = own_part(bundle.whole_weight, plan.shards);
+  weight = own_part(bundle.whole_weight, plan.shards);
   // If there are master weights, an update only writes the weights, so they need not be fetched.
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
-    copy_flat(builder_, fetch_, own_part(home, plan.shards), bundle.weight);
+    copy_flat(builder_, fetch_, own_part(home, plan.shards), weight);
   }
 }
 
 void Updates::gather(const Bundle& bundle) {
   const StatePlan& plan = parameters_.plan();
   if (plan.zero == 0 || plan.shards_weights()) return;
-  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, bundle.weight,
+  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, bundle.update.weight,
               bundle.whole_weight);
-}
-
-void Updates::return_state(const Bucket& bucket, BufferId home, const Slice& here) {
-  if (home == no_buffer) return;
-  const Slice state = parameters_.part(home, bucket);
-  if (advises(Offload::optimizer)) {
-    builder_.emit(return_, Advise{.slice = state, .advice = Advice::prefetch_host});
-  } else if (copies(Offload::optimizer)) {
-    copy_flat(builder_, return_, here, state);
-  }
 }
 
 void Updates::give_back(const Bucket& bucket, Bundle& bundle) {
   const States& states = parameters_.states();
-  return_state(bucket, states.masters, bundle.master);
-  return_state(bucket, states.moment1, bundle.moment1);
-  return_state(bucket, states.moment2, bundle.moment2);
+  for (const auto& [home, member] : states_in(states)) {
+    const Slice state = parameters_.part(home, bucket);
+    if (advises(Offload::optimizer)) {
+      builder_.emit(return_, Advise{.slice = state, .advice = Advice::prefetch_host});
+    } else if (copies(Offload::optimizer)) {
+      copy_flat(builder_, return_, bundle.update.*member, state);
+    }
+  }
   if (copies(Offload::weights)) {
     copy_flat(builder_, return_, bundle.whole_weight,
               flat(states.weights, bucket.offset, bucket.count));

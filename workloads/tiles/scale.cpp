@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -205,13 +204,8 @@ namespace {
 constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
 
 std::optional<std::uint64_t> side(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end || number == 0 || number > most_pixels) {
-    return std::nullopt;
-  }
-  return number;
+  const auto number = number_in<std::uint64_t>(text);
+  return number && *number != 0 && *number <= most_pixels ? number : std::nullopt;
 }
 
 std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
 #include "program/builder.hpp"
 #include "workloads/stack/buffers.hpp"
@@ -23,6 +22,8 @@ using program::Phase;
 using program::Role;
 using program::Slice;
 using program::Transfer;
+
+constexpr program::StreamId on_compute = 0;
 
 /// The time when the halo columns beside a tile's own rows may change. early: at once. late: only
 /// after the ops that read the tile between begin() and end().
@@ -41,30 +42,147 @@ class Halo {
 
   /// Begins to fill the halo. Ops that are written between begin() and end() may read the tile and,
   /// with Columns::early, the halo on the sides that have no other rank's tile.
-  void begin(program::BufferId tile, Columns columns);
+  void begin(program::BufferId tile, Columns columns) {
+    const bool wraps = g_.boundary == Boundary::periodic;
+    if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
+      // This must precede the messages, since the rows that are sent include these columns.
+      wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
+    }
+    if (g_.tiles_down > 1) exchange_rows(tile);
+    if (wraps && g_.tiles_down == 1) wrap_rows(tile);
+    if (g_.tiles_across > 1) exchange_columns(tile);
+  }
   /// Completes the halo. Ops that are written afterwards may read all of it.
-  void end(program::BufferId tile, Columns columns);
+  void end(program::BufferId tile, Columns columns) {
+    if (g_.tiles_across > 1) return unpack(tile);
+    if (g_.boundary == Boundary::fixed) return;
+    const program::StreamId stream = g_.tiles_down > 1 ? stream_ : on_compute;
+    if (columns == Columns::early) {
+      wrap_columns(tile, stream, 0, g_.halo, 2, g_.halo + g_.tile.rows);
+    } else {
+      wrap_columns(tile, stream, 0, g_.tile.rows + 2 * g_.halo, 1, 0);
+    }
+  }
 
  private:
   struct Sides {
     program::BufferId left = program::no_buffer, right = program::no_buffer;
   };
 
-  void exchange_rows(program::BufferId tile);
-  void exchange_columns(program::BufferId tile);
-  void wrap_rows(program::BufferId tile);
+  void exchange_rows(program::BufferId tile) {
+    program::Exchange exchange;
+    const auto add = [&](Direction direction, int offset, std::uint64_t first) {
+      for (std::uint64_t row = first; row < first + g_.halo; ++row) {
+        exchange.transfers.push_back({.direction = direction,
+                                      .axis = mesh::Axis::cp,
+                                      .offset = offset,
+                                      .slice = {.buffer = tile,
+                                                .offset = g_.place(row, g_.halo),
+                                                .count = g_.tile.columns * g_.pixel()}});
+      }
+    };
+    // If the same rank is above and below, messages are matched by their order: what it sends
+    // upwards first is received from below first.
+    if (g_.above) add(Direction::send, -1, g_.halo);
+    if (g_.below) add(Direction::send, +1, g_.tile.rows);
+    if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
+    if (g_.above) add(Direction::receive, -1, 0);
+    builder_.emit(stream_, std::move(exchange));
+  }
+  void exchange_columns(program::BufferId tile) {
+    program::Exchange exchange;
+    const auto add = [&](Direction direction, int offset, BufferId columns) {
+      exchange.transfers.push_back({.direction = direction,
+                                    .axis = mesh::Axis::tp,
+                                    .offset = offset,
+                                    .slice = builder_.whole(columns)});
+    };
+    Sides sent;
+    if (g_.left) {
+      sent.left = packed();
+      received_.left = packed();
+      copy_columns(columns_of(tile, g_.halo), dense_columns(sent.left));
+    }
+    if (g_.right) {
+      sent.right = packed();
+      received_.right = packed();
+      copy_columns(columns_of(tile, g_.tile.columns), dense_columns(sent.right));
+    }
+    if (g_.left) add(Direction::send, -1, sent.left);
+    if (g_.right) add(Direction::send, +1, sent.right);
+    if (g_.right) add(Direction::receive, +1, received_.right);
+    if (g_.left) add(Direction::receive, -1, received_.left);
+    builder_.emit(stream_, std::move(exchange));
+    if (g_.left) builder_.release(sent.left);
+    if (g_.right) builder_.release(sent.right);
+  }
+  void wrap_rows(program::BufferId tile) {
+    const auto rows_at = [&](std::uint64_t row) {
+      return stack::matrix(builder_.whole(tile), {.rows = g_.halo,
+                                                  .columns = g_.tile.columns * g_.pixel(),
+                                                  .row_stride = g_.line(),
+                                                  .offset = g_.place(row, g_.halo)});
+    };
+    const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+      stack::copy(builder_, on_compute, g_.halo, g_.tile.columns * g_.pixel(), rows_at(from),
+                  rows_at(to));
+    };
+    copy(g_.tile.rows, 0);
+    copy(g_.halo, g_.halo + g_.tile.rows);
+  }
   /// Copies columns of the tile to the halo on the opposite side, for `times` groups of `rows`
   /// rows. The first group begins at row `row` of the halo, and each next one `apart` rows further
   /// down.
   void wrap_columns(program::BufferId tile, program::StreamId stream, std::uint64_t row,
-                    std::uint64_t rows, std::uint64_t times, std::uint64_t apart);
-  void unpack(program::BufferId tile);
-  [[nodiscard]] program::BufferId packed() const;
+                    std::uint64_t rows, std::uint64_t times, std::uint64_t apart) {
+    const auto columns_at = [&](std::uint64_t column) {
+      return stack::matrix(builder_.whole(tile), {.rows = rows,
+                                                  .columns = g_.halo * g_.pixel(),
+                                                  .row_stride = g_.line(),
+                                                  .offset = g_.place(row, column),
+                                                  .batch = times,
+                                                  .batch_stride = apart * g_.line()});
+    };
+    const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+      stack::copy(builder_, stream, rows, g_.halo * g_.pixel(), columns_at(from), columns_at(to),
+                  times);
+    };
+    copy(g_.tile.columns, 0);
+    copy(g_.halo, g_.halo + g_.tile.columns);
+  }
+  void unpack(program::BufferId tile) {
+    if (g_.left) {
+      copy_columns(dense_columns(received_.left), columns_of(tile, 0));
+      builder_.release(received_.left);
+    }
+    if (g_.right) {
+      copy_columns(dense_columns(received_.right), columns_of(tile, g_.halo + g_.tile.columns));
+      builder_.release(received_.right);
+    }
+  }
+  [[nodiscard]] program::BufferId packed() const {
+    return builder_.allocate({.dtype = type_,
+                              .role = program::Role::workspace,
+                              .count = (g_.tile.rows + 2 * g_.halo) * g_.halo * g_.pixel()});
+  }
   /// Returns a strip of a tile with all its rows, those of the halo included. It is as wide as the
   /// halo, and begins at column `column` of the halo.
-  [[nodiscard]] program::Matrix columns_of(program::BufferId tile, std::uint64_t column) const;
-  [[nodiscard]] program::Matrix dense_columns(program::BufferId packed) const;
-  void copy_columns(const program::Matrix& from, const program::Matrix& to);
+  [[nodiscard]] program::Matrix columns_of(program::BufferId tile, std::uint64_t column) const {
+    return stack::matrix(builder_.whole(tile), {.rows = g_.tile.rows + 2 * g_.halo,
+                                                .columns = g_.halo * g_.pixel(),
+                                                .row_stride = g_.line(),
+                                                .offset = g_.place(0, column)});
+  }
+  [[nodiscard]] program::Matrix dense_columns(program::BufferId packed) const {
+    // The size is computed and not asked of the builder: the op that receives the buffer may not
+    // have been written yet.
+    const std::uint64_t columns = g_.halo * g_.pixel();
+    const std::uint64_t rows = g_.tile.rows + 2 * g_.halo;
+    return stack::dense({.buffer = packed, .count = rows * columns}, rows, columns);
+  }
+  void copy_columns(const program::Matrix& from, const program::Matrix& to) {
+    stack::copy(builder_, stream_, g_.tile.rows + 2 * g_.halo, g_.halo * g_.pixel(), from, to);
+  }
 
   program::Builder& builder_;
   const Geometry& g_;
@@ -72,148 +190,6 @@ class Halo {
   program::StreamId stream_;
   Sides received_{};
 };
-
-constexpr program::StreamId on_compute = 0;
-
-void Halo::begin(BufferId tile, Columns columns) {
-  const bool wraps = g_.boundary == Boundary::periodic;
-  if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
-    // This must precede the messages, since the rows that are sent include these columns.
-    wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
-  }
-  if (g_.tiles_down > 1) exchange_rows(tile);
-  if (wraps && g_.tiles_down == 1) wrap_rows(tile);
-  if (g_.tiles_across > 1) exchange_columns(tile);
-}
-
-void Halo::end(BufferId tile, Columns columns) {
-  if (g_.tiles_across > 1) return unpack(tile);
-  if (g_.boundary == Boundary::fixed) return;
-  const program::StreamId stream = g_.tiles_down > 1 ? stream_ : on_compute;
-  if (columns == Columns::early) {
-    wrap_columns(tile, stream, 0, g_.halo, 2, g_.halo + g_.tile.rows);
-  } else {
-    wrap_columns(tile, stream, 0, g_.tile.rows + 2 * g_.halo, 1, 0);
-  }
-}
-
-void Halo::exchange_rows(BufferId tile) {
-  program::Exchange exchange;
-  const auto add = [&](Direction direction, int offset, std::uint64_t first) {
-    for (std::uint64_t row = first; row < first + g_.halo; ++row) {
-      exchange.transfers.push_back({.direction = direction,
-                                    .axis = mesh::Axis::cp,
-                                    .offset = offset,
-                                    .slice = {.buffer = tile,
-                                              .offset = g_.place(row, g_.halo),
-                                              .count = g_.tile.columns * g_.pixel()}});
-    }
-  };
-  // If the same rank is above and below, messages are matched by their order: what it sends upwards
-  // first is received from below first.
-  if (g_.above) add(Direction::send, -1, g_.halo);
-  if (g_.below) add(Direction::send, +1, g_.tile.rows);
-  if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
-  if (g_.above) add(Direction::receive, -1, 0);
-  builder_.emit(stream_, std::move(exchange));
-}
-
-void Halo::exchange_columns(BufferId tile) {
-  program::Exchange exchange;
-  const auto add = [&](Direction direction, int offset, BufferId columns) {
-    exchange.transfers.push_back({.direction = direction,
-                                  .axis = mesh::Axis::tp,
-                                  .offset = offset,
-                                  .slice = builder_.whole(columns)});
-  };
-  Sides sent;
-  if (g_.left) {
-    sent.left = packed();
-    received_.left = packed();
-    copy_columns(columns_of(tile, g_.halo), dense_columns(sent.left));
-  }
-  if (g_.right) {
-    sent.right = packed();
-    received_.right = packed();
-    copy_columns(columns_of(tile, g_.tile.columns), dense_columns(sent.right));
-  }
-  if (g_.left) add(Direction::send, -1, sent.left);
-  if (g_.right) add(Direction::send, +1, sent.right);
-  if (g_.right) add(Direction::receive, +1, received_.right);
-  if (g_.left) add(Direction::receive, -1, received_.left);
-  builder_.emit(stream_, std::move(exchange));
-  if (g_.left) builder_.release(sent.left);
-  if (g_.right) builder_.release(sent.right);
-}
-
-void Halo::unpack(BufferId tile) {
-  if (g_.left) {
-    copy_columns(dense_columns(received_.left), columns_of(tile, 0));
-    builder_.release(received_.left);
-  }
-  if (g_.right) {
-    copy_columns(dense_columns(received_.right), columns_of(tile, g_.halo + g_.tile.columns));
-    builder_.release(received_.right);
-  }
-}
-
-void Halo::wrap_rows(BufferId tile) {
-  const auto rows_at = [&](std::uint64_t row) {
-    return stack::matrix(builder_.whole(tile), {.rows = g_.halo,
-                                                .columns = g_.tile.columns * g_.pixel(),
-                                                .row_stride = g_.line(),
-                                                .offset = g_.place(row, g_.halo)});
-  };
-  const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-    stack::copy(builder_, on_compute, g_.halo, g_.tile.columns * g_.pixel(), rows_at(from),
-                rows_at(to));
-  };
-  copy(g_.tile.rows, 0);
-  copy(g_.halo, g_.halo + g_.tile.rows);
-}
-
-void Halo::wrap_columns(BufferId tile, program::StreamId stream, std::uint64_t row,
-                        std::uint64_t rows, std::uint64_t times, std::uint64_t apart) {
-  const auto columns_at = [&](std::uint64_t column) {
-    return stack::matrix(builder_.whole(tile), {.rows = rows,
-                                                .columns = g_.halo * g_.pixel(),
-                                                .row_stride = g_.line(),
-                                                .offset = g_.place(row, column),
-                                                .batch = times,
-                                                .batch_stride = apart * g_.line()});
-  };
-  const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-    stack::copy(builder_, stream, rows, g_.halo * g_.pixel(), columns_at(from), columns_at(to),
-                times);
-  };
-  copy(g_.tile.columns, 0);
-  copy(g_.halo, g_.halo + g_.tile.columns);
-}
-
-BufferId Halo::packed() const {
-  return builder_.allocate({.dtype = type_,
-                            .role = program::Role::workspace,
-                            .count = (g_.tile.rows + 2 * g_.halo) * g_.halo * g_.pixel()});
-}
-
-Matrix Halo::columns_of(BufferId tile, std::uint64_t column) const {
-  return stack::matrix(builder_.whole(tile), {.rows = g_.tile.rows + 2 * g_.halo,
-                                              .columns = g_.halo * g_.pixel(),
-                                              .row_stride = g_.line(),
-                                              .offset = g_.place(0, column)});
-}
-
-Matrix Halo::dense_columns(BufferId packed) const {
-  // The size is computed and not asked of the builder: the op that receives the buffer may not have
-  // been written yet.
-  const std::uint64_t columns = g_.halo * g_.pixel();
-  const std::uint64_t rows = g_.tile.rows + 2 * g_.halo;
-  return stack::dense({.buffer = packed, .count = rows * columns}, rows, columns);
-}
-
-void Halo::copy_columns(const Matrix& from, const Matrix& to) {
-  stack::copy(builder_, stream_, g_.tile.rows + 2 * g_.halo, g_.halo * g_.pixel(), from, to);
-}
 
 /// True if halos are sent on a stream of their own while the interior is computed.
 bool overlaps(const Request& request, const Geometry& g) {
@@ -224,14 +200,87 @@ bool overlaps(const Request& request, const Geometry& g) {
 /// Writes the program of one rank.
 class Writer {
  public:
-  Writer(const Request& request, const mesh::Coordinates& at);
-  [[nodiscard]] program::RankProgram write();
+  Writer(const Request& request, const mesh::Coordinates& at)
+      : request_(request),
+        g_(request, at),
+        types_(stack::types_of(request.precision)),
+        builder_(request.mesh),
+        kernels_(builder_, g_, request),
+        overlaps_(overlaps(request, g_)),
+        halo_(builder_, g_, types_.compute,
+              overlaps_ ? builder_.stream("halo") : program::StreamId{0}),
+        convolution_(builder_, g_, types_) {
+    fill_images(request.seed);
+  }
+  [[nodiscard]] program::RankProgram write() {
+    builder_.begin(program::Section::step);
+    for (int layer = 0; layer < g_.layers; ++layer) forward(layer);
+    for (int layer = g_.layers; layer-- > 0;) backward(layer);
+    kernels_.finish();
+    if (request_.keep == Keep::observables) {
+      observe("output", tiles_.back());
+      for (int layer = 1; layer < g_.layers; ++layer) {
+        observe(fmt::format("layer{}.input.gradient", layer), input_of(layer));
+      }
+      kernels_.observe();
+    }
+    return builder_.finish();
+  }
 
  private:
-  void fill_images(std::uint64_t seed);
-  void forward(int layer);
-  void backward(int layer);
-  void observe(std::string name, BufferId tile);
+  void fill_images(std::uint64_t seed) {
+    builder_.at({.phase = Phase::setup});
+    for (int i = 0; i <= g_.layers; ++i) {
+      const BufferId tile = builder_.allocate({.dtype = types_.compute,
+                                               .role = i == 0 ? Role::input : Role::activation,
+                                               .microbatch = i == 0 ? -1 : 0,
+                                               .count = g_.padded()});
+      stack::fill_flat(builder_, builder_.whole(tile), 0);
+      tiles_.push_back(tile);
+    }
+    builder_.emit(
+        0, stack::random_fill(
+               {.buffer = tiles_.front(), .offset = g_.place(g_.halo, g_.halo), .count = g_.span()},
+               g_.shard(), stack::fill_key(seed, "input"), 1));
+  }
+  void forward(int layer) {
+    builder_.at({.phase = Phase::forward, .layer = layer});
+    const BufferId in = input_of(layer), out = output_of(layer);
+    const program::Slice kernel = kernels_.weight(layer);
+    // The output of the last layer is also its gradient, since loss = 1/2 |Y|^2. The kernel
+    // gradient is computed from it, and needs zeros between its rows.
+    if (layer + 1 == g_.layers) convolution_.clear_columns(out);
+    const Region interior = g_.interior();
+    halo_.begin(in, Columns::early);
+    if (!overlaps_ || interior.empty()) {
+      halo_.end(in, Columns::early);
+      return convolution_.forward(g_.all(), in, kernel, out);
+    }
+    convolution_.forward(interior, in, kernel, out);
+    halo_.end(in, Columns::early);
+    for (const Region& band : convolution_.around(interior)) {
+      convolution_.forward(band, in, kernel, out);
+    }
+  }
+  void backward(int layer) {
+    builder_.at({.phase = Phase::backward, .layer = layer});
+    const BufferId in = input_of(layer), d_out = output_of(layer);
+    // The gradient of the first layer's input, the images, is not needed.
+    const bool goes_on = layer > 0;
+    // The halo is sent while the kernel's gradient is computed, which does not read it.
+    if (goes_on) halo_.begin(d_out, Columns::late);
+    convolution_.kernel_gradient(in, d_out, kernels_.gradient(layer));
+    kernels_.done(layer);
+    if (!goes_on) return;
+    halo_.end(d_out, Columns::late);
+    convolution_.clear_columns(in);
+    convolution_.backward(d_out, kernels_.weight(layer), in);
+  }
+  void observe(std::string name, BufferId tile) {
+    builder_.observe(std::move(name),
+                     {.buffer = tile, .offset = g_.place(g_.halo, g_.halo), .count = g_.span()},
+                     g_.shard());
+  }
   [[nodiscard]] BufferId input_of(int layer) const {
     return tiles_[static_cast<std::size_t>(layer)];
   }
@@ -251,91 +300,6 @@ class Writer {
   /// gradient of that input.
   std::vector<BufferId> tiles_;
 };
-
-Writer::Writer(const Request& request, const mesh::Coordinates& at)
-    : request_(request),
-      g_(request, at),
-      types_(stack::types_of(request.precision)),
-      builder_(request.mesh),
-      kernels_(builder_, g_, request),
-      overlaps_(overlaps(request, g_)),
-      halo_(builder_, g_, types_.compute,
-            overlaps_ ? builder_.stream("halo") : program::StreamId{0}),
-      convolution_(builder_, g_, types_) {
-  fill_images(request.seed);
-}
-
-void Writer::fill_images(std::uint64_t seed) {
-  builder_.at({.phase = Phase::setup});
-  for (int i = 0; i <= g_.layers; ++i) {
-    const BufferId tile = builder_.allocate({.dtype = types_.compute,
-                                             .role = i == 0 ? Role::input : Role::activation,
-                                             .microbatch = i == 0 ? -1 : 0,
-                                             .count = g_.padded()});
-    stack::fill_flat(builder_, builder_.whole(tile), 0);
-    tiles_.push_back(tile);
-  }
-  builder_.emit(
-      0, stack::random_fill(
-             {.buffer = tiles_.front(), .offset = g_.place(g_.halo, g_.halo), .count = g_.span()},
-             g_.shard(), stack::fill_key(seed, "input"), 1));
-}
-
-program::RankProgram Writer::write() {
-  builder_.begin(program::Section::step);
-  for (int layer = 0; layer < g_.layers; ++layer) forward(layer);
-  for (int layer = g_.layers; layer-- > 0;) backward(layer);
-  kernels_.finish();
-  if (request_.keep == Keep::observables) {
-    observe("output", tiles_.back());
-    for (int layer = 1; layer < g_.layers; ++layer) {
-      observe(fmt::format("layer{}.input.gradient", layer), input_of(layer));
-    }
-    kernels_.observe();
-  }
-  return builder_.finish();
-}
-
-void Writer::forward(int layer) {
-  builder_.at({.phase = Phase::forward, .layer = layer});
-  const BufferId in = input_of(layer), out = output_of(layer);
-  const program::Slice kernel = kernels_.weight(layer);
-  // The output of the last layer is also its gradient, since loss = 1/2 |Y|^2. The kernel
-  // gradient is computed from it, and needs zeros between its rows.
-  if (layer + 1 == g_.layers) convolution_.clear_columns(out);
-  const Region interior = g_.interior();
-  halo_.begin(in, Columns::early);
-  if (!overlaps_ || interior.empty()) {
-    halo_.end(in, Columns::early);
-    return convolution_.forward(g_.all(), in, kernel, out);
-  }
-  convolution_.forward(interior, in, kernel, out);
-  halo_.end(in, Columns::early);
-  for (const Region& band : convolution_.around(interior)) {
-    convolution_.forward(band, in, kernel, out);
-  }
-}
-
-void Writer::backward(int layer) {
-  builder_.at({.phase = Phase::backward, .layer = layer});
-  const BufferId in = input_of(layer), d_out = output_of(layer);
-  // The gradient of the first layer's input, the images, is not needed.
-  const bool goes_on = layer > 0;
-  // The halo is sent while the kernel's gradient is computed, which does not read it.
-  if (goes_on) halo_.begin(d_out, Columns::late);
-  convolution_.kernel_gradient(in, d_out, kernels_.gradient(layer));
-  kernels_.done(layer);
-  if (!goes_on) return;
-  halo_.end(d_out, Columns::late);
-  convolution_.clear_columns(in);
-  convolution_.backward(d_out, kernels_.weight(layer), in);
-}
-
-void Writer::observe(std::string name, BufferId tile) {
-  builder_.observe(std::move(name),
-                   {.buffer = tile, .offset = g_.place(g_.halo, g_.halo), .count = g_.span()},
-                   g_.shard());
-}
 
 }  // namespace
 

@@ -117,8 +117,7 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
     // messages tells them apart, so the axis is joined only if all ranks of a group send and
     // receive in the same order.
     if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
-    joined = mesh::AxisSet::from_bits(
-        static_cast<std::uint8_t>(joined.bits() | mesh::AxisSet{axis}.bits()));
+    joined |= axis;
   }
   return joined;
 }

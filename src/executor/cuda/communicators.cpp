@@ -2,19 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/communicators.hpp"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <thread>
 
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/nccl_calls.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
@@ -130,9 +126,13 @@ void Communicators::hand_over(const program::ProgramSet& set) {
   }
 }
 
-ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
+std::size_t Communicators::number_of(mesh::AxisSet axes, program::StreamId stream) const {
   const auto found = std::ranges::lower_bound(plan_.collectives, std::pair{axes, stream});
-  return all_[static_cast<std::size_t>(found - plan_.collectives.begin())].get();
+  return static_cast<std::size_t>(found - plan_.collectives.begin());
+}
+
+ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
+  return all_[number_of(axes, stream)].get();
 }
 
 ncclComm_t Communicators::link(const LinkKind& kind) const {
@@ -183,9 +183,7 @@ std::vector<ncclComm_t> Communicators::touching(const program::ProgramSet& set,
     };
     for_each_op<program::Collective>(program, [&](const auto& op, const auto& collective) {
       if (!lies_there(collective.send) && !lies_there(collective.receive)) return;
-      const auto at =
-          std::ranges::lower_bound(plan_.collectives, std::pair{collective.axes, op.stream});
-      found.insert(static_cast<std::size_t>(at - plan_.collectives.begin()));
+      found.insert(number_of(collective.axes, op.stream));
     });
     for_each_op<program::Exchange>(program, [&](const auto&, const auto& exchange) {
       for (const program::Transfer& transfer : exchange.transfers) {

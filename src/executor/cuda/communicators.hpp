@@ -6,8 +6,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -111,6 +109,8 @@ class Communicators {
 
  private:
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
+  /// Returns the place in all_ of the communicator for collectives along `axes` on a stream.
+  [[nodiscard]] std::size_t number_of(mesh::AxisSet axes, program::StreamId stream) const;
 
   mesh::Shape mesh_;
   int rank_;

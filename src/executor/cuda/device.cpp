@@ -10,9 +10,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
-#include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "machine/facts.hpp"
@@ -65,10 +63,7 @@ void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
 std::string version_text(int encoded) {  // 13000 = 13.0
   return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
 }
-std::string nccl_text(int encoded) {  // 22809 = 2.28.9
-  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
-}
-std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
+std::string library_text(std::size_t encoded) {  // 22809 = 2.28.9, 130001 = 13.0.1
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
@@ -190,9 +185,9 @@ Description description_of(const ChosenGpu& chosen) {
   const machine::VisibleGpu& gpu = chosen.gpu;
   Description description;
   description.name = "cuda";
-  description.detail =
-      fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name, version_text(found.runtime),
-                  cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
+  description.detail = fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name,
+                                   version_text(found.runtime), library_text(cublasLtGetVersion()),
+                                   library_text(static_cast<std::size_t>(found.nccl)));
   constexpr int ten = 10;
   description.compute_capability = ten * gpu.major + gpu.minor;
   description.precisions = machine::precisions_of(gpu.major, gpu.minor);
@@ -214,8 +209,8 @@ Description description_of(const ChosenGpu& chosen) {
   description.facts_text["gpu_uuid"] = gpu.uuid;
   description.facts_text["gpu_pci"] = gpu.pci_bus_id;
   description.facts_text["cuda_runtime"] = version_text(found.runtime);
-  description.facts_text["cublas"] = cublas_text(cublasLtGetVersion());
-  description.facts_text["nccl"] = nccl_text(found.nccl);
+  description.facts_text["cublas"] = library_text(cublasLtGetVersion());
+  description.facts_text["nccl"] = library_text(static_cast<std::size_t>(found.nccl));
   description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
   int cache = 0;
   check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, gpu.index));

@@ -4,7 +4,6 @@
 
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

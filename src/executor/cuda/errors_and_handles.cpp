@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,13 @@ void log_release(const char* what, cudaError_t status) noexcept {
 }
 void log_release(const char* what, cublasStatus_t status) noexcept { log_failure(what, status); }
 void log_release(const char* what, ncclResult_t result) noexcept { log_failure(what, result); }
+
+PinnedMemory pinned_words(std::size_t count) {
+  void* memory = nullptr;
+  check(cudaMallocHost(&memory, count * sizeof(std::uint32_t)));
+  std::fill_n(static_cast<std::uint32_t*>(memory), count, 0U);
+  return PinnedMemory{memory};
+}
 
 Stream make_stream(Priority priority) {
   int least = 0, greatest = 0;

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
@@ -68,6 +69,18 @@ using MatmulDescription = base::Handle<ReleasedBy<cublasLtMatmulDesc_t, cublasLt
 using MatrixLayout = base::Handle<ReleasedBy<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
 using MatmulPreference =
     base::Handle<ReleasedBy<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
+
+/// Returns words of pinned host memory, all 0.
+[[nodiscard]] PinnedMemory pinned_words(std::size_t count);
+[[nodiscard]] inline std::uint32_t* words_of(const PinnedMemory& memory) {
+  return static_cast<std::uint32_t*>(memory.get());
+}
+
+/// Drops what handles own without releasing it: kernels may still use it.
+template <class... Handles>
+void abandon_all(Handles&... handles) noexcept {
+  (static_cast<void>(handles.release()), ...);
+}
 
 /// The priority of a stream's work over that of other streams.
 enum class Priority : std::uint8_t { normal, high };

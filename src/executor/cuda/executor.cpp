@@ -29,25 +29,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Sets, for its lifetime, the environment variables that tell NCCL which algorithm and protocol to
-/// use; the destructor restores the user's values. NCCL reads the variables when a communicator is
-/// made and, for its messages, when it is used. They belong to the whole process, so no other
-/// thread may read or write the environment at the same time.
-class CollectiveChoice {
- public:
-  /// Throws Unsupported if the options name an unknown algorithm or protocol, or one that NCCL
-  /// would silently not use for some collective of `set`.
-  CollectiveChoice(const SessionOptions& options, const program::ProgramSet& set);
-  ~CollectiveChoice();
-  CollectiveChoice(const CollectiveChoice&) = delete;
-  CollectiveChoice& operator=(const CollectiveChoice&) = delete;
-
- private:
-  void set(const char* variable, const std::string& value);
-
-  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
-};
-
 void require_protocol(const SessionOptions& options,
                       const workloads::CollectiveAlgorithm* algorithm) {
   const std::string& name = options.collective_protocol;
@@ -79,39 +60,51 @@ bool chooses(const SessionOptions& options) {
   return !options.collective_algorithm.empty() || !options.collective_protocol.empty();
 }
 
-CollectiveChoice::CollectiveChoice(const SessionOptions& options,
-                                   const program::ProgramSet& programs) {
-  const workloads::CollectiveAlgorithm* algorithm = nullptr;
-  if (!options.collective_algorithm.empty()) {
-    algorithm = workloads::find_collective_algorithm(options.collective_algorithm);
-    if (algorithm == nullptr) {
-      throw Unsupported(fmt::format("NCCL has no algorithm '{}'", options.collective_algorithm));
+/// Sets, for its lifetime, the environment variables that tell NCCL which algorithm and protocol to
+/// use; the destructor restores the user's values. NCCL reads the variables when a communicator is
+/// made and, for its messages, when it is used. They belong to the whole process, so no other
+/// thread may read or write the environment at the same time.
+class CollectiveChoice {
+ public:
+  /// Throws Unsupported if the options name an unknown algorithm or protocol, or one that NCCL
+  /// would silently not use for some collective of `set`.
+  CollectiveChoice(const SessionOptions& options, const program::ProgramSet& programs) {
+    const workloads::CollectiveAlgorithm* algorithm = nullptr;
+    if (!options.collective_algorithm.empty()) {
+      algorithm = workloads::find_collective_algorithm(options.collective_algorithm);
+      if (algorithm == nullptr) {
+        throw Unsupported(fmt::format("NCCL has no algorithm '{}'", options.collective_algorithm));
+      }
+      require_collectives(programs, *algorithm);
     }
-    require_collectives(programs, *algorithm);
-  }
-  require_protocol(options, algorithm);
-  if (algorithm != nullptr) set("NCCL_ALGO", algorithm_setting(*algorithm));
-  if (const auto* protocol = workloads::find_collective_protocol(options.collective_protocol)) {
-    set("NCCL_PROTO", std::string{protocol->nccl_name});
-  }
-}
-
-CollectiveChoice::~CollectiveChoice() {
-  for (const auto& [variable, value] : before_) {
-    if (value) {
-      ::setenv(variable, value->c_str(), 1);
-    } else {
-      ::unsetenv(variable);
+    require_protocol(options, algorithm);
+    if (algorithm != nullptr) set("NCCL_ALGO", algorithm_setting(*algorithm));
+    if (const auto* protocol = workloads::find_collective_protocol(options.collective_protocol)) {
+      set("NCCL_PROTO", std::string{protocol->nccl_name});
     }
   }
-}
+  ~CollectiveChoice() {
+    for (const auto& [variable, value] : before_) {
+      if (value) {
+        ::setenv(variable, value->c_str(), 1);
+      } else {
+        ::unsetenv(variable);
+      }
+    }
+  }
+  CollectiveChoice(const CollectiveChoice&) = delete;
+  CollectiveChoice& operator=(const CollectiveChoice&) = delete;
 
-void CollectiveChoice::set(const char* variable, const std::string& value) {
-  const char* const before = std::getenv(variable);
-  before_.emplace_back(variable,
-                       before == nullptr ? std::nullopt : std::optional<std::string>{before});
-  ::setenv(variable, value.c_str(), 1);
-}
+ private:
+  void set(const char* variable, const std::string& value) {
+    const char* const before = std::getenv(variable);
+    before_.emplace_back(variable,
+                         before == nullptr ? std::nullopt : std::optional<std::string>{before});
+    ::setenv(variable, value.c_str(), 1);
+  }
+
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
 
 /// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
 /// Unsupported, since that is no failure of the point.
@@ -184,10 +177,123 @@ class CudaExecutor final : public Executor {
   using Executor::prepare;
   [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                  const comm::Communicator& point,
-                                                 const SessionOptions& options) override;
+                                                 const SessionOptions& options) override {
+    agreed(point, [&] {
+      require_no_faults(options, "cuda");  // faults may be set on some ranks only
+      require_transports(set, description_);
+    });
+    const program::RankProgram& program = set.of(point.rank());
+    // The order of the following declarations matters: memory must outlive the communicators that
+    // use it.
+    std::unique_ptr<Memory> memory;
+    std::unique_ptr<Communicators> communicators;
+    Registrations registrations;
+    std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
+    agreed(point, [&] { choice.emplace(options, set); });
+    // Communicators are not kept if the options chose an algorithm or protocol, which a
+    // communicator would keep, nor if GPUs are shared, where an idle rank would hold memory of a
+    // GPU that others measure on.
+    const bool keeps = !chooses(options) && !chosen_.is_shared;
+    const units::Nanoseconds before = comm::now();
+    agreed(point, [&] {
+      as_chosen(options, [&] {
+        communicators =
+            keeps ? kept_.take(set, point, options_.communicator_timeout)
+                  : std::make_unique<Communicators>(set, point, options_.communicator_timeout);
+      });
+    });
+    const units::Seconds creation = units::to_seconds(comm::now() - before);
+
+    std::vector<GemmProblem> problems;
+    agreed(point, [&] {
+      if (gives_advice(program) && !moves_pages()) {
+        throw Unsupported("managed memory does not move between this GPU and the host on its own");
+      }
+      on_numa_node(options, [&] {
+        memory = std::make_unique<Memory>(set, point.rank(), options.registration,
+                                          Puts::room(set, *communicators));
+      });
+      problems = gemm_problems(memory->resolver, program);
+    });
+    Puts puts;
+    agreed(point, [&] { require_windows(set, *communicators); });
+    agreed(point, [&] {
+      registrations = Registrations{set, *communicators, memory->arenas, options.registration};
+    });
+    agreed(point, [&] {
+      require_symmetric(set, *communicators);
+      puts = Puts{set, *communicators, registrations, *memory};
+    });
+    DeviceBarrier barrier;
+    agreed(point, [&] { barrier = DeviceBarrier{set, *communicators}; });
+    choices_.decide(problems, point);
+    say_what_was_chosen_anew(point);
+
+    SessionFacts facts;
+    // Ranks must agree here too: if one cannot go on, all drop their communicators in the same way.
+    PreparedProgram prepared;
+    agreed(point, [&] {
+      prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
+    });
+    // Memory is still all zeros and stays so: the first calls compute sums and extremes of zeros.
+    agreed(point, [&] {
+      as_chosen(options, [&] {
+        try {
+          communicators->connect(point, first_calls(prepared));
+        } catch (const NcclRefusal&) {
+          throw;
+        } catch (const base::Error&) {
+          // Peers may wait inside NCCL for calls that this rank will not make; aborting ends their
+          // wait.
+          registrations.abandon();
+          communicators->abort();
+          throw;
+        }
+      });
+    });
+    choice.reset();
+    if (options_.nvtx == settings::Nvtx::on) {
+      const auto sections = program.sections();
+      for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
+        prepared.sections[i].ranges = ranges_of(*sections[i]);
+      }
+    }
+    std::optional<StreamPlayer> player;
+    agreed(point, [&] {
+      const bool has_marks = mark(prepared, program, set.mesh, options_.mark_cost);
+      player.emplace(program, has_marks ? StreamPlayer::Marking::on : StreamPlayer::Marking::off);
+    });
+    facts.memory = storage_of(program, *memory);
+    facts.memory += prepared.scratch.bytes + puts.bytes();
+    facts.host_memory = units::Bytes{program.host_bytes()};
+    facts.graph = options_.graph == settings::Graph::on;
+    facts.communicator_creation = creation;
+    facts.gemm_choices = prepared.choices;
+    facts.communicators = communicators->facts();
+    return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
+                                                      .communicators = std::move(communicators),
+                                                      .keeper = keeps ? &kept_ : nullptr,
+                                                      .registrations = std::move(registrations),
+                                                      .puts = std::move(puts),
+                                                      .barrier = std::move(barrier),
+                                                      .program = std::move(prepared),
+                                                      .player = std::move(*player),
+                                                      .graph = options_.graph,
+                                                      .nvtx = options_.nvtx,
+                                                      .facts = std::move(facts)});
+  }
 
  private:
-  void say_what_was_chosen_anew(const comm::Communicator& point);
+  void say_what_was_chosen_anew(const comm::Communicator& point) {
+    const int now = choices_.chosen_anew();
+    if (now > said_ && point.rank() == 0) {
+      base::warn(fmt::format(
+          "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
+          "chosen by timing",
+          now - said_));
+    }
+    said_ = now;
+  }
 
   CudaOptions options_;
   ChosenGpu chosen_;
@@ -196,125 +302,6 @@ class CudaExecutor final : public Executor {
   KeptCommunicators kept_;  // declared first, since it must outlive every session
   int said_ = 0;
 };
-
-std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
-                                               const comm::Communicator& point,
-                                               const SessionOptions& options) {
-  agreed(point, [&] {
-    require_no_faults(options, "cuda");  // faults may be set on some ranks only
-    require_transports(set, description_);
-  });
-  const program::RankProgram& program = set.of(point.rank());
-  // The order of the following declarations matters: memory must outlive the communicators that use
-  // it.
-  std::unique_ptr<Memory> memory;
-  std::unique_ptr<Communicators> communicators;
-  Registrations registrations;
-  std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
-  agreed(point, [&] { choice.emplace(options, set); });
-  // Communicators are not kept if the options chose an algorithm or protocol, which a communicator
-  // would keep, nor if GPUs are shared, where an idle rank would hold memory of a GPU that others
-  // measure on.
-  const bool keeps = !chooses(options) && !chosen_.is_shared;
-  const units::Nanoseconds before = comm::now();
-  agreed(point, [&] {
-    as_chosen(options, [&] {
-      communicators =
-          keeps ? kept_.take(set, point, options_.communicator_timeout)
-                : std::make_unique<Communicators>(set, point, options_.communicator_timeout);
-    });
-  });
-  const units::Seconds creation = units::to_seconds(comm::now() - before);
-
-  std::vector<GemmProblem> problems;
-  agreed(point, [&] {
-    if (gives_advice(program) && !moves_pages()) {
-      throw Unsupported("managed memory does not move between this GPU and the host on its own");
-    }
-    on_numa_node(options, [&] {
-      memory = std::make_unique<Memory>(set, point.rank(), options.registration,
-                                        Puts::room(set, *communicators));
-    });
-    problems = gemm_problems(memory->resolver, program);
-  });
-  Puts puts;
-  agreed(point, [&] { require_windows(set, *communicators); });
-  agreed(point, [&] {
-    registrations = Registrations{set, *communicators, memory->arenas, options.registration};
-  });
-  agreed(point, [&] {
-    require_symmetric(set, *communicators);
-    puts = Puts{set, *communicators, registrations, *memory};
-  });
-  DeviceBarrier barrier;
-  agreed(point, [&] { barrier = DeviceBarrier{set, *communicators}; });
-  choices_.decide(problems, point);
-  say_what_was_chosen_anew(point);
-
-  SessionFacts facts;
-  // Ranks must agree here too: if one cannot go on, all drop their communicators in the same way.
-  PreparedProgram prepared;
-  agreed(point, [&] {
-    prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
-  });
-  // Memory is still all zeros and stays so: the first calls compute sums and extremes of zeros.
-  agreed(point, [&] {
-    as_chosen(options, [&] {
-      try {
-        communicators->connect(point, first_calls(prepared));
-      } catch (const NcclRefusal&) {
-        throw;
-      } catch (const base::Error&) {
-        // Peers may wait inside NCCL for calls that this rank will not make; aborting ends their
-        // wait.
-        registrations.abandon();
-        communicators->abort();
-        throw;
-      }
-    });
-  });
-  choice.reset();
-  if (options_.nvtx == settings::Nvtx::on) {
-    const auto sections = program.sections();
-    for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
-      prepared.sections[i].ranges = ranges_of(*sections[i]);
-    }
-  }
-  std::optional<StreamPlayer> player;
-  agreed(point, [&] {
-    const bool has_marks = mark(prepared, program, set.mesh, options_.mark_cost);
-    player.emplace(program, has_marks ? StreamPlayer::Marking::on : StreamPlayer::Marking::off);
-  });
-  facts.memory = storage_of(program, *memory);
-  facts.memory += prepared.scratch.bytes + puts.bytes();
-  facts.host_memory = units::Bytes{program.host_bytes()};
-  facts.graph = options_.graph == settings::Graph::on;
-  facts.communicator_creation = creation;
-  facts.gemm_choices = prepared.choices;
-  facts.communicators = communicators->facts();
-  return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
-                                                    .communicators = std::move(communicators),
-                                                    .keeper = keeps ? &kept_ : nullptr,
-                                                    .registrations = std::move(registrations),
-                                                    .puts = std::move(puts),
-                                                    .barrier = std::move(barrier),
-                                                    .program = std::move(prepared),
-                                                    .player = std::move(*player),
-                                                    .graph = options_.graph,
-                                                    .nvtx = options_.nvtx,
-                                                    .facts = std::move(facts)});
-}
-
-void CudaExecutor::say_what_was_chosen_anew(const comm::Communicator& point) {
-  const int now = choices_.chosen_anew();
-  if (now > said_ && point.rank() == 0) {
-    base::warn(fmt::format(
-        "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
-        "chosen by timing",
-        now - said_));
-  }
-  said_ = now;
-}
 
 }  // namespace
 }  // namespace isoscale::executor::cuda

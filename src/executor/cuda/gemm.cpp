@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/memory.hpp"
 
 namespace isoscale::executor::cuda {

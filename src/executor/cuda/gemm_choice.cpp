@@ -10,17 +10,13 @@
 #include <exception>
 #include <limits>
 #include <set>
-#include <span>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "base/error.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -5,7 +5,6 @@
 #include <cublasLt.h>
 
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

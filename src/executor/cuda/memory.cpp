@@ -2,17 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/kernels/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
@@ -144,12 +139,7 @@ ArenaPointers Arenas::pointers() const {
 }
 
 void Arenas::abandon() noexcept {
-  static_cast<void>(device_.release());
-  static_cast<void>(managed_.release());
-  static_cast<void>(registered_.release());
-  static_cast<void>(symmetric_.release());
-  static_cast<void>(pinned_.release());
-  static_cast<void>(pageable_.release());
+  abandon_all(device_, managed_, registered_, symmetric_, pinned_, pageable_);
 }
 
 void Arenas::FreeTraits::free(type pointer) noexcept { std::free(pointer); }
@@ -204,7 +194,7 @@ void Registrations::add_windows(const std::vector<ncclComm_t>& communicators, co
     check(add_window(communicator, area.memory, area.bytes, window));
     // NCCL 2.27 returns a null window if this machine lacks something that windows need.
     if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
-    windows_.push_back({.communicator = communicator, .window = window});
+    windows_.emplace_back(communicator, window);
   }
 }
 
@@ -213,27 +203,27 @@ void Registrations::add_buffers(const std::vector<ncclComm_t>& communicators, co
   for (const ncclComm_t communicator : communicators) {
     void* handle = nullptr;
     check(add_memory(communicator, area.memory, area.bytes, handle));
-    buffers_.push_back({.communicator = communicator, .handle = handle});
+    buffers_.emplace_back(communicator, handle);
   }
 }
 
 NcclWindow Registrations::window(ncclComm_t communicator) const {
-  const auto found = std::ranges::find(windows_, communicator, &Window::communicator);
-  return found == windows_.end() ? nullptr : found->window;
+  const auto found =
+      std::ranges::find(windows_, communicator, &decltype(windows_)::value_type::first);
+  return found == windows_.end() ? nullptr : found->second;
 }
 
 void Registrations::close() {
   // Each entry leaves the list first, so that it is not tried again if undoing it fails.
-  while (!windows_.empty()) {
-    const Window last = windows_.back();
-    windows_.pop_back();
-    check(remove_window(last.communicator, last.window));
-  }
-  while (!buffers_.empty()) {
-    const Buffer last = buffers_.back();
-    buffers_.pop_back();
-    check(remove_memory(last.communicator, last.handle));
-  }
+  const auto undo = [](auto& entries, const auto& remove) {
+    while (!entries.empty()) {
+      const auto [communicator, handle] = entries.back();
+      entries.pop_back();
+      check(remove(communicator, handle));
+    }
+  };
+  undo(windows_, remove_window);
+  undo(buffers_, remove_memory);
 }
 
 void Registrations::abandon() noexcept {

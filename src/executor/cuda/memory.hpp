@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -137,20 +138,11 @@ class Registrations {
   void abandon() noexcept;
 
  private:
-  struct Window {
-    ncclComm_t communicator;
-    NcclWindow window;
-  };
-  struct Buffer {
-    ncclComm_t communicator;
-    void* handle;
-  };
-
   void add_windows(const std::vector<ncclComm_t>& communicators, const Area& area);
   void add_buffers(const std::vector<ncclComm_t>& communicators, const Area& area);
 
-  std::vector<Window> windows_;
-  std::vector<Buffer> buffers_;
+  std::vector<std::pair<ncclComm_t, NcclWindow>> windows_;
+  std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< with NCCL's handles
 };
 
 }  // namespace isoscale::executor::cuda

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -205,15 +206,7 @@ void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
 }
 
 ncclRedOp_t nccl_operation(program::Reduction reduction) {
-  switch (reduction) {
-    case program::Reduction::min:
-      return ncclMin;
-    case program::Reduction::max:
-      return ncclMax;
-    case program::Reduction::sum:
-      break;
-  }
-  return ncclSum;
+  return std::array{ncclSum, ncclMin, ncclMax}[static_cast<std::size_t>(reduction)];
 }
 
 bool is_made_of_messages(CollectiveKind kind) {

@@ -179,9 +179,7 @@ class Preparer {
 
 void Scratch::abandon() noexcept {
   for (DeviceMemory& workspace : workspaces) static_cast<void>(workspace.release());
-  static_cast<void>(largest.release());
-  static_cast<void>(barrier.release());
-  static_cast<void>(indices.release());
+  abandon_all(largest, barrier, indices);
 }
 
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,

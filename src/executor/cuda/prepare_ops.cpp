@@ -75,28 +75,26 @@ cudaError_t prefetch(const AdviseCall& call, Place place, cudaStream_t stream) {
 }
 #endif
 
-cudaError_t advise(const AdviseCall& call, cudaMemoryAdvise advice, Place place) {
-  return cudaMemAdvise(call.memory, call.bytes, advice, place);
-}
-
 void give(const AdviseCall& call, cudaStream_t stream) {
   if (call.bytes == 0) return;
-  const Place device = on_gpu(call.device);
+  const bool is_host = call.advice == Advice::prefetch_host || call.advice == Advice::prefer_host;
+  const Place place = is_host ? on_host() : on_gpu(call.device);
+  const auto advise = [&](cudaMemoryAdvise advice) {
+    check(cudaMemAdvise(call.memory, call.bytes, advice, place));
+  };
   switch (call.advice) {
     case Advice::prefetch_device:
-      return check(prefetch(call, device, stream));
     case Advice::prefetch_host:
-      return check(prefetch(call, on_host(), stream));
+      return check(prefetch(call, place, stream));
     case Advice::read_mostly:
-      return check(advise(call, cudaMemAdviseSetReadMostly, device));
+      return advise(cudaMemAdviseSetReadMostly);
     case Advice::unset_read_mostly:
-      return check(advise(call, cudaMemAdviseUnsetReadMostly, device));
+      return advise(cudaMemAdviseUnsetReadMostly);
     case Advice::prefer_device:
-      return check(advise(call, cudaMemAdviseSetPreferredLocation, device));
     case Advice::prefer_host:
-      return check(advise(call, cudaMemAdviseSetPreferredLocation, on_host()));
+      return advise(cudaMemAdviseSetPreferredLocation);
     case Advice::unset_preferred:
-      return check(advise(call, cudaMemAdviseUnsetPreferredLocation, device));
+      return advise(cudaMemAdviseUnsetPreferredLocation);
   }
 }
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -232,23 +231,16 @@ std::string CudaSession::arithmetic(program::Section section) const {
 }
 
 void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {
-  check(cudaMemcpy(into.data(), address(slice, into.size()), into.size(), cudaMemcpyDefault));
+  check(cudaMemcpy(into.data(), parts_.memory->resolver.address(slice, into.size()), into.size(),
+                   cudaMemcpyDefault));
 }
 
 void CudaSession::write(const program::Slice& slice, std::span<const std::byte> from) {
-  check(cudaMemcpy(address(slice, from.size()), from.data(), from.size(), cudaMemcpyDefault));
+  check(cudaMemcpy(parts_.memory->resolver.address(slice, from.size()), from.data(), from.size(),
+                   cudaMemcpyDefault));
   // A copy from pageable memory may return before it is done, and the session's streams do not wait
   // for it.
   check(cudaDeviceSynchronize());
-}
-
-std::byte* CudaSession::address(const program::Slice& slice, std::size_t bytes) const {
-  const std::size_t expected = slice.count * parts_.memory->resolver.element_size(slice);
-  if (bytes != expected) {
-    throw base::Error(
-        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
-  }
-  return parts_.memory->resolver.address(slice);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -160,7 +160,6 @@ class CudaSession final : public Session {
   /// CudaError on a failure, and TimedOut if the event has not happened after `timeout` (0 = no
   /// limit).
   void wait_for(cudaEvent_t event, units::Seconds timeout) const;
-  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);

@@ -10,7 +10,6 @@
 #include <atomic>
 
 #include "base/log.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {
@@ -54,6 +53,10 @@ double shortest(const program::OutlineOp& op) {
   return std::max(op.flop / most_flop_per_second, bytes / most_memory);
 }
 
+void warn_once(std::atomic_flag& said, const char* what, int status) {
+  if (!said.test_and_set()) base::warn(fmt::format("{} (code {})", what, status));
+}
+
 std::uint32_t read(std::uint32_t& word) {
   return std::atomic_ref{word}.load(std::memory_order_relaxed);
 }
@@ -72,24 +75,18 @@ int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t v
 }
 
 Gate::Gate(cudaStream_t main) {
-  void* memory = nullptr;
-  check(cudaMallocHost(&memory, sizeof(std::uint32_t)));
-  memory_.reset(memory);
-  auto* const word = static_cast<std::uint32_t*>(memory);
-  *word = 0;
-  if (const int status = wait_in_stream(main, word, 0); status != 0) {
+  memory_ = pinned_words(1);
+  if (const int status = wait_in_stream(main, words_of(memory_), 0); status != 0) {
     memory_.reset();
     static std::atomic_flag said;
-    if (!said.test_and_set()) {
-      base::warn(
-          fmt::format("times of micro-benchmarks include the launch of their first op: the driver "
-                      "does not make streams wait for a value (code {})",
-                      status));
-    }
+    warn_once(said,
+              "times of micro-benchmarks include the launch of their first op: the driver "
+              "does not make streams wait for a value",
+              status);
     return;
   }
   check(cudaStreamSynchronize(main));
-  word_ = word;
+  word_ = words_of(memory_);
   watcher_ = std::jthread{[this](const std::stop_token& stop) { watch(stop); }};
 }
 
@@ -173,25 +170,18 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
 }
 
 Marks::Marks(std::size_t streams, cudaStream_t main) : streams_(streams) {
-  void* memory = nullptr;
-  check(cudaMallocHost(&memory, (1 + streams) * sizeof(std::uint32_t)));
-  memory_.reset(memory);
-  auto* const words = static_cast<std::uint32_t*>(memory);
-  std::fill_n(words, 1 + streams, 0U);
-  const int status = write_in_stream(main, words, 0);
-  if (status == 0) {
-    check(cudaStreamSynchronize(main));
-    words_ = words;
+  memory_ = pinned_words(1 + streams);
+  if (const int status = write_in_stream(main, words_of(memory_), 0); status != 0) {
+    memory_.reset();
+    static std::atomic_flag said;
+    warn_once(said,
+              "were this run to hang, its GPUs could not tell at which op: the driver does "
+              "not write values in streams",
+              status);
     return;
   }
-  memory_.reset();
-  static std::atomic_flag said;
-  if (!said.test_and_set()) {
-    base::warn(
-        fmt::format("were this run to hang, its GPUs could not tell at which op: the driver does "
-                    "not write values in streams (code {})",
-                    status));
-  }
+  check(cudaStreamSynchronize(main));
+  words_ = words_of(memory_);
 }
 
 void Marks::write(std::size_t word, std::uint32_t value, cudaStream_t stream) const {

@@ -5,13 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
@@ -278,16 +275,13 @@ Puts::Puts(const program::ProgramSet& set, const Communicators& communicators,
   if (message_bytes > 0) {
     check(cudaMemcpy(messages_.get(), planner.messages.data(), message_bytes, cudaMemcpyDefault));
   }
-  void* flag = nullptr;
-  check(cudaMallocHost(&flag, sizeof(std::uint32_t)));
-  stop_.reset(flag);
-  *static_cast<std::uint32_t*>(flag) = 0;
+  stop_ = pinned_words(1);
   const auto* messages = static_cast<const PutMessage*>(messages_.get());
   auto* done = static_cast<std::uint32_t*>(done_.get());
   for (auto& [exchange, call] : planner.calls) {
     call.messages = std::exchange(messages, messages + call.receives + call.sends);
     call.done = std::exchange(done, done + call.sends + 1);
-    call.stop = static_cast<const std::uint32_t*>(flag);
+    call.stop = words_of(stop_);
     calls_.emplace(exchange, call);
   }
 }
@@ -298,10 +292,6 @@ void Puts::stop() noexcept {
   if (stop_) *static_cast<volatile std::uint32_t*>(stop_.get()) = 1;
 }
 
-void Puts::abandon() noexcept {
-  static_cast<void>(messages_.release());
-  static_cast<void>(done_.release());
-  static_cast<void>(stop_.release());
-}
+void Puts::abandon() noexcept { abandon_all(messages_, done_, stop_); }
 
 }  // namespace isoscale::executor::cuda

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <vector>
 
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/errors_and_handles.hpp"

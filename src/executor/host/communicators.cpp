@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <array>
 
 #include "base/error.hpp"
 #include "program/low_precision.hpp"
@@ -24,10 +24,10 @@ comm::Communicator split(const comm::Communicator& point, const mesh::Shape& mes
                      mesh::group_index(mesh, point.rank(), axes));
 }
 
-template <Reduction reduction>
-float combine(float a, float b) {
+template <Reduction reduction, class T>
+T combine(T a, T b) {
   if constexpr (reduction == Reduction::sum) {
-    return a + b;
+    return static_cast<T>(a + b);
   } else if constexpr (reduction == Reduction::min) {
     return std::min(a, b);
   } else {
@@ -48,42 +48,30 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-/// Adds bytes modulo 256, signed or not.
-void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
-  const auto* const a = static_cast<const std::uint8_t*>(from);
-  auto* const b = static_cast<std::uint8_t*>(into);
-  for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
-}
-
-/// Sets each unsigned byte to the lesser or the greater of the two.
+/// Adds bytes modulo 256, signed or not, or sets each unsigned byte to the lesser or the greater of
+/// the two.
 template <Reduction reduction>
-void choose_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+void reduce_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
   auto* const b = static_cast<std::uint8_t*>(into);
   for (int i = 0; i < *count; ++i) {
-    b[i] = reduction == Reduction::min ? std::min(a[i], b[i]) : std::max(a[i], b[i]);
+    b[i] = combine<reduction>(a[i], b[i]);
   }
-}
-
-template <DType type>
-MPI_User_function* function_of(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::sum:
-      return &reduce<Reduction::sum, type>;
-    case Reduction::min:
-      return &reduce<Reduction::min, type>;
-    case Reduction::max:
-      return &reduce<Reduction::max, type>;
-  }
-  return nullptr;
 }
 
 MPI_User_function* function_of(Reduction reduction, DType type) {
-  if (type == DType::f16) return function_of<DType::f16>(reduction);
-  if (type == DType::bf16) return function_of<DType::bf16>(reduction);
-  if (reduction == Reduction::min) return &choose_bytes<Reduction::min>;
-  if (reduction == Reduction::max) return &choose_bytes<Reduction::max>;
-  return &add_bytes;
+  const auto choose = [reduction](MPI_User_function* sum, MPI_User_function* min,
+                                  MPI_User_function* max) {
+    return std::array{sum, min, max}[static_cast<std::size_t>(reduction)];
+  };
+  using enum Reduction;
+  if (type == DType::f16) {
+    return choose(&reduce<sum, DType::f16>, &reduce<min, DType::f16>, &reduce<max, DType::f16>);
+  }
+  if (type == DType::bf16) {
+    return choose(&reduce<sum, DType::bf16>, &reduce<min, DType::bf16>, &reduce<max, DType::bf16>);
+  }
+  return choose(&reduce_bytes<sum>, &reduce_bytes<min>, &reduce_bytes<max>);
 }
 
 }  // namespace
@@ -146,38 +134,15 @@ MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& ow
         "these, or for another device",
         program::name(type)));
   }
-  switch (reduction) {
-    case program::Reduction::sum:
-      return MPI_SUM;
-    case program::Reduction::min:
-      return MPI_MIN;
-    case program::Reduction::max:
-      return MPI_MAX;
-  }
-  return MPI_OP_NULL;
+  return std::array{MPI_SUM, MPI_MIN, MPI_MAX}[static_cast<std::size_t>(reduction)];
 }
 
 MPI_Datatype mpi_type(DType type) {
-  switch (type) {
-    case DType::f64:
-      return MPI_DOUBLE;
-    case DType::f32:
-      return MPI_FLOAT;
-    case DType::f16:
-    case DType::bf16:
-      return MPI_UINT16_T;
-    case DType::i64:
-      return MPI_INT64_T;
-    case DType::i32:
-      return MPI_INT32_T;
-    case DType::i8:
-      return MPI_INT8_T;
-    case DType::e4m3:
-    case DType::e5m2:
-    case DType::u8:
-      return MPI_UINT8_T;
-  }
-  return MPI_DATATYPE_NULL;
+  // The types are in the order of the enumerators.
+  const std::array<MPI_Datatype, 10> types{MPI_DOUBLE,  MPI_FLOAT,   MPI_UINT16_T, MPI_UINT16_T,
+                                           MPI_UINT8_T, MPI_UINT8_T, MPI_INT64_T,  MPI_INT32_T,
+                                           MPI_INT8_T,  MPI_UINT8_T};
+  return types[static_cast<std::size_t>(type)];
 }
 
 }  // namespace isoscale::executor::host

@@ -40,39 +40,6 @@ struct SessionParts {
   Waiting waiting = Waiting::blocking;  ///< how the calling thread waits
 };
 
-class HostSession final : public Session {
- public:
-  HostSession(const program::ProgramSet& set, int rank, SessionParts parts);
-  ~HostSession() override;
-  HostSession(const HostSession&) = delete;
-  HostSession& operator=(const HostSession&) = delete;
-
-  using Session::play;
-  PlayTime play(const Play& what) override;
-  [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  void read(const program::Slice& slice, std::span<std::byte> into) override;
-  void write(const program::Slice& slice, std::span<const std::byte> from) override;
-  [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
-  void abandon() noexcept override { failed_ = true; }
-  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
-
- private:
-  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
-  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans);
-
-  SessionParts parts_;
-  program::RankProgram table_;  ///< buffers and arena sizes; its sections are empty
-  Resolver resolver_;
-  std::vector<PreparedSection> sections_;  ///< by program::Section
-  std::vector<timeline::Span> spans_;
-  Player player_;  ///< used if one thread plays all lanes
-  std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
-  std::atomic<std::uint64_t> plays_{0};
-  std::atomic<bool> playing_{false};
-  std::unique_ptr<StreamThreads> threads_;  ///< absent if one thread plays all lanes
-  bool failed_ = false;
-};
-
 ArenaPointers pointers(const std::array<Storage, program::space_count>& arenas) {
   ArenaPointers result{};
   for (std::size_t i = 0; i < arenas.size(); ++i) result[i] = arenas[i].get().address;
@@ -88,94 +55,103 @@ program::RankProgram table_of(const program::RankProgram& program) {
           .observables = {}};
 }
 
-HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts parts)
-    : parts_(std::move(parts)),
-      table_(table_of(set.of(rank))),
-      resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
-  std::size_t lanes = 1;
-  for (const program::Program* program : set.of(rank).sections()) {
-    const PreparedSection& section =
-        sections_.emplace_back(prepare(resolver_, *program, parts_.communicators, parts_.options));
-    lanes = std::max(lanes, section.lanes.size());
+class HostSession final : public Session {
+ public:
+  HostSession(const program::ProgramSet& set, int rank, SessionParts parts)
+      : parts_(std::move(parts)),
+        table_(table_of(set.of(rank))),
+        resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
+    std::size_t lanes = 1;
+    for (const program::Program* program : set.of(rank).sections()) {
+      const PreparedSection& section = sections_.emplace_back(
+          prepare(resolver_, *program, parts_.communicators, parts_.options));
+      lanes = std::max(lanes, section.lanes.size());
+    }
+    player_.waiting = parts_.waiting;
+    if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
   }
-  player_.waiting = parts_.waiting;
-  if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
-}
-
-HostSession::~HostSession() {
-  threads_.reset();
-  if (!failed_) return;
-  // Messages may still be in flight, so their storage and communicators must outlive this object.
-  parts_.communicators.abandon();
-  for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
-  for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
-}
-
-PlayTime HostSession::play(const Play& what) {
-  if (failed_) throw base::Error("a session whose play has failed cannot play again");
-  const PreparedSection& prepared = sections_.at(static_cast<std::size_t>(what.section));
-  Spans spans;
-  if (what.trace == Trace::on) {
-    spans_.resize(prepared.op_count);
-    spans = spans_;
+  ~HostSession() override {
+    threads_.reset();
+    if (!failed_) return;
+    // Messages may still be in flight, so their storage and communicators must outlive this object.
+    parts_.communicators.abandon();
+    for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
+    for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
   }
-  player_.patience = units::to_nanoseconds(what.timeout);
-  if (threads_) threads_->set_patience(player_.patience);
-  section_.store(what.section, std::memory_order_relaxed);
-  playing_.store(true, std::memory_order_relaxed);
-  const units::Nanoseconds begin = comm::now();
-  try {
-    play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
-  } catch (...) {
-    failed_ = true;
+  HostSession(const HostSession&) = delete;
+  HostSession& operator=(const HostSession&) = delete;
+
+  using Session::play;
+  PlayTime play(const Play& what) override {
+    if (failed_) throw base::Error("a session whose play has failed cannot play again");
+    const PreparedSection& prepared = sections_.at(static_cast<std::size_t>(what.section));
+    Spans spans;
+    if (what.trace == Trace::on) {
+      spans_.resize(prepared.op_count);
+      spans = spans_;
+    }
+    player_.patience = units::to_nanoseconds(what.timeout);
+    if (threads_) threads_->set_patience(player_.patience);
+    section_.store(what.section, std::memory_order_relaxed);
+    playing_.store(true, std::memory_order_relaxed);
+    const units::Nanoseconds begin = comm::now();
+    try {
+      play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
+    } catch (...) {
+      failed_ = true;
+      playing_.store(false, std::memory_order_relaxed);
+      throw;
+    }
+    const units::Nanoseconds end = comm::now();
     playing_.store(false, std::memory_order_relaxed);
-    throw;
+    return {.begin = begin, .end = end};
   }
-  const units::Nanoseconds end = comm::now();
-  playing_.store(false, std::memory_order_relaxed);
-  return {.begin = begin, .end = end};
-}
-
-void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
-  for (std::uint32_t pass = 0; pass < times; ++pass) {
-    plays_.fetch_add(1, std::memory_order_relaxed);
-    if (threads_ && section.lanes.size() > 1) {
-      threads_->play(section, spans);
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
+  void read(const program::Slice& slice, std::span<std::byte> into) override {
+    std::memcpy(into.data(), resolver_.address(slice, into.size()), into.size());
+  }
+  void write(const program::Slice& slice, std::span<const std::byte> from) override {
+    std::memcpy(resolver_.address(slice, from.size()), from.data(), from.size());
+  }
+  [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
+  void abandon() noexcept override { failed_ = true; }
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override {
+    Whereabouts result{.section = section_.load(std::memory_order_relaxed),
+                       .plays = plays_.load(std::memory_order_relaxed),
+                       .playing = playing_.load(std::memory_order_relaxed)};
+    const auto section = static_cast<std::size_t>(result.section);
+    if (threads_ && sections_.at(section).lanes.size() > 1) {
+      result.begun = threads_->begun();
     } else {
-      play_inline(section, player_, spans);
+      result.begun = {player_.begun.load(std::memory_order_relaxed)};
+    }
+    return result;
+  }
+
+ private:
+  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
+    for (std::uint32_t pass = 0; pass < times; ++pass) {
+      plays_.fetch_add(1, std::memory_order_relaxed);
+      if (threads_ && section.lanes.size() > 1) {
+        threads_->play(section, spans);
+      } else {
+        play_inline(section, player_, spans);
+      }
     }
   }
-}
 
-std::optional<Whereabouts> HostSession::whereabouts() const {
-  Whereabouts result{.section = section_.load(std::memory_order_relaxed),
-                     .plays = plays_.load(std::memory_order_relaxed),
-                     .playing = playing_.load(std::memory_order_relaxed)};
-  const auto section = static_cast<std::size_t>(result.section);
-  if (threads_ && sections_.at(section).lanes.size() > 1) {
-    result.begun = threads_->begun();
-  } else {
-    result.begun = {player_.begun.load(std::memory_order_relaxed)};
-  }
-  return result;
-}
-
-void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {
-  std::memcpy(into.data(), address(slice, into.size()), into.size());
-}
-
-void HostSession::write(const program::Slice& slice, std::span<const std::byte> from) {
-  std::memcpy(address(slice, from.size()), from.data(), from.size());
-}
-
-std::byte* HostSession::address(const program::Slice& slice, std::size_t bytes) const {
-  const std::size_t expected = slice.count * resolver_.element_size(slice);
-  if (bytes != expected) {
-    throw base::Error(
-        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
-  }
-  return resolver_.address(slice);
-}
+  SessionParts parts_;
+  program::RankProgram table_;  ///< buffers and arena sizes; its sections are empty
+  Resolver resolver_;
+  std::vector<PreparedSection> sections_;  ///< by program::Section
+  std::vector<timeline::Span> spans_;
+  Player player_;  ///< used if one thread plays all lanes
+  std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
+  std::atomic<std::uint64_t> plays_{0};
+  std::atomic<bool> playing_{false};
+  std::unique_ptr<StreamThreads> threads_;  ///< absent if one thread plays all lanes
+  bool failed_ = false;
+};
 
 std::size_t stream_count(const program::RankProgram& program) {
   std::set<program::StreamId> used;
@@ -240,91 +216,82 @@ class HostExecutor final : public Executor {
   using Executor::prepare;
   [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                  const comm::Communicator& point,
-                                                 const SessionOptions& options) override;
+                                                 const SessionOptions& options) override {
+    require_usual_communication(options, "host");
+    require_transports(set, description_);
+    // Collective calls come before anything that may throw on one rank only, so that no other rank
+    // waits for it.
+    const units::Nanoseconds before = comm::now();
+    Communicators communicators{communication_needs(set), set.mesh, point};
+    const units::Seconds creation = units::to_seconds(comm::now() - before);
+    const program::RankProgram& program = set.of(point.rank());
+    const std::size_t streams = stream_count(program);
+    const std::string reason = reason_to_fold(streams);
+    const bool folds = streams <= 1 || !reason.empty();
+    const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
+    const auto staging = staging_bytes(program, set.mesh, options_.elements_per_call);
+    const units::Bytes need = storage_need(program, staging);
+    require_memory(need, point);
+
+    SessionParts parts{.communicators = std::move(communicators),
+                       .arenas = {},
+                       .staging = {},
+                       .facts = {.folded = !reason.empty(),
+                                 .folded_reason = reason,
+                                 .blas_threads = blas_threads_,
+                                 .memory = need,
+                                 .host_memory = units::Bytes{program.host_bytes()},
+                                 .communicator_creation = creation},
+                       .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
+                                   .elements_per_call = options_.elements_per_call,
+                                   .faults = options.faults},
+                       .waiting = waiting};
+    on_numa_node(options, [&] {
+      for (std::size_t space = 0; space < program::space_count; ++space) {
+        parts.arenas[space] = allocate(units::Bytes{program.arena_bytes[space]});
+      }
+      for (std::size_t stream = 0; stream < staging.size(); ++stream) {
+        parts.staging[stream] = allocate(staging[stream]);
+        const Mapping& memory = parts.staging[stream].get();
+        parts.options.staging[stream] = {memory.address, memory.bytes};
+      }
+    });
+    return std::make_unique<HostSession>(set, point.rank(), std::move(parts));
+  }
 
  private:
-  [[nodiscard]] std::string reason_to_fold(std::size_t streams) const;
+  /// Returns the reason why streams are folded into one; "" if each has a thread.
+  [[nodiscard]] std::string reason_to_fold(std::size_t streams) const {
+    if (streams <= 1) return {};
+    if (options_.streams == HostStreams::folded) return "asked for";
+    if (options_.thread_level < MPI_THREAD_MULTIPLE) {
+      return "MPI does not let several threads communicate";
+    }
+    constexpr int least_cores = 2;
+    if (options_.streams == HostStreams::automatic && description_.cores < least_cores) {
+      return "the rank has fewer than two cores";
+    }
+    return {};
+  }
+  /// Collective: returns how all ranks wait, which must be the same for all: if one member begins a
+  /// non-blocking collective and another blocks in the same one, MPI sees two different
+  /// collectives. Waiting inside MPI is best for a thread with a core of its own. It is also best
+  /// for the only thread of a rank, since MPI itself yields the core if it knows that ranks share
+  /// it. Delays instead of multiplications are meant for ranks that share cores without MPI knowing
+  /// it: their threads sleep to leave the cores to each other.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
-                                       const comm::Communicator& point) const;
+                                       const comm::Communicator& point) const {
+    const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);
+    const Waiting best = faults.gemm_rate != 0 ? Waiting::asleep
+                         : has_cores           ? Waiting::blocking
+                                               : Waiting::ladder;
+    return static_cast<Waiting>(point.all_max(static_cast<int>(best)));
+  }
 
   HostOptions options_;
   int blas_threads_ = 0;
   Description description_;
 };
-
-std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
-                                               const comm::Communicator& point,
-                                               const SessionOptions& options) {
-  require_usual_communication(options, "host");
-  require_transports(set, description_);
-  // Collective calls come before anything that may throw on one rank only, so that no other rank
-  // waits for it.
-  const units::Nanoseconds before = comm::now();
-  Communicators communicators{communication_needs(set), set.mesh, point};
-  const units::Seconds creation = units::to_seconds(comm::now() - before);
-  const program::RankProgram& program = set.of(point.rank());
-  const std::size_t streams = stream_count(program);
-  const std::string reason = reason_to_fold(streams);
-  const bool folds = streams <= 1 || !reason.empty();
-  const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
-  const auto staging = staging_bytes(program, set.mesh, options_.elements_per_call);
-  const units::Bytes need = storage_need(program, staging);
-  require_memory(need, point);
-
-  SessionParts parts{.communicators = std::move(communicators),
-                     .arenas = {},
-                     .staging = {},
-                     .facts = {.folded = !reason.empty(),
-                               .folded_reason = reason,
-                               .blas_threads = blas_threads_,
-                               .memory = need,
-                               .host_memory = units::Bytes{program.host_bytes()},
-                               .communicator_creation = creation},
-                     .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
-                                 .elements_per_call = options_.elements_per_call,
-                                 .faults = options.faults},
-                     .waiting = waiting};
-  on_numa_node(options, [&] {
-    for (std::size_t space = 0; space < program::space_count; ++space) {
-      parts.arenas[space] = allocate(units::Bytes{program.arena_bytes[space]});
-    }
-    for (std::size_t stream = 0; stream < staging.size(); ++stream) {
-      parts.staging[stream] = allocate(staging[stream]);
-      const Mapping& memory = parts.staging[stream].get();
-      parts.options.staging[stream] = {memory.address, memory.bytes};
-    }
-  });
-  return std::make_unique<HostSession>(set, point.rank(), std::move(parts));
-}
-
-/// Collective: returns how all ranks wait, which must be the same for all: if one member begins a
-/// non-blocking collective and another blocks in the same one, MPI sees two different collectives.
-/// Waiting inside MPI is best for a thread with a core of its own. It is also best for the only
-/// thread of a rank, since MPI itself yields the core if it knows that ranks share it. Delays
-/// instead of multiplications are meant for ranks that share cores without MPI knowing it: their
-/// threads sleep to leave the cores to each other.
-Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults& faults,
-                                     const comm::Communicator& point) const {
-  const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);
-  const Waiting best = faults.gemm_rate != 0 ? Waiting::asleep
-                       : has_cores           ? Waiting::blocking
-                                             : Waiting::ladder;
-  return static_cast<Waiting>(point.all_max(static_cast<int>(best)));
-}
-
-/// Returns the reason why streams are folded into one; "" if each has a thread.
-std::string HostExecutor::reason_to_fold(std::size_t streams) const {
-  if (streams <= 1) return {};
-  if (options_.streams == HostStreams::folded) return "asked for";
-  if (options_.thread_level < MPI_THREAD_MULTIPLE) {
-    return "MPI does not let several threads communicate";
-  }
-  constexpr int least_cores = 2;
-  if (options_.streams == HostStreams::automatic && description_.cores < least_cores) {
-    return "the rank has fewer than two cores";
-  }
-  return {};
-}
 
 }  // namespace
 }  // namespace isoscale::executor::host

@@ -8,15 +8,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "program/fill_and_checksum.hpp"
-#include "program/op.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -28,35 +25,13 @@ units::Nanoseconds time_of(const program::Gemm& op, double rate) {
 
 }  // namespace
 
-Slowing Slowing::compute(double factor, double jitter, std::uint64_t origin) {
-  return {SlowedKind::compute, factor, jitter, origin};
-}
-
-Slowing Slowing::communication(double factor, LeastTime& least) {
-  Slowing result{SlowedKind::communication, factor, 0, 0};
-  result.least_ = &least;
-  return result;
-}
-
-Slowing Slowing::delay(units::Nanoseconds time, double factor, double jitter,
-                       std::uint64_t origin) {
-  Slowing result{SlowedKind::delay, factor, jitter, origin};
-  result.time_ = time;
-  return result;
-}
-
-double Slowing::longer_share() {
+units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
   double share = factor_ - 1;
   if (jitter_ > 0) {
     const std::uint64_t word = program::scatter_bits(origin_ + ++drawn_ * 0x9e3779b97f4a7c15ULL);
     const double uniform = static_cast<double>((word >> 11) + 1) * 0x1p-53;  // in (0, 1]
     share -= jitter_ * std::log(uniform);
   }
-  return share;
-}
-
-units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
-  const double share = longer_share();
   const auto times = [](double factor, units::Nanoseconds time) {
     return units::Nanoseconds{std::llround(factor * static_cast<double>(time.value()))};
   };

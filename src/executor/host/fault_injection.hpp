@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,34 +27,44 @@ class Slowing {
   /// Makes compute take `factor` times as long, plus a random share of its time that is drawn anew
   /// in each play: exponentially distributed, `jitter` on average. `origin` is the start of the
   /// random numbers; no other op may have the same.
-  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
+  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin) {
+    return {SlowedKind::compute, factor, jitter, origin};
+  }
   /// Makes communication longer by factor - 1 times the shortest time of similar ops so far. Any
   /// time beyond that was a wait for a partner, which a slow link does not lengthen; if it did, two
   /// ranks would answer each other's delays with longer ones, without end. The first of similar ops
   /// is not lengthened: it is not known yet how much of it was a wait for partners to start.
   /// `least` must outlive this object.
-  [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
-
+  [[nodiscard]] static Slowing communication(double factor, LeastTime& least) {
+    return {SlowedKind::communication, factor, 0, 0, &least};
+  }
   /// Replaces work by a delay of `time`, which `factor` and `jitter` lengthen as they lengthen
   /// compute.
   [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
-                                     std::uint64_t origin);
+                                     std::uint64_t origin) {
+    return {SlowedKind::delay, factor, jitter, origin, nullptr, time};
+  }
 
   [[nodiscard]] SlowedKind kind() const { return kind_; }
   /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 
  private:
-  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin)
-      : kind_(kind), factor_(factor), jitter_(jitter), origin_(origin) {}
-  [[nodiscard]] double longer_share();
+  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin,
+          LeastTime* least = nullptr, units::Nanoseconds time = {})
+      : kind_(kind),
+        factor_(factor),
+        jitter_(jitter),
+        origin_(origin),
+        least_(least),
+        time_(time) {}
 
   SlowedKind kind_;
   double factor_, jitter_;
   std::uint64_t origin_;
   std::uint64_t drawn_ = 0;
-  LeastTime* least_ = nullptr;  ///< communication only
-  units::Nanoseconds time_{};   ///< delay only
+  LeastTime* least_;         ///< communication only
+  units::Nanoseconds time_;  ///< delay only
 };
 
 /// Decides if and how faults slow the ops of one section.

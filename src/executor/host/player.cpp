@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -87,7 +86,10 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
   }
-  if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
+  if (!stopped_.load(std::memory_order_acquire)) return;
+  for (const Worker& worker : workers_) {
+    if (worker.failure) std::rethrow_exception(worker.failure);
+  }
 }
 
 std::vector<std::uint32_t> StreamThreads::begun() const {
@@ -157,12 +159,6 @@ void StreamThreads::wait_for(std::span<const program::Wait> waits) {
     const std::atomic<std::uint32_t>& done = progress_[wait.stream].done;
     climb(between_lanes_, &stopped_,
           [&] { return done.load(std::memory_order_acquire) >= wait.count; });
-  }
-}
-
-void StreamThreads::rethrow_failure() {
-  for (const Worker& worker : workers_) {
-    if (worker.failure) std::rethrow_exception(worker.failure);
   }
 }
 

@@ -129,7 +129,6 @@ class StreamThreads {
   void play_lane_safely(std::size_t lane);
   void play_lane(std::size_t lane);
   void wait_for(std::span<const program::Wait> waits);
-  void rethrow_failure();
 
   Waiting between_lanes_;           ///< how lanes wait for each other
   std::vector<Progress> progress_;  ///< by lane

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <stdexcept>
-#include <variant>
 
 #include "comm/communicator.hpp"
 #include "executor/host/communication.hpp"
@@ -62,22 +61,18 @@ class CollectivePreparer {
   CollectiveCall make() {
     switch (op_.kind) {
       case CollectiveKind::all_reduce:
-        all_reduce();
+      case CollectiveKind::reduce:
+        reduce();
         break;
       case CollectiveKind::reduce_scatter:
         reduce_scatter();
         break;
       case CollectiveKind::all_gather:
-        all_gather();
+      case CollectiveKind::gather:
+        gather();
         break;
       case CollectiveKind::broadcast:
         broadcast();
-        break;
-      case CollectiveKind::reduce:
-        reduce();
-        break;
-      case CollectiveKind::gather:
-        gather();
         break;
       case CollectiveKind::scatter:
         scatter();
@@ -125,14 +120,10 @@ class CollectivePreparer {
     }
   }
 
-  void all_reduce() {
-    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
-    add_calls(base_, data_.send, data_.receive, data_.count);
-  }
-
   void reduce() {
+    const bool receives = op_.kind == CollectiveKind::all_reduce || data_.is_root;
     base_.operation = mpi_operation(op_.reduction, data_.type, own_);
-    add_calls(base_, data_.send, data_.is_root ? data_.receive : nullptr, data_.count);
+    add_calls(base_, data_.send, receives ? data_.receive : nullptr, data_.count);
   }
 
   void broadcast() {
@@ -152,75 +143,56 @@ class CollectivePreparer {
       base_.kind = CollectiveKind::reduce;
       for (std::uint64_t root = 0; root < data_.members; ++root) {
         base_.root = static_cast<int>(root);
-        add_calls(base_, data_.send + root * part * data_.element,
-                  root == data_.me ? data_.receive : nullptr, part);
+        add_calls(base_, data_.part(data_.send, root), root == data_.me ? data_.receive : nullptr,
+                  part);
       }
       return;
     }
-    base_.count = static_cast<int>(part);
-    base_.send = data_.send;
-    base_.receive = data_.receive;
     const bool overlaps = data_.receive + part * data_.element > data_.send &&
-                          data_.receive < data_.send + part * data_.members * data_.element;
+                          data_.receive < data_.part(data_.send, data_.members);
+    std::byte* to = data_.receive;
     if (overlaps) {
       // In place, MPI would leave the result at the front of the send buffer and overwrite the rest
       // of it.
-      std::byte* const aside = staging(part);
-      base_.receive = aside;
-      result_.after = plain_copy(aside, data_.receive, part);
+      to = staging(part);
+      result_.after = plain_copy(to, data_.receive, part);
     }
-    result_.calls.push_back(base_);
+    add_call(part, data_.send, to);
   }
 
-  void all_gather() {
+  /// Gathers the parts on the root or, for an all_gather, on all members.
+  void gather() {
     const std::uint64_t part = data_.count;
-    std::byte* const own = data_.receive + data_.me * part * data_.element;
+    const bool receives = op_.kind == CollectiveKind::all_gather || data_.is_root;
+    std::byte* const own = receives ? data_.part(data_.receive, data_.me) : nullptr;
     if (part * data_.members > limit_) {
-      if (data_.send != own) result_.before = plain_copy(data_.send, own, part);
+      if (receives && data_.send != own) result_.before = plain_copy(data_.send, own, part);
       for_each_other([&](std::uint64_t other) {
-        add_send(other, data_.send, part);
-        add_receive(other, data_.receive + other * part * data_.element, part);
+        const bool sends = op_.kind == CollectiveKind::all_gather || is_root(other);
+        if (sends) add_send(other, data_.send, part);
+        if (receives) add_receive(other, data_.part(data_.receive, other), part);
       });
       return;
     }
-    base_.count = static_cast<int>(part);
-    base_.send = data_.send == own ? MPI_IN_PLACE : data_.send;
-    base_.receive = data_.receive;
-    result_.calls.push_back(base_);
-  }
-
-  void gather() {
-    const std::uint64_t part = data_.count;
-    std::byte* const own =
-        data_.is_root ? data_.receive + data_.me * part * data_.element : nullptr;
-    if (part * data_.members > limit_) {
-      if (!data_.is_root) return add_send(static_cast<std::uint64_t>(op_.root), data_.send, part);
-      if (data_.send != own) result_.before = plain_copy(data_.send, own, part);
-      return for_each_other([&](std::uint64_t other) {
-        add_receive(other, data_.receive + other * part * data_.element, part);
-      });
-    }
-    base_.count = static_cast<int>(part);
-    base_.send = data_.is_root && data_.send == own ? MPI_IN_PLACE : data_.send;
-    base_.receive = data_.is_root ? data_.receive : nullptr;
-    result_.calls.push_back(base_);
+    const void* const from = receives && data_.send == own ? MPI_IN_PLACE : data_.send;
+    add_call(part, from, receives ? data_.receive : nullptr);
   }
 
   void scatter() {
     const std::uint64_t part = data_.count;
-    std::byte* const own = data_.is_root ? data_.send + data_.me * part * data_.element : nullptr;
+    std::byte* const own = data_.is_root ? data_.part(data_.send, data_.me) : nullptr;
     if (part * data_.members > limit_) {
-      if (!data_.is_root)
-        return add_receive(static_cast<std::uint64_t>(op_.root), data_.receive, part);
-      if (data_.receive != own) result_.before = plain_copy(own, data_.receive, part);
-      return for_each_other([&](std::uint64_t other) {
-        add_send(other, data_.send + other * part * data_.element, part);
+      if (data_.is_root && data_.receive != own) {
+        result_.before = plain_copy(own, data_.receive, part);
+      }
+      for_each_other([&](std::uint64_t other) {
+        if (data_.is_root) add_send(other, data_.part(data_.send, other), part);
+        if (is_root(other)) add_receive(other, data_.receive, part);
       });
+      return;
     }
-    base_.count = static_cast<int>(part);
-    base_.send = data_.is_root ? data_.send : nullptr;
-    base_.receive = data_.is_root && data_.receive == own ? MPI_IN_PLACE : data_.receive;
-    result_.calls.push_back(base_);
+    void* const to = data_.is_root && data_.receive == own ? MPI_IN_PLACE : data_.receive;
+    add_call(part, data_.is_root ? data_.send : nullptr, to);
   }
 
   void all_to_all() {
@@ -232,10 +204,7 @@ class CollectivePreparer {
       const std::vector<std::uint64_t> even(data_.members, part);
       return all_to_all_messages(even, even);
     }
-    base_.count = static_cast<int>(part);
-    base_.send = data_.send == data_.receive ? MPI_IN_PLACE : data_.send;
-    base_.receive = data_.receive;
-    result_.calls.push_back(base_);
+    add_call(part, data_.send == data_.receive ? MPI_IN_PLACE : data_.send, data_.receive);
   }
 
   /// Sends uneven parts as messages: no member knows if another's parts are too large for MPI's
@@ -258,6 +227,16 @@ class CollectivePreparer {
     }
   }
 
+  /// Adds the call for parts of `count` elements.
+  void add_call(std::uint64_t count, const void* from, void* to) {
+    base_.count = static_cast<int>(count);
+    base_.send = from;
+    base_.receive = to;
+    result_.calls.push_back(base_);
+  }
+  [[nodiscard]] bool is_root(std::uint64_t member) const {
+    return member == static_cast<std::uint64_t>(op_.root);
+  }
   template <class Visit>
   void for_each_other(const Visit& visit) const {
     for (std::uint64_t other = 0; other < data_.members; ++other) {

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <cstddef>
 
 #include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/kernels.hpp"
