@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -164,17 +165,12 @@ std::string name_of(std::uint8_t op) {
   if (op < program::op_kind_count) {
     return std::string{program::name(static_cast<program::OpKind>(op))};
   }
-  switch (static_cast<LaneOp>(op)) {
-    case LaneOp::compute:
-      return "compute";
-    case LaneOp::copies:
-      return "copies";
-    case LaneOp::communication:
-      return "communication";
-    case LaneOp::mixed:
-      break;
-  }
-  return "mixed";
+  constexpr std::array of_several{std::pair{LaneOp::compute, "compute"},
+                                  std::pair{LaneOp::copies, "copies"},
+                                  std::pair{LaneOp::communication, "communication"}};
+  const auto found = std::ranges::find(of_several, static_cast<LaneOp>(op),
+                                       &std::pair<LaneOp, const char*>::first);
+  return found == of_several.end() ? "mixed" : found->second;
 }
 
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
