@@ -9,18 +9,13 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
-#include "results/hdf5/run_files.hpp"
 
 namespace isoscale::results {
 

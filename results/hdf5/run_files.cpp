@@ -16,10 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <random>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"

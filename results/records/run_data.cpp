@@ -7,9 +7,7 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <set>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "results/records/layout.hpp"

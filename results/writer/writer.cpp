@@ -6,11 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,12 +16,9 @@
 #include "base/text.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/integrity.hpp"
-#include "results/hdf5/run_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/reader.hpp"
-#include "results/reader/summary.hpp"
 #include "results/records/layout.hpp"
-#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 

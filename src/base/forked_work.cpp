@@ -7,19 +7,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

@@ -11,8 +11,6 @@
 #include <cstddef>
 #include <string>
 
-#include "base/text.hpp"
-
 namespace isoscale::base {
 namespace {
 

@@ -11,9 +11,7 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
 #include "settings/values.hpp"

@@ -11,7 +11,6 @@
 #include <array>
 #include <utility>
 
-#include "base/error.hpp"
 #include "machine/hwloc_handles.hpp"
 #include "machine/kernel_files.hpp"
 

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <span>
-#include <string_view>
 #include <system_error>
 
 #include "units/text.hpp"

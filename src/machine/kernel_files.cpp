@@ -9,7 +9,6 @@
 #include <fstream>
 #include <sstream>
 #include <system_error>
-#include <vector>
 
 namespace isoscale::machine {
 namespace {

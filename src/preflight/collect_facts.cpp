@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "machine/kernel_files.hpp"
 #include "preflight/pci.hpp"

@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
-#include <map>
 #include <tuple>
 #include <type_traits>
 #include <utility>

@@ -3,8 +3,6 @@
 
 #include "preflight/rules.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 
 #include "base/text.hpp"

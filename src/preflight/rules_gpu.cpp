@@ -12,7 +12,6 @@
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
 
 /// These rules check GPUs: the errors that they have had, their settings, and what they do now.
 namespace isoscale::preflight {

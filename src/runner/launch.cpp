@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <new>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -15,8 +13,6 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "comm/errors.hpp"
-#include "runner/plan/schedule.hpp"
-#include "runner/run_file.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
 #include "units/text.hpp"

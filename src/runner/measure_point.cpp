@@ -22,7 +22,6 @@
 #include "runner/measure/twin_check.hpp"
 #include "runner/microbench/microbench.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/run_file.hpp"

@@ -8,11 +8,8 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <set>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 namespace isoscale::runner {
 namespace {

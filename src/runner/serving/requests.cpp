@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
 #include <deque>
-#include <optional>
 #include <span>
 #include <thread>
 #include <type_traits>
