@@ -209,8 +209,6 @@ void check_existing(const fs::path& path, const fs::path& target, settings::IfEx
 
 }  // namespace
 
-void DescriptorTraits::free(int descriptor) noexcept { ::close(descriptor); }
-
 TemporaryFile::TemporaryFile(const fs::path& directory) : path_(directory / temporary_name()) {
   constexpr mode_t readable_by_umask = 0666;
   descriptor_.reset(
@@ -226,28 +224,15 @@ std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
 
 void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
   std::vector<char> block(std::size_t{1} << 20);
-  off_t at = 0;
-  while (true) {
-    const ssize_t got = pread(source.get(), block.data(), block.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read what is to go into", path_, errno);
-    if (got == 0) return;
-    put_at(static_cast<std::uint64_t>(at) + shift, {block.data(), static_cast<std::size_t>(got)});
-    at += got;
+  std::uint64_t at = 0;
+  for (auto part = read_at(source, at, block); !part.empty(); part = read_at(source, at, block)) {
+    write_at(descriptor_, at + shift, part);
+    at += part.size();
   }
 }
 
-void TemporaryFile::append(std::string_view bytes) { put_at(size_of(descriptor_), bytes); }
-
-void TemporaryFile::put_at(std::uint64_t at, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put =
-        pwrite(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("write", path_, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-    at += static_cast<std::uint64_t>(put);
-  }
+void TemporaryFile::append(std::string_view bytes) {
+  write_at(descriptor_, size_of(descriptor_), bytes);
 }
 
 void TemporaryFile::reserve(std::uint64_t bytes) {
@@ -277,6 +262,30 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   const int left = sync_directory(final_path.parent_path());
   if (left != 0) warn_not_synced(final_path, left);
   return std::move(descriptor_);
+}
+
+std::string_view read_at(const Descriptor& file, std::uint64_t at, std::span<char> room) {
+  std::size_t done = 0;
+  while (done < room.size()) {
+    const ssize_t got =
+        pread(file.get(), room.data() + done, room.size() - done, static_cast<off_t>(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read", name_of(file), errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return {room.data(), done};
+}
+
+void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
+              std::string_view what) {
+  while (!bytes.empty()) {
+    const ssize_t put = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(what, name_of(file), errno);
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+    at += static_cast<std::uint64_t>(put);
+  }
 }
 
 std::string name_of(const Descriptor& file) {

@@ -89,7 +89,7 @@ Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};
-  return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
+  return {.from = Descriptor{ends[0]}, .into = Descriptor{ends[1]}};
 }
 
 bool send_all(int pipe, std::string_view bytes) {

@@ -26,6 +26,7 @@ namespace isoscale::preflight {
 namespace {
 
 namespace fs = std::filesystem;
+using base::Descriptor;
 using machine::leading_number;
 using machine::line_in;
 using machine::number_in;
@@ -132,13 +133,6 @@ bool is_plugin(std::string_view name) {
 
 constexpr std::size_t most_bytes = std::size_t{16} << 20U;
 constexpr int most_reads = 1 << 16;
-
-struct DescriptorTraits {
-  using type = int;
-  static constexpr type null() { return -1; }
-  static void free(type descriptor) noexcept { close(descriptor); }
-};
-using Descriptor = base::Handle<DescriptorTraits>;
 
 Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};

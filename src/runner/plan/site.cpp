@@ -2,68 +2,25 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/site.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <set>
-#include <type_traits>
+
+#include "preflight/facts_json.hpp"
+
+namespace isoscale::machine {
+
+ISOSCALE_FACTS(MachineFacts, host, cpu_model, sockets, cores, numa_nodes, memory_total,
+               memory_available, bound_cpus, bound_core_ids, os, cpu_quota)
+
+}  // namespace isoscale::machine
 
 namespace isoscale::runner {
 namespace {
 
 using nlohmann::json;
-
-/// Calls visit(key, fact) for each fact of a machine. Bytes are visited as plain numbers.
-template <class Facts, class Visit>
-void for_each_fact(Facts& facts, const Visit& visit) {
-  visit("host", facts.host);
-  visit("cpu_model", facts.cpu_model);
-  visit("sockets", facts.sockets);
-  visit("cores", facts.cores);
-  visit("numa_nodes", facts.numa_nodes);
-  visit("memory_total", facts.memory_total);
-  visit("memory_available", facts.memory_available);
-  visit("bound_cpus", facts.bound_cpus);
-  visit("bound_core_ids", facts.bound_core_ids);
-  visit("os", facts.os);
-  visit("cpu_quota", facts.cpu_quota);
-}
-
-std::string to_text(const machine::MachineFacts& facts) {
-  json object;
-  for_each_fact(facts, [&]<class Fact>(const char* key, const Fact& fact) {
-    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
-      if (fact) object[key] = fact->value();
-    } else if constexpr (requires { fact.has_value(); }) {
-      if (fact) object[key] = *fact;
-    } else {
-      object[key] = fact;
-    }
-  });
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-machine::MachineFacts from_text(const std::string& text) {
-  const json object = json::parse(text);
-  machine::MachineFacts facts;
-  for_each_fact(facts, [&]<class Fact>(const char* key, Fact& fact) {
-    if (!object.contains(key)) return;
-    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
-      fact = units::Bytes{object.at(key).get<std::uint64_t>()};
-    } else if constexpr (requires {
-                           typename Fact::value_type;
-                           fact.has_value();
-                         }) {
-      fact = object.at(key).get<typename Fact::value_type>();
-    } else {
-      fact = object.at(key).get<Fact>();
-    }
-  });
-  return facts;
-}
 
 /// True if each rank of one node can have a physical core of its own (bipartite matching by
 /// augmenting paths). Ranks whose binding is unknown are ignored.
@@ -113,12 +70,15 @@ std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator&
 }  // namespace
 
 std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
-  const std::vector<std::string> texts = world.gather(to_text(machine::machine_facts()));
+  const std::vector<std::string> texts =
+      world.gather(preflight::facts_text(machine::machine_facts()));
   json all = json::array();
   for (const std::string& text : texts) all.push_back(text);
   const json everywhere = json::parse(world.broadcast(all.dump()));
   std::vector<machine::MachineFacts> facts;
-  for (const json& text : everywhere) facts.push_back(from_text(text.get<std::string>()));
+  for (const json& text : everywhere) {
+    preflight::read_facts(facts.emplace_back(), json::parse(text.get<std::string>()));
+  }
   return facts;
 }
 
