@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/text.hpp"
+
 namespace isoscale::base {
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include "base/text.hpp"
 #include "preflight/collect_facts.hpp"
 
 #include <fcntl.h>
@@ -307,7 +308,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
   std::set<std::string> names;
   bool searched = false;
   const std::string folders = environment("LD_LIBRARY_PATH").value_or("");
-  for (const std::string_view folder : machine::split(folders, ':')) {
+  for (const std::string_view folder : base::split(folders, ':')) {
     if (folder.empty() || !is_folder(below(root, folder))) continue;
     searched = true;
     for (const fs::path& file : base::entries_of(below(root, folder), "lib")) {
@@ -317,7 +318,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
   // The strings in the cache, each ended by a zero, are names and paths of libraries (ldconfig(8)).
   if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
     searched = true;
-    for (const std::string_view text : machine::split(*cache, '\0')) {
+    for (const std::string_view text : base::split(*cache, '\0')) {
       const std::size_t slash = text.rfind('/');
       if (slash == std::string_view::npos) continue;
       if (is_plugin(text.substr(slash + 1))) names.emplace(text.substr(slash + 1));

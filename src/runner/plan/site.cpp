@@ -3,10 +3,8 @@
 #include "runner/plan/site.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "preflight/facts_json.hpp"
 
@@ -22,28 +20,14 @@ namespace {
 
 using nlohmann::json;
 
-/// True if each rank of one node can have a physical core of its own (bipartite matching by
-/// augmenting paths). Ranks whose binding is unknown are ignored.
+/// True if each rank of one node can have a physical core of its own. Ranks whose binding is
+/// unknown are ignored.
 bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
-  std::map<int, std::size_t> owner;  // rank that has a core
-  std::set<int> visited;
-  const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
-    for (const int core : ranks[rank]->bound_core_ids) {
-      if (!visited.insert(core).second) continue;
-      const auto taken = owner.find(core);
-      if (taken == owner.end() || find_core(taken->second)) {
-        owner[core] = rank;
-        return true;
-      }
-    }
-    return false;
-  };
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank]->bound_core_ids.empty()) continue;
-    visited.clear();
-    if (!find_core(rank)) return false;
+  std::vector<std::vector<int>> bound;
+  for (const machine::MachineFacts* const rank : ranks) {
+    if (!rank->bound_core_ids.empty()) bound.push_back(rank->bound_core_ids);
   }
-  return true;
+  return machine::count_with_own_core(bound) == bound.size();
 }
 
 /// Collective: returns the least value among the ranks of each node, by node; absent for a node on
@@ -72,9 +56,7 @@ std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator&
 std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
   const std::vector<std::string> texts =
       world.gather(preflight::facts_text(machine::machine_facts()));
-  json all = json::array();
-  for (const std::string& text : texts) all.push_back(text);
-  const json everywhere = json::parse(world.broadcast(all.dump()));
+  const json everywhere = json::parse(world.broadcast(json(texts).dump()));
   std::vector<machine::MachineFacts> facts;
   for (const json& text : everywhere) {
     preflight::read_facts(facts.emplace_back(), json::parse(text.get<std::string>()));
