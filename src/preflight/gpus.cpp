@@ -124,22 +124,15 @@ void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
 }
 
 std::optional<std::string> ancestor_name(int level) {
-  switch (level) {
-    case nvml::one_board:
-      return "one board";
-    case nvml::one_switch:
-      return "one switch";
-    case nvml::several_switches:
-      return "several switches";
-    case nvml::host_bridge:
-      return "host bridge";
-    case nvml::numa_node:
-      return "NUMA node";
-    case nvml::whole_system:
-      return "system";
-    default:
-      return std::nullopt;
-  }
+  constexpr std::array<std::pair<int, const char*>, 6> names{
+      {{nvml::one_board, "one board"},
+       {nvml::one_switch, "one switch"},
+       {nvml::several_switches, "several switches"},
+       {nvml::host_bridge, "host bridge"},
+       {nvml::numa_node, "NUMA node"},
+       {nvml::whole_system, "system"}}};
+  const auto* const found = std::ranges::find(names, level, &std::pair<int, const char*>::first);
+  return found == names.end() ? std::nullopt : std::optional<std::string>{found->second};
 }
 
 /// True if one GPU has a capability towards the other; nullopt if NVML does not say.

@@ -86,10 +86,9 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
     observed.push_back(
         {.place = {.host = node.host()}, .value = base::counted(node.ranks.size(), "rank")});
   }
-  find_differences(findings, observed, "it has");
-  if (observed.empty()) return;
-  findings.otherwise.fine = fmt::format("{} on each of {}", *observed.front().value,
-                                        base::counted(observed.size(), "node"));
+  findings.otherwise.fine =
+      fmt::format("{} on each of {}", find_differences(findings, observed, "it has"),
+                  base::counted(observed.size(), "node"));
 }
 
 /// Returns the number of GPUs on a node that NVML lists or that ranks took; nullopt if unknown.
