@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "machine/gpu_facts.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
+#include "preflight/collect_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::preflight {

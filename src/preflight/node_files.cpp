@@ -21,7 +21,6 @@
 #include "base/folder_entries.hpp"
 #include "base/handle.hpp"
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {

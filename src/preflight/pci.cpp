@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/pci.hpp"
+#include "preflight/collect_facts.hpp"
 
 #include <algorithm>
 #include <array>
