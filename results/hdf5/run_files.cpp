@@ -149,6 +149,12 @@ bool is_part_of(std::string_view name, std::string_view prefix) {
   return index.size() >= 4 && is_number(index) && (name.empty() || is_number(name.substr(1)));
 }
 
+[[noreturn]] void refuse_output(const fs::path& path, std::string_view why,
+                                std::string_view what = "write") {
+  throw base::UsageError(
+      fmt::format("cannot {} {}: {}; name another file with --output", what, path.string(), why));
+}
+
 void check_directory(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
@@ -159,9 +165,7 @@ void check_directory(const fs::path& path, const fs::path& directory) {
         path.string(), directory.string()));
   }
   if (!fs::is_directory(status)) {
-    throw base::UsageError(
-        fmt::format("cannot write {}: {} is not a directory; name another file with --output",
-                    path.string(), directory.string()));
+    refuse_output(path, fmt::format("{} is not a directory", directory.string()));
   }
 }
 
@@ -180,17 +184,13 @@ void check_existing(const fs::path& path, const fs::path& target, settings::IfEx
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw base::UsageError(fmt::format("cannot write {}: it is {}; name another file with --output",
-                                       path.string(),
-                                       fs::is_directory(status) ? "a directory"
-                                       : fs::is_symlink(status) ? "a link that leads nowhere"
-                                                                : "not a regular file"));
+    refuse_output(path, fs::is_directory(status) ? "it is a directory"
+                        : fs::is_symlink(status) ? "it is a link that leads nowhere"
+                                                 : "it is not a regular file");
   }
   if (if_exists == settings::IfExists::overwrite) {
     if (fs::exists(status) && !may_replace(target, target.parent_path())) {
-      throw base::UsageError(fmt::format(
-          "cannot replace {}: it belongs to somebody else; name another file with --output",
-          path.string()));
+      refuse_output(path, "it belongs to somebody else", "replace");
     }
     return;
   }
@@ -374,15 +374,11 @@ void check_output(const fs::path& path, settings::IfExists if_exists) {
   try {
     const TemporaryFile trial{target.parent_path()};
   } catch (const base::Error& error) {
-    throw base::UsageError(fmt::format("cannot write {}: {}; name another file with --output",
-                                       path.string(), error.what()));
+    refuse_output(path, error.what());
   }
   constexpr std::size_t longest_name = 255 - std::string_view{".part0000-00"}.size();
   if (target.filename().string().size() > longest_name) {
-    throw base::UsageError(
-        fmt::format("cannot write {}: a file name has at most {} characters; "
-                    "name another file with --output",
-                    path.string(), longest_name));
+    refuse_output(path, fmt::format("a file name has at most {} characters", longest_name));
   }
 }
 

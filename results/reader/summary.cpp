@@ -106,16 +106,12 @@ struct KeptFacts {
 };
 
 KeptFacts kept_facts(const RankFacts& facts) {
-  const auto text = [&](const char* key) {
-    const auto found = facts.text.find(key);
-    return found == facts.text.end() ? std::string{} : found->second;
-  };
   const auto cores = facts.number.find("cores");
   const bool is_known = cores != facts.number.end() && std::isfinite(cores->second);
   return {.host = facts.host,
           .node = facts.node,
-          .cpu_model = text("cpu_model"),
-          .gpu_name = text("gpu_name"),
+          .cpu_model = text_of(facts, "cpu_model"),
+          .gpu_name = text_of(facts, "gpu_name"),
           .cores = is_known ? std::optional{cores->second} : std::nullopt};
 }
 

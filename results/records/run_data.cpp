@@ -170,6 +170,11 @@ std::string text_of(const RowData& row, const std::string& key) {
   return found == row.text.end() ? "" : found->second;
 }
 
+std::string text_of(const RankFacts& facts, const std::string& key) {
+  const auto found = facts.text.find(key);
+  return found == facts.text.end() ? "" : found->second;
+}
+
 std::optional<double> number_of(const RowData& row, const std::string& key) {
   const auto found = row.number.find(key);
   if (found == row.number.end() || std::isnan(found->second)) return std::nullopt;

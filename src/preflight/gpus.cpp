@@ -80,18 +80,13 @@ std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Dev
 std::optional<std::string> fabric_state_of(const Functions& nvml, Device device) {
   const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
   if (!info) return std::nullopt;
-  switch (info->state) {
-    case nvml::fabric_not_supported:
-      return "not supported";
-    case nvml::fabric_not_started:
-      return "not started";
-    case nvml::fabric_in_progress:
-      return "in progress";
-    case nvml::fabric_completed:
-      return info->status == nvml::success ? "completed" : fmt::format("failed: {}", info->status);
-    default:
-      return std::nullopt;
+  constexpr std::array<const char*, 4> names{"not supported", "not started", "in progress",
+                                             "completed"};
+  if (info->state >= names.size()) return std::nullopt;
+  if (info->state == nvml::fabric_completed && info->status != nvml::success) {
+    return fmt::format("failed: {}", info->status);
   }
+  return names[info->state];
 }
 
 /// Asks NVML about all GPUs. If NVML cannot count them, `found` stays empty.
