@@ -24,6 +24,11 @@ struct FactSources {
   std::filesystem::path root = "/";            ///< the folder with sys, proc and dev
   const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = not asked
   machine::Lookup environment = machine::process_environment();
+
+  /// Returns NVML's functions; nullptr if it cannot be asked.
+  [[nodiscard]] const machine::nvml::Functions* functions() const {
+    return nvml == nullptr ? nullptr : nvml->functions();
+  }
 };
 
 /// Collects the facts of this node; one rank of each node calls it. `machine` holds the facts known
@@ -32,10 +37,12 @@ struct FactSources {
                                        const machine::MachineFacts& machine);
 
 /// Returns the facts of a rank's GPU, for which NVML is asked on the rank itself: the rank that
-/// calls collect_node() may not see this GPU. Absent if NVML does not know it.
+/// calls collect_node() may not see this GPU. Absent if NVML does not know it. Xids are not filled
+/// in.
 [[nodiscard]] std::optional<GpuFacts> collect_gpu(const FactSources& sources,
                                                   std::string_view uuid);
-/// Returns the UUIDs of the GPUs that this process may use; absent if NVML cannot be asked.
+/// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
+/// a control group limits them; absent if NVML cannot be asked.
 [[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
     const FactSources& sources);
 
@@ -56,17 +63,6 @@ struct FoundGpus {
 };
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
 [[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
-
-/// Returns the facts of the GPU with this UUID from NVML and sysfs; absent if NVML does not know
-/// it. Xids are not filled in.
-[[nodiscard]] std::optional<GpuFacts> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
-                                               const std::filesystem::path& root);
-/// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
-/// a control group limits them.
-[[nodiscard]] std::optional<std::vector<std::string>> visible_gpus(const nvml::Functions& nvml);
-
-/// Asks NVML about one GPU.
-[[nodiscard]] GpuFacts ask_gpu(const nvml::Functions& nvml, nvml::Device device);
 
 /// Returns the names of the throttle reasons in an answer of
 /// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
