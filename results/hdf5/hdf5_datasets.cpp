@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "results/hdf5/hdf5.hpp"

@@ -7,12 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

@@ -1,13 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/measure/measure_steps.hpp"
 #include "runner/measure/point.hpp"
 #include "runner/measure/step_check.hpp"
 #include "runner/measure/twin_check.hpp"

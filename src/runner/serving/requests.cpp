@@ -12,11 +12,9 @@
 
 #include "base/error.hpp"
 #include "comm/errors.hpp"
-#include "comm/message_queue.hpp"
 #include "runner/serving/serving.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serve {
