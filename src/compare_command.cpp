@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "analysis/identity.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "results/reader/reader.hpp"
 

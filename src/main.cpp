@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <new>
-#include <string>
-#include <string_view>
 #include <variant>
 
 #include "analysis/predict/system_file.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "commands.hpp"
-#include "config/command_line.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 

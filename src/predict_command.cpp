@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <vector>
 
 #include "analysis/page/page.hpp"
@@ -13,7 +12,6 @@
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "results/reader/reader.hpp"
 

@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +18,6 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "analysis/predict/forecast.hpp"
@@ -19,7 +16,6 @@
 #include "comm/communicator.hpp"
 #include "comm/errors.hpp"
 #include "commands.hpp"
-#include "config/command_line.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader/reader.hpp"

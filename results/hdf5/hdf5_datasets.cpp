@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "results/hdf5/hdf5.hpp"
@@ -21,21 +19,12 @@ struct NumberTypes {
   H5T_class_t kind;
 };
 
-inline NumberTypes types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
-
-inline NumberTypes types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
-
-inline NumberTypes types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H5T_INTEGER}; }
-
-inline NumberTypes types_of(std::uint64_t) {
-  return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER};
-}
-
-inline NumberTypes types_of(std::uint32_t) {
-  return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER};
-}
-
-inline NumberTypes types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
+NumberTypes types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
+NumberTypes types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
+NumberTypes types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H5T_INTEGER}; }
+NumberTypes types_of(std::uint64_t) { return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER}; }
+NumberTypes types_of(std::uint32_t) { return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER}; }
+NumberTypes types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 

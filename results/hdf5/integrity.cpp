@@ -5,45 +5,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/blake2b.hpp"
-#include "base/error.hpp"
-#include "results/hdf5/run_files.hpp"
 
 namespace isoscale::results {
 
 namespace {
-
-[[noreturn]] void fail(std::string_view what, const Descriptor& file, int code) {
-  throw base::Error(
-      fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
-}
-
-/// Reads the file from `at` on, as much as `room` holds; less only at the end of the file.
-std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
-  std::size_t done = 0;
-  while (done < room.size()) {
-    const ssize_t got =
-        pread(file.get(), room.data() + done, room.size() - done, static_cast<off_t>(at + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", file, errno);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return {room.data(), done};
-}
 
 /// Returns the digest block for the content of a file.
 std::string block_of(const Descriptor& file) {
@@ -126,14 +98,7 @@ DigestState digest_state(const std::filesystem::path& path) {
 }
 
 void put_digest(const Descriptor& file) {
-  const std::string block = block_of(file);
-  for (std::size_t done = 0; done < block.size();) {
-    const ssize_t put =
-        pwrite(file.get(), block.data() + done, block.size() - done, static_cast<off_t>(done));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("write the digest of", file, errno);
-    done += static_cast<std::size_t>(put);
-  }
+  write_at(file, 0, block_of(file), "write the digest of");
 }
 
 bool heaps_are_whole(const std::filesystem::path& path) {

@@ -16,10 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <random>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/folder_entries.hpp"
@@ -152,6 +149,12 @@ bool is_part_of(std::string_view name, std::string_view prefix) {
   return index.size() >= 4 && is_number(index) && (name.empty() || is_number(name.substr(1)));
 }
 
+[[noreturn]] void refuse_output(const fs::path& path, std::string_view why,
+                                std::string_view what = "write") {
+  throw base::UsageError(
+      fmt::format("cannot {} {}: {}; name another file with --output", what, path.string(), why));
+}
+
 void check_directory(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
@@ -162,9 +165,7 @@ void check_directory(const fs::path& path, const fs::path& directory) {
         path.string(), directory.string()));
   }
   if (!fs::is_directory(status)) {
-    throw base::UsageError(
-        fmt::format("cannot write {}: {} is not a directory; name another file with --output",
-                    path.string(), directory.string()));
+    refuse_output(path, fmt::format("{} is not a directory", directory.string()));
   }
 }
 
@@ -183,17 +184,13 @@ void check_existing(const fs::path& path, const fs::path& target, settings::IfEx
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw base::UsageError(fmt::format("cannot write {}: it is {}; name another file with --output",
-                                       path.string(),
-                                       fs::is_directory(status) ? "a directory"
-                                       : fs::is_symlink(status) ? "a link that leads nowhere"
-                                                                : "not a regular file"));
+    refuse_output(path, fs::is_directory(status) ? "it is a directory"
+                        : fs::is_symlink(status) ? "it is a link that leads nowhere"
+                                                 : "it is not a regular file");
   }
   if (if_exists == settings::IfExists::overwrite) {
     if (fs::exists(status) && !may_replace(target, target.parent_path())) {
-      throw base::UsageError(fmt::format(
-          "cannot replace {}: it belongs to somebody else; name another file with --output",
-          path.string()));
+      refuse_output(path, "it belongs to somebody else", "replace");
     }
     return;
   }
@@ -212,8 +209,6 @@ void check_existing(const fs::path& path, const fs::path& target, settings::IfEx
 
 }  // namespace
 
-void DescriptorTraits::free(int descriptor) noexcept { ::close(descriptor); }
-
 TemporaryFile::TemporaryFile(const fs::path& directory) : path_(directory / temporary_name()) {
   constexpr mode_t readable_by_umask = 0666;
   descriptor_.reset(
@@ -229,28 +224,15 @@ std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
 
 void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
   std::vector<char> block(std::size_t{1} << 20);
-  off_t at = 0;
-  while (true) {
-    const ssize_t got = pread(source.get(), block.data(), block.size(), at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read what is to go into", path_, errno);
-    if (got == 0) return;
-    put_at(static_cast<std::uint64_t>(at) + shift, {block.data(), static_cast<std::size_t>(got)});
-    at += got;
+  std::uint64_t at = 0;
+  for (auto part = read_at(source, at, block); !part.empty(); part = read_at(source, at, block)) {
+    write_at(descriptor_, at + shift, part);
+    at += part.size();
   }
 }
 
-void TemporaryFile::append(std::string_view bytes) { put_at(size_of(descriptor_), bytes); }
-
-void TemporaryFile::put_at(std::uint64_t at, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put =
-        pwrite(descriptor_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("write", path_, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-    at += static_cast<std::uint64_t>(put);
-  }
+void TemporaryFile::append(std::string_view bytes) {
+  write_at(descriptor_, size_of(descriptor_), bytes);
 }
 
 void TemporaryFile::reserve(std::uint64_t bytes) {
@@ -280,6 +262,30 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   const int left = sync_directory(final_path.parent_path());
   if (left != 0) warn_not_synced(final_path, left);
   return std::move(descriptor_);
+}
+
+std::string_view read_at(const Descriptor& file, std::uint64_t at, std::span<char> room) {
+  std::size_t done = 0;
+  while (done < room.size()) {
+    const ssize_t got =
+        pread(file.get(), room.data() + done, room.size() - done, static_cast<off_t>(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read", name_of(file), errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return {room.data(), done};
+}
+
+void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
+              std::string_view what) {
+  while (!bytes.empty()) {
+    const ssize_t put = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(what, name_of(file), errno);
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+    at += static_cast<std::uint64_t>(put);
+  }
 }
 
 std::string name_of(const Descriptor& file) {
@@ -368,15 +374,11 @@ void check_output(const fs::path& path, settings::IfExists if_exists) {
   try {
     const TemporaryFile trial{target.parent_path()};
   } catch (const base::Error& error) {
-    throw base::UsageError(fmt::format("cannot write {}: {}; name another file with --output",
-                                       path.string(), error.what()));
+    refuse_output(path, error.what());
   }
   constexpr std::size_t longest_name = 255 - std::string_view{".part0000-00"}.size();
   if (target.filename().string().size() > longest_name) {
-    throw base::UsageError(
-        fmt::format("cannot write {}: a file name has at most {} characters; "
-                    "name another file with --output",
-                    path.string(), longest_name));
+    refuse_output(path, fmt::format("a file name has at most {} characters", longest_name));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,7 @@ namespace isoscale::results {
 // The few file operations (POSIX) that keep a file complete at all times, and the names of run
 // files and of their parts.
 
-struct DescriptorTraits {
-  using type = int;
-  static constexpr int null() { return -1; }
-  static void free(int descriptor) noexcept;
-};
-using Descriptor = base::Handle<DescriptorTraits>;
+using base::Descriptor;
 
 /// Says what happens if a file already has the final name.
 enum class Publish : std::uint8_t { only_new, replace };
@@ -58,13 +54,19 @@ class TemporaryFile {
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
-  void put_at(std::uint64_t at, std::string_view bytes);
-
   std::filesystem::path path_;  ///< empty once published
   Descriptor descriptor_;
 };
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
+
+/// Reads the file from `at` on, as much as `room` holds; less only at the end of the file. Throws
+/// base::Error with the system's reason.
+[[nodiscard]] std::string_view read_at(const Descriptor& file, std::uint64_t at,
+                                       std::span<char> room);
+/// Writes all bytes to the file from `at` on. Throws base::Error "cannot WHAT FILE: REASON".
+void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
+              std::string_view what = "write");
 
 /// Returns the file's current name, for messages.
 [[nodiscard]] std::string name_of(const Descriptor& file);

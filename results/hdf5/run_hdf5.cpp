@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "base/error.hpp"
 #include "results/records/get_fields.hpp"
 #include "results/records/layout.hpp"
 #include "results/records/op_records.hpp"

@@ -12,15 +12,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <new>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/forked_work.hpp"
@@ -31,7 +26,6 @@
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/layout.hpp"
-#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 

@@ -4,10 +4,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <compare>
@@ -108,16 +106,12 @@ struct KeptFacts {
 };
 
 KeptFacts kept_facts(const RankFacts& facts) {
-  const auto text = [&](const char* key) {
-    const auto found = facts.text.find(key);
-    return found == facts.text.end() ? std::string{} : found->second;
-  };
   const auto cores = facts.number.find("cores");
   const bool is_known = cores != facts.number.end() && std::isfinite(cores->second);
   return {.host = facts.host,
           .node = facts.node,
-          .cpu_model = text("cpu_model"),
-          .gpu_name = text("gpu_name"),
+          .cpu_model = text_of(facts, "cpu_model"),
+          .gpu_name = text_of(facts, "gpu_name"),
           .cores = is_known ? std::optional{cores->second} : std::nullopt};
 }
 
@@ -211,14 +205,7 @@ std::string end_of(std::string_view text) {
 /// Reads exactly `length` bytes; absent where the file has not as many there.
 std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, std::size_t length) {
   std::string bytes(length, '\0');
-  for (std::size_t done = 0; done < length;) {
-    const ssize_t got =
-        pread(file.get(), bytes.data() + done, length - done, static_cast<off_t>(at + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return std::nullopt;
-    done += static_cast<std::size_t>(got);
-  }
-  return bytes;
+  return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;
 }
 
 /// Returns the JSON at the end of a file if its digest is right.

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
-#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::results {

@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -7,9 +7,7 @@
 
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <set>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "results/records/layout.hpp"
@@ -170,6 +168,11 @@ std::string_view name(PointStatus status) {
 std::string text_of(const RowData& row, const std::string& key) {
   const auto found = row.text.find(key);
   return found == row.text.end() ? "" : found->second;
+}
+
+std::string text_of(const RankFacts& facts, const std::string& key) {
+  const auto found = facts.text.find(key);
+  return found == facts.text.end() ? "" : found->second;
 }
 
 std::optional<double> number_of(const RowData& row, const std::string& key) {

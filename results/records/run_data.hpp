@@ -198,6 +198,8 @@ struct RankFacts {
 
   bool operator==(const RankFacts&) const = default;
 };
+/// Returns a fact of a rank as text; "" if it is not known.
+[[nodiscard]] std::string text_of(const RankFacts& facts, const std::string& key);
 
 /// The facts that were checked before anything was measured, and the verdicts.
 struct PreflightData {

@@ -6,11 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,12 +16,9 @@
 #include "base/text.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/hdf5/integrity.hpp"
-#include "results/hdf5/run_files.hpp"
 #include "results/hdf5/run_hdf5.hpp"
 #include "results/reader/reader.hpp"
-#include "results/reader/summary.hpp"
 #include "results/records/layout.hpp"
-#include "results/records/run_data.hpp"
 
 namespace isoscale::results {
 
@@ -116,31 +108,26 @@ void naming(std::string_view what, const fs::path& path, Work&& work) {
   }
 }
 
-/// Opens a temporary file that holds a whole run file, applies `change` to its root, and closes it.
-/// Its digest is outdated until put_digest() is called.
+/// Opens a temporary file with `open`, applies `change` to its root, and closes it. Its digest is
+/// outdated until put_digest() is called.
 template <class Change>
-void change_file(const TemporaryFile& file, Change&& change) {
+void change_file(const TemporaryFile& file, hdf5::File (*open)(const fs::path&), Change&& change) {
   naming("write", file.path(), [&] {
-    hdf5::File open = hdf5::File::open_to_change(file.path());
+    hdf5::File opened = open(file.path());
     {
-      hdf5::Group root = open.root();
+      hdf5::Group root = opened.root();
       change(root);
     }
-    open.close();
+    opened.close();
   });
 }
 
 /// Writes a new file to a temporary one: its marks, then what `fill` adds.
 template <class Fill>
 void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
-  naming("write", file.path(), [&] {
-    hdf5::File created = hdf5::File::create(file.path());
-    {
-      hdf5::Group root = created.root();
-      put_marks(root, format);
-      fill(root);
-    }
-    created.close();
+  change_file(file, hdf5::File::create, [&](hdf5::Group& root) {
+    put_marks(root, format);
+    fill(root);
   });
 }
 
@@ -313,7 +300,7 @@ void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Chang
     write_header(next);
   }
   next.reserve(next.bytes() + room + summary.size());
-  change_file(next, std::forward<Change>(change));
+  change_file(next, hdf5::File::open_to_change, std::forward<Change>(change));
   next.append(summary);
   publish(next);
   summary_ = std::move(next_summary);
@@ -359,7 +346,7 @@ void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
     root.create_group("points");
   });
   part.reserve(part.bytes() + room);
-  change_file(part, [&](hdf5::Group& root) {
+  change_file(part, hdf5::File::open_to_change, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
     put_point(points, point);
   });

@@ -7,19 +7,13 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/types.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -95,7 +89,7 @@ Heard listen(int pipe, Clock::time_point until, units::Bytes most, std::string& 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) return {};
-  return {.from = PipeEnd{ends[0]}, .into = PipeEnd{ends[1]}};
+  return {.from = Descriptor{ends[0]}, .into = Descriptor{ends[1]}};
 }
 
 bool send_all(int pipe, std::string_view bytes) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -26,16 +25,9 @@ struct Answer {
   std::string ended{};                ///< how it ended in that case: "signal 11", "exit status 1"
 };
 
-struct PipeEndTraits {
-  using type = int;
-  static constexpr int null() { return -1; }
-  static void free(int end) noexcept { (void)close(end); }
-};
-using PipeEnd = Handle<PipeEndTraits>;
-
 /// The two ends of a pipe; both are empty if the system cannot open one.
 struct Pipe {
-  PipeEnd from, into;
+  Descriptor from, into;
 };
 [[nodiscard]] Pipe make_pipe();
 /// Writes all bytes; returns false if the reading end has been closed.

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace isoscale::base {
@@ -35,5 +37,13 @@ class Handle {
  private:
   type value_ = Traits::null();
 };
+
+/// An open file, or an end of a pipe.
+struct DescriptorTraits {
+  using type = int;
+  static constexpr type null() { return -1; }
+  static void free(type descriptor) noexcept { static_cast<void>(close(descriptor)); }
+};
+using Descriptor = Handle<DescriptorTraits>;
 
 }  // namespace isoscale::base

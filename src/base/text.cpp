@@ -4,12 +4,9 @@
 #include "base/text.hpp"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <vector>
 
 namespace isoscale::base {
 namespace {

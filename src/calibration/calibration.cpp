@@ -11,12 +11,11 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
@@ -110,12 +109,7 @@ bool counts(const RowData& row) {
 /// Returns the labels of a point by which its times are not those of the machine
 /// ("oversubscribed"); "" if it has none.
 std::string labels_of(const PointData& point) {
-  std::string labels;
-  for (const std::string_view label : results::unsound_labels) {
-    if (std::ranges::find(point.labels, label) == point.labels.end()) continue;
-    labels += (labels.empty() ? "" : ", ") + std::string{label};
-  }
-  return labels;
+  return base::listed(results::unsound(point.labels));
 }
 
 /// True if the row of a collective was measured as programs call it: with the library's defaults.

@@ -8,9 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <span>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

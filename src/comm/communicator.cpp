@@ -5,16 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <numeric>
-#include <string>
-#include <string_view>
 #include <thread>
 
 namespace isoscale::comm {

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <exception>
 #include <sstream>
-#include <string>
 #include <string_view>
 
 #include "base/log.hpp"

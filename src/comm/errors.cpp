@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <new>
 #include <sstream>
 

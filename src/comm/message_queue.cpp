@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <memory>
 #include <thread>
-#include <utility>
 
 namespace isoscale::comm {
 namespace {

@@ -4,16 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
-#include "settings/values.hpp"
 
 namespace isoscale::config {
 

@@ -7,10 +7,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include <string>
-
 #include "base/text.hpp"
-#include "settings/option_table.hpp"
 
 namespace isoscale::config {
 

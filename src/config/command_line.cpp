@@ -9,15 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
 #include "settings/layer.hpp"
-#include "settings/run_config.hpp"
 #include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 

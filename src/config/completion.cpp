@@ -8,7 +8,6 @@
 
 #include "config/app.hpp"
 #include "mesh/mesh.hpp"
-#include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
 
 namespace isoscale::config {

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <stdexcept>
 
 #include "settings/layer.hpp"

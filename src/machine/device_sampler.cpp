@@ -9,7 +9,6 @@
 #include <csignal>
 #include <limits>
 #include <new>
-#include <span>
 #include <utility>
 
 namespace isoscale::machine {

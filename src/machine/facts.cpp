@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
-#include "base/error.hpp"
 #include "machine/hwloc_handles.hpp"
 #include "machine/kernel_files.hpp"
 
@@ -123,6 +125,30 @@ std::string host_name() {
 }
 
 }  // namespace
+
+std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores) {
+  // This is bipartite matching by augmenting paths.
+  std::map<int, std::size_t> taken;  // process that has the core
+  std::set<int> tried;
+  const std::function<bool(std::size_t)> match = [&](std::size_t process) {
+    // A free core is tried first, so that paths are long only if cores are few.
+    for (const int core : cores[process]) {
+      if (taken.try_emplace(core, process).second) return true;
+    }
+    for (const int core : cores[process]) {
+      if (!tried.insert(core).second || !match(taken[core])) continue;
+      taken[core] = process;
+      return true;
+    }
+    return false;
+  };
+  std::size_t matched = 0;
+  for (std::size_t process = 0; process < cores.size(); ++process) {
+    tried.clear();
+    if (match(process)) ++matched;
+  }
+  return matched;
+}
 
 MachineFacts machine_facts() {
   MachineFacts facts;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,5 +23,9 @@ struct MachineFacts {
   std::optional<double> cpu_quota;  ///< cgroup limit in CPUs; absent = none found
 };
 [[nodiscard]] MachineFacts machine_facts();
+
+/// Returns how many processes can have a core of their own at the same time. `cores` holds, for
+/// each process, the cores that it may run on.
+[[nodiscard]] std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores);
 
 }  // namespace isoscale::machine

@@ -10,8 +10,6 @@
 #include <array>
 #include <set>
 
-#include "machine/nvml.hpp"
-
 namespace isoscale::machine {
 namespace {
 

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <span>
-#include <string_view>
 #include <system_error>
 
 #include "units/text.hpp"
@@ -96,12 +95,16 @@ std::optional<std::int64_t> number_of(const Lookup& environment, std::string_vie
   return text ? whole_number(*text) : std::nullopt;
 }
 
-/// Appends the variables of `names` that are set, with their values.
-void add_set(std::vector<std::pair<std::string, std::string>>& recorded,
-             std::span<const std::string_view> names, const Lookup& environment) {
-  for (const std::string_view name : names) {
-    if (auto value = environment(name)) recorded.emplace_back(name, *std::move(value));
+/// Returns the variables of these lists that are set, with their values.
+std::vector<std::pair<std::string, std::string>> set_of(
+    std::initializer_list<std::span<const std::string_view>> lists, const Lookup& environment) {
+  std::vector<std::pair<std::string, std::string>> recorded;
+  for (const auto& names : lists) {
+    for (const std::string_view name : names) {
+      if (auto value = environment(name)) recorded.emplace_back(name, *std::move(value));
+    }
   }
+  return recorded;
 }
 
 std::string sentence(std::string_view evidence, std::string_view fix) {
@@ -145,18 +148,11 @@ Lookup process_environment() {
 }
 
 std::vector<std::pair<std::string, std::string>> recorded_environment(const Lookup& environment) {
-  std::vector<std::pair<std::string, std::string>> recorded;
-  add_set(recorded, thread_names, environment);
-  add_set(recorded, job_names, environment);
-  add_set(recorded, library_names, environment);
-  return recorded;
+  return set_of({thread_names, job_names, library_names}, environment);
 }
 
 std::vector<std::pair<std::string, std::string>> recorded_settings(const Lookup& environment) {
-  std::vector<std::pair<std::string, std::string>> recorded;
-  add_set(recorded, thread_names, environment);
-  add_set(recorded, library_names, environment);
-  return recorded;
+  return set_of({thread_names, library_names}, environment);
 }
 
 std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment) {

@@ -9,7 +9,8 @@
 #include <fstream>
 #include <sstream>
 #include <system_error>
-#include <vector>
+
+#include "base/text.hpp"
 
 namespace isoscale::machine {
 namespace {
@@ -45,11 +46,11 @@ std::vector<std::string> group_folders(const ReadFile& read, std::string_view co
   const std::optional<std::string> groups = read("/proc/self/cgroup");
   std::vector<std::string> folders;
   if (!groups) return folders;
-  for (const std::string_view line : split(*groups, '\n')) {
-    const std::vector<std::string_view> parts = split(line, ':');
+  for (const std::string_view line : base::split(*groups, '\n')) {
+    const std::vector<std::string_view> parts = base::split(line, ':');
     if (parts.size() < 3) continue;
     const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
-    const std::vector<std::string_view> controllers = split(parts[1], ',');
+    const std::vector<std::string_view> controllers = base::split(parts[1], ',');
     if (std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) {
       continue;
     }
@@ -91,7 +92,7 @@ units::Bytes memory_left_of(std::int64_t limit, std::int64_t used, std::int64_t 
 /// Returns the value in a line "name value" of memory.stat; 0 if there is none.
 std::int64_t statistic(const std::optional<std::string>& text, std::string_view name) {
   if (!text) return 0;
-  for (const std::string_view line : split(*text, '\n')) {
+  for (const std::string_view line : base::split(*text, '\n')) {
     if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ' ') {
       return number(line.substr(name.size())).value_or(0);
     }
@@ -131,16 +132,6 @@ std::optional<std::string> read_file(const std::string& path) {
   return file.bad() ? std::nullopt : std::optional{text.str()};
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
@@ -162,11 +153,11 @@ std::optional<double> number_in(const fs::path& file) {
 std::optional<std::string> line_in(const fs::path& file) {
   const std::optional<std::string> text = read_file(file.string());
   if (!text) return std::nullopt;
-  return std::string{trimmed(split(*text, '\n').front())};
+  return std::string{trimmed(base::split(*text, '\n').front())};
 }
 
 std::optional<std::string> field_of(std::string_view text, std::string_view key) {
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || trimmed(line.substr(0, colon)) != key) continue;
     const std::string_view value = trimmed(line.substr(colon + 1));
@@ -189,7 +180,7 @@ std::optional<double> cpu_limit(const ReadFile& read) {
     // The file holds quota and period in microseconds: "max 100000" or "200000 100000".
     const std::optional<std::string> text = read(folder + "/cpu.max");
     if (!text) continue;
-    const std::vector<std::string_view> fields = split(trimmed(*text), ' ');
+    const std::vector<std::string_view> fields = base::split(trimmed(*text), ' ');
     if (fields.size() == 2) lower(least, ratio(number(fields[0]), number(fields[1])));
   }
   for (const std::string& folder : group_folders(read, "cpu")) {

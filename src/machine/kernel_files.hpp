@@ -21,8 +21,6 @@ namespace isoscale::machine {
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
-/// Returns the parts of a text between separators; one empty part if the text is empty.
-[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 /// Returns the text without blanks and ends of lines around it.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 /// Returns the number that a text begins with after any blanks.

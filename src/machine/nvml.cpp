@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <string>
 #include <utility>
 
 namespace isoscale::machine {

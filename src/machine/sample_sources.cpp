@@ -7,17 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/folder_entries.hpp"
+#include "base/text.hpp"
 #include "machine/device_sampler.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/nvml.hpp"
@@ -47,7 +44,7 @@ std::map<int, double> clocks_in_cpuinfo(std::string_view text) {
   constexpr double megahertz = 1e6;
   std::map<int, double> clocks;
   int cpu = -1;
-  for (const std::string_view line : split(text, '\n')) {
+  for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     const std::optional<double> value = leading_number(line.substr(colon + 1));
@@ -101,10 +98,10 @@ double busy_time(std::string_view stat, const std::vector<int>& cpus) {
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   double busy = 0;
   int found = 0;
-  for (const std::string_view line : split(stat, '\n')) {
+  for (const std::string_view line : base::split(stat, '\n')) {
     constexpr std::string_view prefix = "cpu";
     if (!line.starts_with(prefix) || line.starts_with("cpu ")) continue;
-    const std::vector<std::string_view> parts = split(line.substr(prefix.size()), ' ');
+    const std::vector<std::string_view> parts = base::split(line.substr(prefix.size()), ' ');
     const std::optional<double> cpu = leading_number(parts.front());
     if (!cpu || !wanted(cpus, static_cast<int>(*cpu))) continue;
     ++found;

@@ -71,17 +71,9 @@ Results with_all_hosts(const Results& results) {
 }  // namespace
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok:
-      return "ok";
-    case Verdict::not_checked:
-      return "not checked";
-    case Verdict::warning:
-      return "warning";
-    case Verdict::stop:
-      break;
-  }
-  return "stop";
+  constexpr std::array<std::string_view, all_verdicts.size()> names{"ok", "not checked", "warning",
+                                                                    "stop"};
+  return names[static_cast<std::size_t>(verdict)];
 }
 
 std::span<const Check> all_checks() {

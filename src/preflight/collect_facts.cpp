@@ -8,13 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -52,12 +49,8 @@ void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
   }
 }
 
-const nvml::Functions* functions_of(const FactSources& sources) {
-  return sources.nvml == nullptr ? nullptr : sources.nvml->functions();
-}
-
 void add_gpus(CheckedNode& node, const FactSources& sources) {
-  const nvml::Functions* const nvml = functions_of(sources);
+  const nvml::Functions* const nvml = sources.functions();
   FoundGpus found = find_gpus(nvml, sources.root);
   node.peers = find_peers(nvml, found);
   if (found.gpus) add_xids(*found.gpus, sources.root);
@@ -115,16 +108,6 @@ std::vector<std::string> missing_files(const FactSources& sources) {
 }
 
 }  // namespace
-
-std::optional<GpuFacts> collect_gpu(const FactSources& sources, std::string_view uuid) {
-  const nvml::Functions* const nvml = functions_of(sources);
-  return nvml == nullptr ? std::nullopt : find_gpu(*nvml, uuid, sources.root);
-}
-
-std::optional<std::vector<std::string>> collect_visible_gpus(const FactSources& sources) {
-  const nvml::Functions* const nvml = functions_of(sources);
-  return nvml == nullptr ? std::nullopt : visible_gpus(*nvml);
-}
 
 CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine) {
   CheckedNode node;

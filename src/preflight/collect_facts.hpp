@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,11 @@ struct FactSources {
   std::filesystem::path root = "/";            ///< the folder with sys, proc and dev
   const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = not asked
   machine::Lookup environment = machine::process_environment();
+
+  /// Returns NVML's functions; nullptr if it cannot be asked.
+  [[nodiscard]] const machine::nvml::Functions* functions() const {
+    return nvml == nullptr ? nullptr : nvml->functions();
+  }
 };
 
 /// Collects the facts of this node; one rank of each node calls it. `machine` holds the facts known
@@ -31,10 +37,12 @@ struct FactSources {
                                        const machine::MachineFacts& machine);
 
 /// Returns the facts of a rank's GPU, for which NVML is asked on the rank itself: the rank that
-/// calls collect_node() may not see this GPU. Absent if NVML does not know it.
+/// calls collect_node() may not see this GPU. Absent if NVML does not know it. Xids are not filled
+/// in.
 [[nodiscard]] std::optional<GpuFacts> collect_gpu(const FactSources& sources,
                                                   std::string_view uuid);
-/// Returns the UUIDs of the GPUs that this process may use; absent if NVML cannot be asked.
+/// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
+/// a control group limits them; absent if NVML cannot be asked.
 [[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
     const FactSources& sources);
 
@@ -56,17 +64,6 @@ struct FoundGpus {
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
 [[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
 
-/// Returns the facts of the GPU with this UUID from NVML and sysfs; absent if NVML does not know
-/// it. Xids are not filled in.
-[[nodiscard]] std::optional<GpuFacts> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
-                                               const std::filesystem::path& root);
-/// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
-/// a control group limits them.
-[[nodiscard]] std::optional<std::vector<std::string>> visible_gpus(const nvml::Functions& nvml);
-
-/// Asks NVML about one GPU.
-[[nodiscard]] GpuFacts ask_gpu(const nvml::Functions& nvml, nvml::Device device);
-
 /// Returns the names of the throttle reasons in an answer of
 /// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
 [[nodiscard]] std::vector<std::string> names_of_throttle_reasons(unsigned long long bits);
@@ -74,6 +71,46 @@ struct FoundGpus {
 /// Returns the link between each pair of GPUs.
 [[nodiscard]] std::vector<CheckedPeers> find_peers(const nvml::Functions* nvml,
                                                    const FoundGpus& found);
+
+// The functions below read facts about PCI functions, and about the path between two of them, as
+// the kernel shows them (pci.cpp).
+
+/// Returns the facts of a function; a fact is absent if the kernel has no file for it. `function`
+/// is its folder in sysfs, or a link to it.
+[[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
+
+/// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
+[[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);
+
+/// Returns the generation with this speed: 5 for "32.0 GT/s PCIe"; nullopt if there is none.
+[[nodiscard]] std::optional<int> pcie_generation(std::string_view speed);
+
+/// Returns the closest element that the paths of two functions share: "one switch", "several
+/// switches", "host bridge" (below one root complex), "NUMA node", "system". nullopt if a path is
+/// unknown, or if only the NUMA nodes can decide and one of them is unknown.
+[[nodiscard]] std::optional<std::string> closest_on_paths(const std::optional<std::string>& path_a,
+                                                          std::optional<int> numa_a,
+                                                          const std::optional<std::string>& path_b,
+                                                          std::optional<int> numa_b);
+
+/// Returns the folders of the node's NVIDIA GPUs (display controllers, class 0x0300 and 0x0302), by
+/// bus id; nullopt if the kernel shows no PCI bus.
+[[nodiscard]] std::optional<std::vector<std::filesystem::path>> nvidia_functions(
+    const std::filesystem::path& root);
+
+/// True if a function's configuration space (all 4096 bytes) belongs to a switch's downstream port
+/// that redirects peer traffic to the root complex: P2P Request or Completion Redirect of its
+/// Access Control Services (PCI Express Base Specification, 7.7.11). nullopt if the configuration
+/// is shorter, as the kernel gives it without privileges.
+[[nodiscard]] std::optional<bool> redirects_peers(std::string_view configuration);
+
+/// True if redirects_peers() is true for any bridge above these functions. nullopt if none
+/// redirects but one is unknown, or if there is no bridge above them.
+[[nodiscard]] std::optional<bool> bridges_redirect_peers(
+    std::span<const std::filesystem::path> functions);
+
+/// Returns the type of a function's IOMMU group: "DMA", "DMA-FQ", "identity", ...
+[[nodiscard]] std::optional<std::string> iommu_group_type(const std::filesystem::path& function);
 
 // The functions below read other facts of a node from files below `root` (node_files.cpp). A fact
 // that cannot be read is absent.

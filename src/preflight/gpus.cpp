@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "machine/gpu_facts.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -81,18 +80,32 @@ std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Dev
 std::optional<std::string> fabric_state_of(const Functions& nvml, Device device) {
   const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
   if (!info) return std::nullopt;
-  switch (info->state) {
-    case nvml::fabric_not_supported:
-      return "not supported";
-    case nvml::fabric_not_started:
-      return "not started";
-    case nvml::fabric_in_progress:
-      return "in progress";
-    case nvml::fabric_completed:
-      return info->status == nvml::success ? "completed" : fmt::format("failed: {}", info->status);
-    default:
-      return std::nullopt;
+  constexpr std::array<const char*, 4> names{"not supported", "not started", "in progress",
+                                             "completed"};
+  if (info->state >= names.size()) return std::nullopt;
+  if (info->state == nvml::fabric_completed && info->status != nvml::success) {
+    return fmt::format("failed: {}", info->status);
   }
+  return names[info->state];
+}
+
+GpuFacts ask_gpu(const Functions& nvml, Device device) {
+  GpuFacts gpu = machine::gpu_facts(nvml, device);
+  gpu.pci_bus_id = sysfs_bus_id(gpu.pci_bus_id);
+  if (gpu.nvlink_peers)
+    std::ranges::transform(*gpu.nvlink_peers, gpu.nvlink_peers->begin(), sysfs_bus_id);
+  gpu.vbios = ask_text(nvml.vbios, device);
+  // The clock that users set is the graphics clock, which the SMs follow.
+  gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
+  gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
+  add_health(gpu, nvml, device);
+  gpu.processes = processes_on(nvml, device);
+  gpu.fabric_state = fabric_state_of(nvml, device);
+  gpu.pcie_generation = ask_int(nvml.pcie_generation, device);
+  gpu.pcie_generation_max = ask_int(nvml.pcie_generation_max, device);
+  gpu.pcie_width = ask_int(nvml.pcie_width, device);
+  gpu.pcie_width_max = ask_int(nvml.pcie_width_max, device);
+  return gpu;
 }
 
 /// Asks NVML about all GPUs. If NVML cannot count them, `found` stays empty.
@@ -124,22 +137,15 @@ void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
 }
 
 std::optional<std::string> ancestor_name(int level) {
-  switch (level) {
-    case nvml::one_board:
-      return "one board";
-    case nvml::one_switch:
-      return "one switch";
-    case nvml::several_switches:
-      return "several switches";
-    case nvml::host_bridge:
-      return "host bridge";
-    case nvml::numa_node:
-      return "NUMA node";
-    case nvml::whole_system:
-      return "system";
-    default:
-      return std::nullopt;
-  }
+  constexpr std::array<std::pair<int, const char*>, 6> names{
+      {{nvml::one_board, "one board"},
+       {nvml::one_switch, "one switch"},
+       {nvml::several_switches, "several switches"},
+       {nvml::host_bridge, "host bridge"},
+       {nvml::numa_node, "NUMA node"},
+       {nvml::whole_system, "system"}}};
+  const auto* const found = std::ranges::find(names, level, &std::pair<int, const char*>::first);
+  return found == names.end() ? std::nullopt : std::optional<std::string>{found->second};
 }
 
 /// True if one GPU has a capability towards the other; nullopt if NVML does not say.
@@ -182,25 +188,6 @@ std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
   return names;
 }
 
-GpuFacts ask_gpu(const Functions& nvml, Device device) {
-  GpuFacts gpu = machine::gpu_facts(nvml, device);
-  gpu.pci_bus_id = sysfs_bus_id(gpu.pci_bus_id);
-  if (gpu.nvlink_peers)
-    std::ranges::transform(*gpu.nvlink_peers, gpu.nvlink_peers->begin(), sysfs_bus_id);
-  gpu.vbios = ask_text(nvml.vbios, device);
-  // The clock that users set is the graphics clock, which the SMs follow.
-  gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
-  gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
-  add_health(gpu, nvml, device);
-  gpu.processes = processes_on(nvml, device);
-  gpu.fabric_state = fabric_state_of(nvml, device);
-  gpu.pcie_generation = ask_int(nvml.pcie_generation, device);
-  gpu.pcie_generation_max = ask_int(nvml.pcie_generation_max, device);
-  gpu.pcie_width = ask_int(nvml.pcie_width, device);
-  gpu.pcie_width_max = ask_int(nvml.pcie_width_max, device);
-  return gpu;
-}
-
 FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   FoundGpus found;
   if (nvml != nullptr) ask_all(found, *nvml);
@@ -219,26 +206,27 @@ FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   return found;
 }
 
-std::optional<GpuFacts> find_gpu(const Functions& nvml, std::string_view uuid,
-                                 const fs::path& root) {
-  const std::string text{uuid};
-  const auto device = ask<Device>(nvml.handle_by_uuid, text.c_str());
+std::optional<GpuFacts> collect_gpu(const FactSources& sources, std::string_view uuid) {
+  const Functions* const nvml = sources.functions();
+  if (nvml == nullptr) return std::nullopt;
+  const auto device = ask<Device>(nvml->handle_by_uuid, std::string{uuid}.c_str());
   if (!device) return std::nullopt;
-  GpuFacts gpu = ask_gpu(nvml, *device);
+  GpuFacts gpu = ask_gpu(*nvml, *device);
   if (!gpu.pci_bus_id.empty()) {
-    add_pci(gpu, pci_facts(root / "sys/bus/pci/devices" / gpu.pci_bus_id));
+    add_pci(gpu, pci_facts(sources.root / "sys/bus/pci/devices" / gpu.pci_bus_id));
   }
   return gpu;
 }
 
-std::optional<std::vector<std::string>> visible_gpus(const Functions& nvml) {
-  const std::optional<unsigned> count = ask<unsigned>(nvml.count);
-  if (!count || nvml.handle_by_index == nullptr) return std::nullopt;
+std::optional<std::vector<std::string>> collect_visible_gpus(const FactSources& sources) {
+  const Functions* const nvml = sources.functions();
+  const auto count = nvml == nullptr ? std::nullopt : ask<unsigned>(nvml->count);
+  if (!count || nvml->handle_by_index == nullptr) return std::nullopt;
   std::vector<std::string> uuids;
   for (unsigned index = 0; index < *count; ++index) {
-    const auto device = ask<Device>(nvml.handle_by_index, index);
+    const auto device = ask<Device>(nvml->handle_by_index, index);
     if (!device) continue;
-    if (auto uuid = ask_text(nvml.uuid, *device)) uuids.push_back(*std::move(uuid));
+    if (auto uuid = ask_text(nvml->uuid, *device)) uuids.push_back(*std::move(uuid));
   }
   return uuids;
 }

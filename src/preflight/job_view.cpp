@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
+#include "preflight/collect_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::preflight {
@@ -86,7 +86,9 @@ std::optional<std::string> value_in(const std::map<std::string, std::string>& va
 
 }  // namespace
 
-Place JobGpu::place() const { return {.host = node->host, .device = gpu_text(index, *gpu)}; }
+Place JobGpu::place() const {
+  return {.host = node->host, .device = fmt::format("GPU {} ({})", index, gpu->pci_bus_id)};
+}
 
 std::string NodeRanks::host() const {
   return facts != nullptr ? facts->host : fmt::format("node {}", node);
@@ -127,10 +129,6 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
 std::string no_gpus(const JobFacts& job, std::string_view source) {
   if (job.device == "host") return "the job runs on the host";
   return fmt::format("{} gives no information on it", source);
-}
-
-std::string gpu_text(int index, const GpuFacts& gpu) {
-  return fmt::format("GPU {} ({})", index, gpu.pci_bus_id);
 }
 
 bool is_joined_by_c2c(const GpuFacts& gpu) {
@@ -192,7 +190,7 @@ bool is_switched_on(std::string_view value) {
 
 std::vector<std::string> parts_of_list(std::string_view list) {
   std::vector<std::string> parts;
-  for (const std::string_view part : machine::split(list, ',')) {
+  for (const std::string_view part : base::split(list, ',')) {
     if (!machine::trimmed(part).empty()) parts.emplace_back(machine::trimmed(part));
   }
   return parts;

@@ -32,6 +32,7 @@ struct JobGpu {
   int index = 0;  ///< in CheckedNode::gpus
   std::vector<const CheckedRank*> ranks;
 
+  /// Returns the host and "GPU 3 (0000:5d:00.0)".
   [[nodiscard]] Place place() const;
 };
 /// Returns the GPUs of the job; none if it runs on the host.
@@ -39,8 +40,6 @@ struct JobGpu {
 /// Returns the reason why a source has no facts about the job's GPUs.
 [[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source = "NVML");
 
-/// Returns "GPU 3 (0000:5d:00.0)".
-[[nodiscard]] std::string gpu_text(int index, const GpuFacts& gpu);
 /// True if NVLink-C2C joins the GPU with its CPU (Grace). Its PCIe link then carries no relevant
 /// traffic.
 [[nodiscard]] bool is_joined_by_c2c(const GpuFacts& gpu);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include "base/text.hpp"
 #include "preflight/collect_facts.hpp"
 
 #include <fcntl.h>
@@ -20,12 +21,12 @@
 #include "base/folder_entries.hpp"
 #include "base/handle.hpp"
 #include "machine/kernel_files.hpp"
-#include "preflight/pci.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
 namespace fs = std::filesystem;
+using base::Descriptor;
 using machine::leading_number;
 using machine::line_in;
 using machine::number_in;
@@ -132,13 +133,6 @@ bool is_plugin(std::string_view name) {
 
 constexpr std::size_t most_bytes = std::size_t{16} << 20U;
 constexpr int most_reads = 1 << 16;
-
-struct DescriptorTraits {
-  using type = int;
-  static constexpr type null() { return -1; }
-  static void free(type descriptor) noexcept { close(descriptor); }
-};
-using Descriptor = base::Handle<DescriptorTraits>;
 
 Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
@@ -313,7 +307,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
   std::set<std::string> names;
   bool searched = false;
   const std::string folders = environment("LD_LIBRARY_PATH").value_or("");
-  for (const std::string_view folder : machine::split(folders, ':')) {
+  for (const std::string_view folder : base::split(folders, ':')) {
     if (folder.empty() || !is_folder(below(root, folder))) continue;
     searched = true;
     for (const fs::path& file : base::entries_of(below(root, folder), "lib")) {
@@ -323,7 +317,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
   // The strings in the cache, each ended by a zero, are names and paths of libraries (ldconfig(8)).
   if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
     searched = true;
-    for (const std::string_view text : machine::split(*cache, '\0')) {
+    for (const std::string_view text : base::split(*cache, '\0')) {
       const std::size_t slash = text.rfind('/');
       if (slash == std::string_view::npos) continue;
       if (is_plugin(text.substr(slash + 1))) names.emplace(text.substr(slash + 1));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/pci.hpp"
+#include "preflight/collect_facts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/folder_entries.hpp"
+#include "base/text.hpp"
 #include "machine/kernel_files.hpp"
 
 namespace isoscale::preflight {
@@ -146,8 +147,7 @@ std::optional<std::string> closest_on_paths(const std::optional<std::string>& pa
                                             const std::optional<std::string>& path_b,
                                             std::optional<int> numa_b) {
   if (!path_a || !path_b) return std::nullopt;
-  const std::vector<std::string_view> a = machine::split(*path_a, '/'),
-                                      b = machine::split(*path_b, '/');
+  const std::vector<std::string_view> a = base::split(*path_a, '/'), b = base::split(*path_b, '/');
   const auto [end_a, end_b] = std::ranges::mismatch(a, b);
   const auto shared = end_a - a.begin();
   if (shared == 0) {

@@ -3,8 +3,6 @@
 
 #include "preflight/rules.hpp"
 
-#include <fmt/format.h>
-
 #include <map>
 
 #include "base/text.hpp"
@@ -21,6 +19,10 @@ class Judging {
   void operator()(JudgeGpu judge_one) const {
     set_unknown(no_gpus(job_), how_on_gpus);
     for (const JobGpu& gpu : job_gpus(job_)) findings_.add(gpu.place(), judge_one(gpu, job_));
+  }
+  void operator()(JudgeGpus judge_all) const {
+    set_unknown(no_gpus(job_), how_on_gpus);
+    judge_all(findings_, job_gpus(job_), job_);
   }
   void operator()(JudgeNode judge_one) const {
     for (const CheckedNode& node : job_.nodes) {
@@ -50,21 +52,16 @@ class Judging {
   }
   void operator()(const Compare<GpuFacts>& compare) const {
     set_unknown(no_gpus(job_), how_on_gpus);
-    findings_.otherwise.fine =
-        fmt::format("{} {} on all GPUs of a model", compare.quantity, first_text(job_, compare));
-    compare_gpus(findings_, job_, compare);
+    compare_gpus(findings_, job_gpus(job_), compare);
   }
   void operator()(const Compare<CheckedNode>& compare) const {
     set_unknown("the nodes do not report it", "mount /proc and /sys");
     std::vector<Observed> observed;
     for (const CheckedNode& node : job_.nodes) {
       observed.push_back({.place = {.host = node.host}, .value = compare.text(node)});
-      if (findings_.otherwise.fine.empty() && observed.back().value) {
-        findings_.otherwise.fine =
-            fmt::format("{} {} on all nodes", compare.quantity, *observed.back().value);
-      }
     }
-    find_differences(findings_, observed, compare.quantity);
+    findings_.otherwise.fine = fmt::format("{} {} on all nodes", compare.quantity,
+                                           find_differences(findings_, observed, compare.quantity));
   }
   void operator()(const Versions& versions) const {
     for (const auto& [software, key] : versions.all) {
@@ -193,11 +190,14 @@ void find_bad_settings(Findings& findings, const JobFacts& job, BadSettings sett
   }
 }
 
-void find_differences(Findings& findings, std::span<const Observed> observed,
-                      std::string_view quantity, const Answer& difference) {
+std::string find_differences(Findings& findings, std::span<const Observed> observed,
+                             std::string_view quantity, const Answer& difference) {
+  std::string first;
   std::map<std::string_view, std::vector<std::string>> values;
   for (const Observed& one : observed) {
-    if (findings.knows(one.value)) values[one.kind].push_back(*one.value);
+    if (!findings.knows(one.value)) continue;
+    values[one.kind].push_back(*one.value);
+    if (first.empty()) first = *one.value;
   }
   std::map<std::string_view, std::string> usual;
   for (const auto& [kind, of_kind] : values) {
@@ -209,24 +209,21 @@ void find_differences(Findings& findings, std::span<const Observed> observed,
     answer.wrong = fmt::format("{} {}, elsewhere {}", quantity, *one.value, usual[one.kind]);
     findings.add(one.place, answer);
   }
+  return first;
 }
 
-void compare_gpus(Findings& findings, const JobFacts& job, const Compare<GpuFacts>& compare,
-                  const Answer& difference) {
+std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
+                         const Compare<GpuFacts>& compare, const Answer& difference) {
   std::vector<Observed> observed;
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     observed.push_back({.place = one.place(),
                         .value = compare.text(*one.gpu),
                         .kind = one.gpu->name.value_or("")});
   }
-  find_differences(findings, observed, compare.quantity, difference);
-}
-
-std::string first_text(const JobFacts& job, const Compare<GpuFacts>& compare) {
-  for (const JobGpu& one : job_gpus(job)) {
-    if (const auto found = compare.text(*one.gpu)) return *found;
-  }
-  return {};
+  std::string first = find_differences(findings, observed, compare.quantity, difference);
+  std::string& fine = findings.otherwise.fine;
+  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", compare.quantity, first);
+  return first;
 }
 
 }  // namespace isoscale::preflight

@@ -83,6 +83,8 @@ class Findings {
 // A rule judges one of these subjects at a time, or the job as a whole. Ranks of a node with the
 // same answer give one result.
 using JudgeGpu = Answer (*)(const JobGpu& gpu, const JobFacts& job);
+/// Judges all GPUs of the job, which it gets.
+using JudgeGpus = void (*)(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job);
 using JudgeNode = Answer (*)(const CheckedNode& node, const JobFacts& job);
 using JudgeNodeRanks = Answer (*)(const NodeRanks& node, const JobFacts& job);
 using JudgeRank = Answer (*)(const CheckedRank& rank, const NodeRanks& node, const JobFacts& job);
@@ -117,9 +119,9 @@ struct BadSetting {
 };
 using BadSettings = std::span<const BadSetting>;
 
-using Judge =
-    std::variant<JudgeGpu, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob, Flag<GpuFacts>,
-                 Flag<CheckedNode>, Compare<GpuFacts>, Compare<CheckedNode>, Versions, BadSettings>;
+using Judge = std::variant<JudgeGpu, JudgeGpus, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob,
+                           Flag<GpuFacts>, Flag<CheckedNode>, Compare<GpuFacts>,
+                           Compare<CheckedNode>, Versions, BadSettings>;
 
 /// The device on which a rule can be checked, and the reason why it is not checked on others.
 struct Scope {
@@ -164,14 +166,13 @@ struct Observed {
 };
 /// Adds a finding for each value that differs from the most common value of its kind (the first of
 /// equally common ones): "driver 550.54.15, elsewhere 560.35.03". `difference` has the texts of
-/// these findings.
-void find_differences(Findings& findings, std::span<const Observed> observed,
-                      std::string_view quantity, const Answer& difference = {});
-/// Compares a fact, as text, among the GPUs of each model.
-void compare_gpus(Findings& findings, const JobFacts& job, const Compare<GpuFacts>& compare,
-                  const Answer& difference = {});
-/// Returns the text of the first GPU for which there is one: "NVIDIA H100 80GB HBM3".
-[[nodiscard]] std::string first_text(const JobFacts& job, const Compare<GpuFacts>& compare);
+/// these findings. Returns the first known value, "" if there is none.
+std::string find_differences(Findings& findings, std::span<const Observed> observed,
+                             std::string_view quantity, const Answer& difference = {});
+/// Compares a fact, as text, among the GPUs of each model, and says so if nothing is wrong, unless
+/// something else is to be said. Returns the first known text, "" if there is none.
+std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
+                         const Compare<GpuFacts>& compare, const Answer& difference = {});
 
 // The rules by subject, each from the file rules_SUBJECT.cpp.
 [[nodiscard]] std::span<const Rule> launch_rules();

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -76,12 +73,9 @@ void judge_rail_map(Findings& findings, const JobFacts& job) {
     observed.push_back({.place = {.host = begin->node->host}, .value = rail_map({begin, end})});
     begin = end;
   }
-  find_differences(findings, observed, "nearest adapters");
-  const auto known =
-      std::ranges::find_if(observed, [](const Observed& one) { return one.value.has_value(); });
-  if (known == observed.end()) return;
+  const std::string first = find_differences(findings, observed, "nearest adapters");
   findings.otherwise.fine =
-      fmt::format("{} on {}", *known->value,
+      fmt::format("{} on {}", first,
                   observed.size() == 1 ? "the node" : fmt::format("all {} nodes", observed.size()));
 }
 
@@ -91,9 +85,9 @@ bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
       cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
 }
 
-void judge_gpu_cores(Findings& findings, const JobFacts& job) {
-  if (job_gpus(job).empty()) findings.otherwise.unknown = no_gpus(job);
-  for (const JobGpu& one : job_gpus(job)) {
+void judge_gpu_cores(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
+  if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
+  for (const JobGpu& one : gpus) {
     const auto& cpus_of = one.node->numa_cpus;
     for (const CheckedRank* rank : one.ranks) {
       const auto near =

@@ -1,18 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
 
 /// These rules check GPUs: the errors that they have had, their settings, and what they do now.
 namespace isoscale::preflight {
@@ -110,9 +104,9 @@ Answer judge_remap(const JobGpu& one, const JobFacts&) {
 }
 
 /// Warns of Xids, except those caused by a program's own mistake, which say nothing about the GPU.
-void judge_xid(Findings& findings, const JobFacts& job) {
+void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   findings.otherwise.unknown = no_gpus(job, "the kernel's log");
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     if (!findings.knows(one.gpu->xids)) continue;
     for (const int code : *one.gpu->xids) {
       std::string what = fmt::format("Xid {} in what the kernel's log still has", code);
@@ -142,11 +136,10 @@ Answer judge_compute_mode(const JobGpu& one, const JobFacts&) {
 
 /// Warns if clocks are limited before there is any load. Clocks that somebody set are left to the
 /// check application-clock.
-void judge_throttle(Findings& findings, const JobFacts& job) {
+void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};
-  findings.otherwise.unknown = no_gpus(job);
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     if (!findings.knows(one.gpu->throttle_reasons)) continue;
     for (const std::string& reason : *one.gpu->throttle_reasons) {
       if (std::ranges::find(settings, reason) != settings.end()) continue;
@@ -183,12 +176,10 @@ double usual_use(std::span<const JobGpu> gpus) {
   return used.empty() ? 0 : statistics::median(used).value_or(0);
 }
 
-void judge_processes(Findings& findings, const JobFacts& job) {
+void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
   constexpr double much = 1024.0 * 1024 * 1024;  // ranks of one program differ by less
-  findings.otherwise.unknown = no_gpus(job);
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);
-  const std::vector<JobGpu> gpus = job_gpus(job);
   const double usual = usual_use(gpus);
   for (const JobGpu& one : gpus) {
     std::optional<std::string> what = foreign_processes(one, own[one.node->node]);
@@ -226,7 +217,7 @@ constexpr auto gpu_table = std::to_array<Rule>(
      {"throttle", "what holds clocks down before there is any load", judge_throttle, warning,
       "the GPU computes slower than its like from the start",
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
-      "nothing holds clocks down now", "", how_on_gpus},
+      "nothing holds clocks down now"},
      {"persistence", "whether the driver stays loaded between programs",
       Flag<GpuFacts>{&GpuFacts::persistence, false, "persistence mode is off"}, warning,
       "little: the driver unloads between programs, so that start-up takes longer and settings and "
@@ -235,7 +226,7 @@ constexpr auto gpu_table = std::to_array<Rule>(
      {"other-processes", "processes on GPUs that are not of the job", judge_processes, warning,
       "they take turns with the rank's kernels, and take memory and links",
       "end them, or ask for GPUs that are yours alone (srun --exclusive)",
-      "no process but the job's ranks", "", how_on_gpus}});
+      "no process but the job's ranks"}});
 
 }  // namespace
 

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -86,10 +83,9 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
     observed.push_back(
         {.place = {.host = node.host()}, .value = base::counted(node.ranks.size(), "rank")});
   }
-  find_differences(findings, observed, "it has");
-  if (observed.empty()) return;
-  findings.otherwise.fine = fmt::format("{} on each of {}", *observed.front().value,
-                                        base::counted(observed.size(), "node"));
+  findings.otherwise.fine =
+      fmt::format("{} on each of {}", find_differences(findings, observed, "it has"),
+                  base::counted(observed.size(), "node"));
 }
 
 /// Returns the number of GPUs on a node that NVML lists or that ranks took; nullopt if unknown.

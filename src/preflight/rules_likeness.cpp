@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
@@ -26,19 +23,15 @@ Text bytes(const std::optional<double>& value) {
 }
 
 /// Compares one GPU of each node: all GPUs of a node have the same driver.
-void judge_driver(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = no_gpus(job);
+void judge_driver(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::vector<Observed> observed;
   const CheckedNode* last = nullptr;
-  for (const JobGpu& one : job_gpus(job)) {
-    if (one.node == last) continue;
-    last = one.node;
+  for (const JobGpu& one : gpus) {
+    if (one.node == std::exchange(last, one.node)) continue;
     observed.push_back({.place = {.host = one.node->host}, .value = one.gpu->driver});
-    if (one.gpu->driver && findings.otherwise.fine.empty()) {
-      findings.otherwise.fine = fmt::format("driver {} on all nodes", *one.gpu->driver);
-    }
   }
-  find_differences(findings, observed, "driver");
+  findings.otherwise.fine =
+      fmt::format("driver {} on all nodes", find_differences(findings, observed, "driver"));
 }
 
 void judge_build(Findings& findings, const JobFacts& job) {
@@ -53,55 +46,46 @@ void judge_build(Findings& findings, const JobFacts& job) {
   });
 }
 
-void judge_model(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = no_gpus(job);
+void judge_model(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::vector<Observed> observed;
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     observed.push_back({.place = one.place(), .value = one.gpu->name});
-    if (one.gpu->name && findings.otherwise.fine.empty()) {
-      findings.otherwise.fine = fmt::format("{} everywhere", *one.gpu->name);
-    }
   }
-  find_differences(findings, observed, "model");
+  findings.otherwise.fine =
+      fmt::format("{} everywhere", find_differences(findings, observed, "model"));
 }
 
 constexpr Compare<GpuFacts> sm_clock{"highest SM clock", [](const GpuFacts& gpu) -> Text {
                                        return prefixed(gpu.sm_clock_max, "Hz");
                                      }};
 
-void judge_clocks(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = no_gpus(job);
-  findings.otherwise.fine =
-      fmt::format("{} {} on all GPUs of a model", sm_clock.quantity, first_text(job, sm_clock));
-  compare_gpus(findings, job, sm_clock);
-  compare_gpus(findings, job,
+void judge_clocks(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
+  compare_gpus(findings, gpus, sm_clock);
+  compare_gpus(findings, gpus,
                {"highest memory clock",
                 [](const GpuFacts& gpu) -> Text { return prefixed(gpu.memory_clock_max, "Hz"); }},
                {.cost = "this GPU reads memory at another speed than its like",
                 .fix = "lift limits on memory clocks: nvidia-smi -rmc"});
 }
 
-void judge_application_clock(Findings& findings, const JobFacts& job) {
+void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr Compare<GpuFacts> clock{"SM clock set to", [](const GpuFacts& gpu) -> Text {
                                       return prefixed(gpu.sm_clock_application, "Hz");
                                     }};
-  const std::string highest = first_text(job, sm_clock);
-  findings.otherwise.unknown = no_gpus(job);
-  findings.otherwise.fine =
-      fmt::format("{} {}{} on all GPUs of a model", clock.quantity, first_text(job, clock),
-                  highest.empty() ? "" : fmt::format(" of at most {}", highest));
-  compare_gpus(findings, job, clock);
+  const std::string first = compare_gpus(findings, gpus, clock);
+  const auto known = std::ranges::find_if(
+      gpus, [](const JobGpu& one) { return one.gpu->sm_clock_max.has_value(); });
+  if (known == gpus.end()) return;
+  findings.otherwise.fine = fmt::format("{} {} of at most {} on all GPUs of a model",
+                                        clock.quantity, first, *sm_clock.text(*known->gpu));
 }
 
-void judge_power_limit(Findings& findings, const JobFacts& job) {
+void judge_power_limit(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr double tolerance = 1;  // W; limits are set in whole watts
-  constexpr Compare<GpuFacts> limit{
-      "power limit", [](const GpuFacts& gpu) -> Text { return prefixed(gpu.power_limit, "W"); }};
-  findings.otherwise.unknown = no_gpus(job);
-  findings.otherwise.fine =
-      fmt::format("{} {} on all GPUs of a model", limit.quantity, first_text(job, limit));
-  compare_gpus(findings, job, limit);
-  for (const JobGpu& one : job_gpus(job)) {
+  compare_gpus(findings, gpus, {"power limit", [](const GpuFacts& gpu) -> Text {
+                                  return prefixed(gpu.power_limit, "W");
+                                }});
+  for (const JobGpu& one : gpus) {
     const auto &now = one.gpu->power_limit, &usual = one.gpu->power_limit_default;
     if (!now || !usual || *now >= *usual - tolerance) continue;
     findings.add(one.place(), {.wrong = fmt::format("power limit {}, by default {}",
@@ -158,28 +142,27 @@ constexpr auto likeness_table = std::to_array<Rule>(
       "install the same CUDA and driver on all nodes", "", "no rank says its CUDA",
       "run with --device cuda"},
      {"gpu-driver", "the driver of the GPUs on all nodes", judge_driver, warning,
-      "drivers differ in clocks, power and NVLink handling", "install the same driver on all nodes",
-      "", "", how_on_gpus},
+      "drivers differ in clocks, power and NVLink handling",
+      "install the same driver on all nodes"},
      {"debug-build", "whether isoscale was built with optimization", judge_build, warning,
       "what it does between operations takes longer: gaps and small messages look worse",
       "build it with cmake --preset release", "", "no rank says how it was built"},
      {"gpu-model", "the model of all GPUs", judge_model, warning,
       "the slower GPUs set the pace of every step",
-      "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N", "", "", how_on_gpus},
+      "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N"},
      {"gpu-memory", "memory of GPUs of one model",
       Compare<GpuFacts>{"memory", [](const GpuFacts& gpu) { return bytes(gpu.memory); }}, warning,
       "a model that fits elsewhere may not fit here",
       "look for ECC, MIG and reserved memory that differ: nvidia-smi -q -d MEMORY"},
      {"gpu-clocks", "highest clocks of GPUs of one model", judge_clocks, warning,
-      "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc",
-      "", "", how_on_gpus},
+      "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc"},
      {"application-clock", "the SM clock that GPUs of one model are set to",
       judge_application_clock, warning, "this GPU computes at another speed than its like",
       "set all alike: nvidia-smi -ac, or nvidia-smi -rac", "", "",
       "GPUs without application clocks have none to report"},
      {"power-limit", "power limits of GPUs of one model, and their default", judge_power_limit,
       warning, "under load this GPU's clock settles elsewhere than that of its like",
-      "set all alike: nvidia-smi -pl", "", "", how_on_gpus},
+      "set all alike: nvidia-smi -pl"},
      {"vbios", "firmware of GPUs of one model",
       Compare<GpuFacts>{"VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; }}, warning,
       "clocks, fans and power management may differ from those of its like",

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -68,10 +65,9 @@ void judge_peer_access(Findings& findings, const JobFacts& job) {
   }
 }
 
-void judge_nvlinks(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = no_gpus(job);
+void judge_nvlinks(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::vector<Observed> observed;
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     const GpuFacts& gpu = *one.gpu;
     if (!findings.knows(gpu.nvlinks_active)) continue;
     if (*gpu.nvlinks_active > 0) {
@@ -133,9 +129,7 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
 /// Warns of three problems with NVLink domains that span nodes: a GPU is in none although others of
 /// its model are, the GPUs of one domain are split into cliques, or the job is spread over several
 /// domains although one could hold it.
-void judge_domain(Findings& findings, const JobFacts& job) {
-  findings.otherwise.unknown = no_gpus(job);
-  const std::vector<JobGpu> gpus = job_gpus(job);
+void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
   std::set<std::string> models;                          // with GPUs that are in a domain
   for (const JobGpu& one : gpus) {
@@ -189,10 +183,10 @@ std::string link_text(int generation, int width) {
 
 /// Checks the PCIe links of GPUs. An idle GPU lowers the generation of its link, but never the
 /// width. So its greatest possible generation is compared with that of GPUs of the same model.
-void judge_gpu_pcie(Findings& findings, const JobFacts& job) {
-  if (job_gpus(job).empty()) findings.otherwise.unknown = no_gpus(job);
+void judge_gpu_pcie(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
+  if (gpus.empty()) findings.otherwise.unknown = no_gpus(job);
   std::vector<Observed> observed;
-  for (const JobGpu& one : job_gpus(job)) {
+  for (const JobGpu& one : gpus) {
     const GpuFacts& gpu = *one.gpu;
     if (is_joined_by_c2c(gpu)) continue;
     if (gpu.pcie_generation_max) {
@@ -267,8 +261,7 @@ constexpr auto links_table = std::to_array<Rule>(
       "between all GPUs of a node", "", "nvidia-smi topo -p2p r shows it"},
      {"nvlinks", "inactive NVLinks", judge_nvlinks, warning,
       "collectives go at the pace of the GPU with the fewest",
-      "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74", "no GPU has NVLink", "",
-      how_on_gpus},
+      "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74", "no GPU has NVLink"},
      {"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs, warning,
       "groups that hold this pair communicate at PCIe's speed",
       "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should be, see nvidia-smi "

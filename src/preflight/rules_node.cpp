@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "base/text.hpp"
+#include "machine/facts.hpp"
 #include "preflight/rules.hpp"
 
 /// These rules check the resources of nodes: cores that ranks may run on, memory that may be locked
@@ -17,49 +15,13 @@ namespace {
 
 using enum Verdict;
 
-/// Finds a core of its own for as many ranks as possible, by augmenting paths of bipartite
-/// matching.
-class CoreMatching {
- public:
-  explicit CoreMatching(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
-
-  /// Returns the number of ranks that can have a core of their own at the same time.
-  [[nodiscard]] std::size_t count() {
-    std::size_t matched = 0;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      tried_.clear();
-      if (match(rank)) ++matched;
-    }
-    return matched;
-  }
-
- private:
-  bool match(std::size_t rank) {
-    const std::vector<int>& cores = ranks_[rank]->cores;
-    // A free core is tried first, so that paths are long only if cores are few.
-    for (const int core : cores) {
-      if (taken_.try_emplace(core, rank).second) return true;
-    }
-    for (const int core : cores) {
-      if (!tried_.insert(core).second || !match(taken_[core])) continue;
-      taken_[core] = rank;
-      return true;
-    }
-    return false;
-  }
-
-  std::vector<const CheckedRank*> ranks_;
-  std::map<int, std::size_t> taken_;  ///< rank that has the core
-  std::set<int> tried_;
-};
-
 Answer judge_shared_cores(const NodeRanks& node, const JobFacts& job) {
-  std::vector<const CheckedRank*> bound;
+  std::vector<std::vector<int>> bound;
   for (const CheckedRank* rank : node.ranks) {
-    if (!rank->cores.empty()) bound.push_back(rank);
+    if (!rank->cores.empty()) bound.push_back(rank->cores);
   }
   if (bound.empty()) return not_known;
-  const std::size_t with_core = CoreMatching{bound}.count();
+  const std::size_t with_core = machine::count_with_own_core(bound);
   if (with_core == bound.size()) return nothing_wrong;
   return {.wrong = fmt::format("only {} of {} can have a core of their own", with_core,
                                base::counted(bound.size(), "rank")),

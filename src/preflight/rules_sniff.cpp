@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -90,9 +87,9 @@ class Ranks {
   explicit Ranks(const JobFacts& job) : job_(job) {
     for (const CheckedNode& node : job.nodes) {
       nodes_[node.node] = &node;
-      int index = 0;
-      for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {
-        gpus_[gpu.uuid] = {index++, gpu.name, gpu.pci_bus_id};
+      for (std::size_t i = 0; node.gpus && i < node.gpus->size(); ++i) {
+        const GpuFacts& gpu = (*node.gpus)[i];
+        gpus_[gpu.uuid] = {.node = &node, .gpu = &gpu, .index = static_cast<int>(i), .ranks = {}};
       }
       for (const CheckedPeers& peers : node.peers) {
         if (peers.link) links_[{node.node, peers.i, peers.j}] = *peers.link;
@@ -111,17 +108,17 @@ class Ranks {
   }
   /// Returns "rank 12" or "rank 12, GPU 4 (0000:9d:00.0)".
   [[nodiscard]] std::string device(const CheckedRank& rank) const {
-    const Gpu* const gpu = gpu_of(rank);
+    const JobGpu* const gpu = gpu_of(rank);
     const std::string text = fmt::format("rank {}", rank.rank);
-    return gpu == nullptr ? text : fmt::format("{}, GPU {} ({})", text, gpu->index, gpu->bus_id);
+    return gpu == nullptr ? text : fmt::format("{}, {}", text, gpu->place().device);
   }
   /// Returns the kind of a rank's compute rate, named by its processor: "ranks on NVIDIA H100",
   /// "ranks on Xeon, 1 BLAS thread".
   [[nodiscard]] std::string kind(const CheckedRank& rank) const {
     if (job_.device == "cuda") {
-      const Gpu* const gpu = gpu_of(rank);
-      return fmt::format("ranks on {}",
-                         gpu != nullptr && gpu->name ? *gpu->name : "GPUs of unknown model");
+      const JobGpu* const gpu = gpu_of(rank);
+      return fmt::format("ranks on {}", gpu != nullptr && gpu->gpu->name ? *gpu->gpu->name
+                                                                         : "GPUs of unknown model");
     }
     const auto node = nodes_.find(rank.node);
     const bool is_known = node != nodes_.end() && node->second->cpu_model;
@@ -132,8 +129,8 @@ class Ranks {
   /// "pairs across nodes".
   [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
     if (a.node != b.node) return "pairs across nodes";
-    const Gpu* const gpu_a = gpu_of(a);
-    const Gpu* const gpu_b = gpu_of(b);
+    const JobGpu* const gpu_a = gpu_of(a);
+    const JobGpu* const gpu_b = gpu_of(b);
     if (gpu_a == nullptr || gpu_b == nullptr) return "pairs inside nodes";
     const auto [i, j] = std::minmax(gpu_a->index, gpu_b->index);
     const auto link = links_.find({a.node, i, j});
@@ -143,12 +140,7 @@ class Ranks {
   }
 
  private:
-  struct Gpu {
-    int index = 0;
-    std::optional<std::string> name;
-    std::string bus_id;
-  };
-  [[nodiscard]] const Gpu* gpu_of(const CheckedRank& rank) const {
+  [[nodiscard]] const JobGpu* gpu_of(const CheckedRank& rank) const {
     const auto found = gpus_.find(rank.gpu.value_or(""));
     return !rank.gpu || found == gpus_.end() ? nullptr : &found->second;
   }
@@ -156,7 +148,7 @@ class Ranks {
   const JobFacts& job_;
   std::unordered_map<int, const CheckedNode*> nodes_;
   std::unordered_map<int, const CheckedRank*> ranks_;
-  std::unordered_map<std::string, Gpu> gpus_;
+  std::unordered_map<std::string, JobGpu> gpus_;
   std::map<std::tuple<int, int, int>, std::string> links_;
 };
 

@@ -8,16 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/plan/step_loop.hpp"

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <new>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -15,8 +13,7 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "comm/errors.hpp"
-#include "runner/plan/schedule.hpp"
-#include "runner/run_file.hpp"
+#include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
 #include "units/text.hpp"
@@ -34,22 +31,12 @@ std::string point_title(const PlannedPoint& point) {
                      has_mesh ? fmt::format(" ({})", mesh::to_string(mesh)) : "");
 }
 
-/// Returns the number of steps that count for the step time: those after warm-up that are neither
-/// traced nor dropped.
-std::size_t counted_steps(const results::PointData& data) {
-  std::size_t counted = 0;
-  for (auto i = static_cast<std::size_t>(data.warm_up_steps); i < data.traced.size(); ++i) {
-    counted += data.traced[i] == 0 && data.dropped[i] == 0 ? 1 : 0;
-  }
-  return counted;
-}
-
 std::string outcome_text(const results::PointData& data) {
   if (data.status == results::PointStatus::ok && !data.rows.empty()) {
     return fmt::format("{} rows", data.rows.size());
   }
   if (data.status == results::PointStatus::ok) {
-    return fmt::format("{} of {} steps count, stopped by {}", counted_steps(data),
+    return fmt::format("{} of {} steps count, stopped by {}", results::untraced_times(data).size(),
                        data.step_times.size(), data.stopped_because);
   }
   return fmt::format("{}: {}", results::name(data.status), data.reason);

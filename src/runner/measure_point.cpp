@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/measure_point.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -17,12 +14,10 @@
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/measure/measure_steps.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/measure/step_check.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "runner/microbench/microbench.hpp"
 #include "runner/microbench/rank_speeds.hpp"
-#include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/run_file.hpp"

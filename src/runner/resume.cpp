@@ -31,7 +31,7 @@ using results::RunData;
 
 /// The facts of a rank (texts) on which its times depend. UUIDs and addresses are not among them: a
 /// rank may run on other hardware of the same kind.
-constexpr std::array<std::string_view, 8> facts_that_count{
+constexpr std::array<const char*, 8> facts_that_count{
     "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
 
 /// Settings that may differ, since they only name devices of a launch or control logging.
@@ -43,19 +43,14 @@ void compare_text(std::string_view what, std::string_view earlier, std::string_v
   if (earlier != now) found.push_back(fmt::format("{} '{}', not '{}'", what, now, earlier));
 }
 
-std::string fact_of(const RankFacts& rank, std::string_view key) {
-  const auto at = rank.text.find(std::string{key});
-  return at == rank.text.end() ? "" : at->second;
-}
-
 /// Adds the differences between the facts of ranks to `found`. For each fact, only the first rank
 /// that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
-  for (const std::string_view key : facts_that_count) {
+  for (const char* const key : facts_that_count) {
     for (std::size_t r = 0; r < ranks; ++r) {
-      const std::string before = fact_of(earlier.rank_facts[r], key);
-      const std::string after = fact_of(now.rank_facts[r], key);
+      const std::string before = text_of(earlier.rank_facts[r], key);
+      const std::string after = text_of(now.rank_facts[r], key);
       if (before == after) continue;
       compare_text(fmt::format("{} of rank {}", key, r), before, after, found);
       break;

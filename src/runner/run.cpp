@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -18,7 +17,6 @@
 #include "machine/job_environment.hpp"
 #include "results/hdf5/run_files.hpp"
 #include "results/reader/reader.hpp"
-#include "runner/dry_run.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
@@ -28,7 +26,6 @@
 #include "runner/resume.hpp"
 #include "runner/run_file.hpp"
 #include "runner/watch/progress.hpp"
-#include "settings/run_config.hpp"
 
 namespace isoscale::runner {
 namespace {

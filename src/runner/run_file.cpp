@@ -10,14 +10,11 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <random>
 #include <set>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"

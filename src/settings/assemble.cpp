@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "settings/layer.hpp"
-#include "settings/run_config.hpp"
 #include "settings/values.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::settings {
 

@@ -13,7 +13,6 @@
 #include <set>
 #include <system_error>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "settings/values.hpp"
 #include "units/text.hpp"

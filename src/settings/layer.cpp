@@ -6,13 +6,10 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <vector>
-
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::settings {
 

@@ -11,13 +11,9 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "settings/run_config.hpp"
 #include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
 

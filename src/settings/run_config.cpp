@@ -7,11 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <vector>
 
 #include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::settings {
 

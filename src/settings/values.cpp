@@ -3,16 +3,11 @@
 
 #include "settings/values.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
-#include <vector>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::settings {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "executor/host/host.hpp"
-#include "runner/measure_point.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"
 #include "tests/mpi/small_points.hpp"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "executor/host/host.hpp"
-#include "runner/measure_point.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"

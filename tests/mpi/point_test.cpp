@@ -12,7 +12,7 @@
 #include <string>
 
 #include "machine/device_sampler.hpp"
-#include "runner/measure_point.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"
 #include "tests/mpi/observed.hpp"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "preflight/pci.hpp"
+#include "preflight/collect_facts.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::preflight {

@@ -8,13 +8,9 @@
 #include <cstring>
 #include <map>
 #include <set>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "machine/device_sampler.hpp"
 #include "results/records/op_records.hpp"
 #include "results/records/packed_rows.hpp"
 #include "results/records/point_layout.hpp"

@@ -2,16 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "runner/measure/measure_steps.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <stdexcept>
 
 #include "program/added_sections.hpp"
 #include "program/op.hpp"
-#include "timeline/timeline.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -5,16 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/match.hpp"

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -193,22 +193,9 @@ Difference compare(executor::Session& session, const program::RankProgram& progr
 }
 
 double tolerance(program::Precision precision) {
-  using program::Precision;
-  switch (precision) {
-    case Precision::f64:
-      return 1e-11;
-    case Precision::f32:
-      return 1e-4;
-    case Precision::tf32:
-      return 1e-2;
-    case Precision::f16:
-      return 2e-2;
-    case Precision::bf16:
-      return 1e-1;
-    case Precision::fp8:
-      break;
-  }
-  return 3e-1;
+  // The tolerances are in the order of program::Precision: f64, f32, tf32, f16, bf16, fp8.
+  constexpr std::array<double, 6> tolerances{1e-11, 1e-4, 1e-2, 2e-2, 1e-1, 3e-1};
+  return tolerances.at(static_cast<std::size_t>(precision));
 }
 
 double tolerance(const workloads::Request& twin) {

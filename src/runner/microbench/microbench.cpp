@@ -1,16 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/microbench/microbench.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
+#include "runner/measure/point.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "runner/watch/progress.hpp"

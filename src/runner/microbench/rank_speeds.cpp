@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <variant>
 
@@ -15,7 +14,6 @@
 #include "comm/errors.hpp"
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::runner {

@@ -10,7 +10,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -59,14 +58,8 @@ void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> r
   row.number["sm_clock"] = *statistics::median(clocks);
 }
 
-/// Returns the text of a fact; "" if it is unknown.
-std::string fact(const RankFacts& facts, const char* key) {
-  const auto found = facts.text.find(key);
-  return found == facts.text.end() ? std::string{} : found->second;
-}
-
 std::set<std::string> peers_of(const RankFacts& facts) {
-  const std::string list = fact(facts, "gpu_nvlink_peers");
+  const std::string list = text_of(facts, "gpu_nvlink_peers");
   if (list.empty()) return {};
   const auto peers = base::split(list, ',');
   return {peers.begin(), peers.end()};
@@ -75,13 +68,14 @@ std::set<std::string> peers_of(const RankFacts& facts) {
 /// True if NVLinks lead from one GPU to the other, or from both to the same switch.
 bool have_nvlink(const RankFacts& a, const RankFacts& b) {
   const std::set<std::string> peers_a = peers_of(a), peers_b = peers_of(b);
-  if (peers_a.contains(fact(b, "gpu_pci")) || peers_b.contains(fact(a, "gpu_pci"))) return true;
+  if (peers_a.contains(text_of(b, "gpu_pci")) || peers_b.contains(text_of(a, "gpu_pci")))
+    return true;
   return std::ranges::any_of(peers_a, [&](const auto& peer) { return peers_b.contains(peer); });
 }
 
 bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
-  const std::string value = fact(a, key);
-  return !value.empty() && value == fact(b, key);
+  const std::string value = text_of(a, key);
+  return !value.empty() && value == text_of(b, key);
 }
 
 /// True if the links of the rank's GPU are known: NVML gave their number, and if that is not zero,
@@ -231,12 +225,12 @@ LinkClasses::LinkClasses(std::span<const RankFacts> facts)
   // node need not use the k-th GPU.
   std::map<int, std::set<std::string>> gpus_of_node;
   for (const RankFacts& rank : facts) {
-    if (const std::string gpu = fact(rank, "gpu_pci"); !gpu.empty()) {
+    if (const std::string gpu = text_of(rank, "gpu_pci"); !gpu.empty()) {
       gpus_of_node[rank.node].insert(gpu);
     }
   }
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
-    const std::string gpu = fact(facts[rank], "gpu_pci");
+    const std::string gpu = text_of(facts[rank], "gpu_pci");
     if (gpu.empty()) continue;
     const std::set<std::string>& gpus = gpus_of_node[facts[rank].node];
     rail_[rank] = static_cast<int>(std::distance(gpus.begin(), gpus.find(gpu)));

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -16,7 +15,6 @@
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
 #include "workloads/api/fit.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {

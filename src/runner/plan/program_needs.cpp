@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "runner/plan/step_loop.hpp"
 #include "units/text.hpp"

@@ -2,94 +2,32 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/site.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
-#include <optional>
-#include <set>
-#include <string>
-#include <type_traits>
-#include <vector>
+
+#include "preflight/facts_json.hpp"
+
+namespace isoscale::machine {
+
+ISOSCALE_FACTS(MachineFacts, host, cpu_model, sockets, cores, numa_nodes, memory_total,
+               memory_available, bound_cpus, bound_core_ids, os, cpu_quota)
+
+}  // namespace isoscale::machine
 
 namespace isoscale::runner {
 namespace {
 
 using nlohmann::json;
 
-/// Calls visit(key, fact) for each fact of a machine. Bytes are visited as plain numbers.
-template <class Facts, class Visit>
-void for_each_fact(Facts& facts, const Visit& visit) {
-  visit("host", facts.host);
-  visit("cpu_model", facts.cpu_model);
-  visit("sockets", facts.sockets);
-  visit("cores", facts.cores);
-  visit("numa_nodes", facts.numa_nodes);
-  visit("memory_total", facts.memory_total);
-  visit("memory_available", facts.memory_available);
-  visit("bound_cpus", facts.bound_cpus);
-  visit("bound_core_ids", facts.bound_core_ids);
-  visit("os", facts.os);
-  visit("cpu_quota", facts.cpu_quota);
-}
-
-std::string to_text(const machine::MachineFacts& facts) {
-  json object;
-  for_each_fact(facts, [&]<class Fact>(const char* key, const Fact& fact) {
-    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
-      if (fact) object[key] = fact->value();
-    } else if constexpr (requires { fact.has_value(); }) {
-      if (fact) object[key] = *fact;
-    } else {
-      object[key] = fact;
-    }
-  });
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-machine::MachineFacts from_text(const std::string& text) {
-  const json object = json::parse(text);
-  machine::MachineFacts facts;
-  for_each_fact(facts, [&]<class Fact>(const char* key, Fact& fact) {
-    if (!object.contains(key)) return;
-    if constexpr (std::is_same_v<Fact, std::optional<units::Bytes>>) {
-      fact = units::Bytes{object.at(key).get<std::uint64_t>()};
-    } else if constexpr (requires {
-                           typename Fact::value_type;
-                           fact.has_value();
-                         }) {
-      fact = object.at(key).get<typename Fact::value_type>();
-    } else {
-      fact = object.at(key).get<Fact>();
-    }
-  });
-  return facts;
-}
-
-/// True if each rank of one node can have a physical core of its own (bipartite matching by
-/// augmenting paths). Ranks whose binding is unknown are ignored.
+/// True if each rank of one node can have a physical core of its own. Ranks whose binding is
+/// unknown are ignored.
 bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
-  std::map<int, std::size_t> owner;  // rank that has a core
-  std::set<int> visited;
-  const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
-    for (const int core : ranks[rank]->bound_core_ids) {
-      if (!visited.insert(core).second) continue;
-      const auto taken = owner.find(core);
-      if (taken == owner.end() || find_core(taken->second)) {
-        owner[core] = rank;
-        return true;
-      }
-    }
-    return false;
-  };
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank]->bound_core_ids.empty()) continue;
-    visited.clear();
-    if (!find_core(rank)) return false;
+  std::vector<std::vector<int>> bound;
+  for (const machine::MachineFacts* const rank : ranks) {
+    if (!rank->bound_core_ids.empty()) bound.push_back(rank->bound_core_ids);
   }
-  return true;
+  return machine::count_with_own_core(bound) == bound.size();
 }
 
 /// Collective: returns the least value among the ranks of each node, by node; absent for a node on
@@ -116,12 +54,13 @@ std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator&
 }  // namespace
 
 std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
-  const std::vector<std::string> texts = world.gather(to_text(machine::machine_facts()));
-  json all = json::array();
-  for (const std::string& text : texts) all.push_back(text);
-  const json everywhere = json::parse(world.broadcast(all.dump()));
+  const std::vector<std::string> texts =
+      world.gather(preflight::facts_text(machine::machine_facts()));
+  const json everywhere = json::parse(world.broadcast(json(texts).dump()));
   std::vector<machine::MachineFacts> facts;
-  for (const json& text : everywhere) facts.push_back(from_text(text.get<std::string>()));
+  for (const json& text : everywhere) {
+    preflight::read_facts(facts.emplace_back(), json::parse(text.get<std::string>()));
+  }
   return facts;
 }
 

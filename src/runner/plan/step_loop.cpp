@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"

@@ -4,21 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
 #include <deque>
-#include <optional>
 #include <span>
 #include <thread>
 #include <type_traits>
 
 #include "base/error.hpp"
 #include "comm/errors.hpp"
-#include "comm/message_queue.hpp"
 #include "runner/serving/serving.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
-#include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 
 namespace isoscale::runner::serve {

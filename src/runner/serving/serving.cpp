@@ -7,25 +7,19 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "comm/clock_offset.hpp"
 #include "comm/errors.hpp"
-#include "comm/message_queue.hpp"
 #include "program/check.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/watch/progress.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/serve/trials.hpp"
 
 namespace isoscale::runner::serve {
 namespace {

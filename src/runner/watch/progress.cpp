@@ -9,17 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/log.hpp"
-#include "comm/communicator.hpp"
-#include "executor/executor.hpp"
 #include "program/outline.hpp"
-#include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {
 

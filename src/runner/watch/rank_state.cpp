@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

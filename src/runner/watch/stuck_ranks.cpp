@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <thread>
@@ -21,7 +20,6 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/run_files.hpp"
-#include "runner/watch/rank_state.hpp"
 
 namespace isoscale::runner {
 

@@ -6,18 +6,14 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <system_error>
-#include <thread>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
-#include "runner/watch/stuck_ranks.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "units/quantity.hpp"
+
+/// Lists the fields of a struct of facts by name, once for both writing and reading them as JSON.
+/// It stands in the struct's namespace.
+#define ISOSCALE_FACTS(Type, ...)                                                \
+  template <class Struct, class Act>                                             \
+    requires std::same_as<std::remove_const_t<Struct>, Type>                     \
+  void for_each_fact(Struct& facts, const Act& act) {                            \
+    NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(ISOSCALE_ACT_ON_FACT, __VA_ARGS__)) \
+  }
+#define ISOSCALE_ACT_ON_FACT(member) act(#member, facts.member);
+
+/// Writes structs of facts as JSON, and reads them: a field whose fact is absent, or has its
+/// default value, is left out.
+namespace isoscale::preflight {
+
+template <class T>
+concept Facts = requires(T& facts) { for_each_fact(facts, [](const char*, const auto&) {}); };
+template <class T>
+constexpr bool is_optional_fact = false;
+template <class T>
+constexpr bool is_optional_fact<std::optional<T>> = true;
+
+template <class T>
+nlohmann::json json_of(const std::vector<T>& values);
+
+/// Writes a value; null means absent. Fields that have their default value are left out.
+template <class T>
+nlohmann::json json_of(const T& value) {
+  using nlohmann::json;
+  if constexpr (Facts<T>) {
+    json object = json::object(), defaults = json::object();
+    for_each_fact(value, [&](const char* name, const auto& fact) { object[name] = json_of(fact); });
+    const T without_facts;
+    for_each_fact(without_facts, [&](const char* name, const auto& fact) {
+      if (object[name] == json_of(fact)) object.erase(name);
+    });
+    return object;
+  } else if constexpr (is_optional_fact<T>) {
+    return value ? json_of(*value) : json();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isfinite(value) ? json(value) : json();
+  } else if constexpr (std::is_same_v<T, units::Bytes>) {
+    return value.value();
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+nlohmann::json json_of(const std::vector<T>& values) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const T& value : values) array.push_back(json_of(value));
+  return array;
+}
+
+template <class T>
+[[nodiscard]] std::string facts_text(const T& facts) {
+  return json_of(facts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+inline void expect_fact(bool is_right, std::string_view wanted) {  // NOLINT: boolean condition
+  if (!is_right) throw base::Error(fmt::format("job facts: {} is expected", wanted));
+}
+
+template <class T>
+bool is_integer(const nlohmann::json& from) {
+  if (from.is_number_unsigned()) return std::in_range<T>(from.get<std::uint64_t>());
+  return from.is_number_integer() && std::in_range<T>(from.get<std::int64_t>());
+}
+
+template <class T>
+void read_facts(std::vector<T>& values, const nlohmann::json& from);
+template <class T>
+void read_facts(std::map<std::string, T>& values, const nlohmann::json& from);
+
+/// Reads a value that json_of() wrote. Throws base::Error or json::exception if it has another
+/// type, or does not fit into it.
+template <class T>
+void read_facts(T& value, const nlohmann::json& from) {
+  if constexpr (Facts<T>) {
+    expect_fact(from.is_object(), "an object");
+    for_each_fact(value, [&](const char* name, auto& fact) {
+      if (from.contains(name)) read_facts(fact, from.at(name));
+    });
+  } else if constexpr (is_optional_fact<T>) {
+    read_facts(value.emplace(), from);
+  } else if constexpr (std::is_same_v<T, units::Bytes>) {
+    value = T{from.get<std::uint64_t>()};
+  } else {
+    // The library itself would convert any number to an integer.
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      expect_fact(is_integer<T>(from), "a whole number of its type");
+    }
+    from.get_to(value);
+  }
+}
+
+template <class T>
+void read_facts(std::vector<T>& values, const nlohmann::json& from) {
+  expect_fact(from.is_array(), "an array");
+  values.clear();
+  for (const nlohmann::json& item : from) read_facts(values.emplace_back(), item);
+}
+
+template <class T>
+void read_facts(std::map<std::string, T>& values, const nlohmann::json& from) {
+  expect_fact(from.is_object(), "an object");
+  values.clear();
+  for (const auto& [key, item] : from.items()) read_facts(values[key], item);
+}
+
+}  // namespace isoscale::preflight
