@@ -329,6 +329,7 @@ export function keepStates(place, fill) {
     states[id] = charts[id].state;
     if (charts[id].drawn) drawn.push(id);
     charts[id].instance?.dispose();
+    charts[id].instance = null;  // a button that a caller still holds must not draw on it
     delete charts[id];
   }
   fill();
