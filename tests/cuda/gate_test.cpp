@@ -34,11 +34,7 @@ Sketch fill() {
 /// The same, and a collective.
 Sketch reduction() {
   Sketch sketch = fill();
-  const program::Slice all = sketch.buffer<float>(64);
-  sketch.emit(program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                  .axes = mesh::Axis::dp,
-                                  .send = all,
-                                  .receive = all});
+  sketch.all_reduce(sketch.buffer<float>(64));
   return sketch;
 }
 
@@ -148,9 +144,9 @@ INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(settings::Graph::off, set
                          });
 
 /// A session of which some plays are late.
-class FakeSession final : public executor::Session {
+class FakeSession final : public executor::ForwardingSession {
  public:
-  explicit FakeSession(std::set<int> late) : late_(std::move(late)) {}
+  explicit FakeSession(std::set<int> late) : ForwardingSession(nullptr), late_(std::move(late)) {}
   using Session::play;
   PlayTime play(const Play& what) override {
     hidden_ += what.launches == Launches::hidden ? 1 : 0;
@@ -159,11 +155,7 @@ class FakeSession final : public executor::Session {
             .end = units::Nanoseconds{is_late ? 1'000'000 : 1'000},
             .is_late = is_late};
   }
-  [[nodiscard]] std::span<const timeline::Span> spans() const override { return {}; }
-  void read(const program::Slice& /*slice*/, std::span<std::byte> /*into*/) override {}
-  void write(const program::Slice& /*slice*/, std::span<const std::byte> /*from*/) override {}
   [[nodiscard]] const executor::SessionFacts& facts() const override { return facts_; }
-  void abandon() noexcept override {}
   [[nodiscard]] int hidden() const { return hidden_; }
 
  private:
