@@ -123,10 +123,13 @@ Options with_zero(const char* stage, Options options) {
   return options;
 }
 
+/// With some microbatches for each of eight replicas.
+Options partitioned(const char* how) { return {{"partition", how}, {"microbatches", "96"}}; }
+
 std::vector<Family> families() {
   const Options weights{{"offload", "weights"}};
   const Options funnel{{"strategy", "funnel"}, {"overlap", "off"}},
-      skewed{{"partition", "skewed:3"}};
+      skewed = partitioned("skewed:3");
   const auto scheduled = [](Options options, const char* schedule) {
     options["schedule"] = schedule;
     return options;
@@ -223,8 +226,8 @@ std::vector<Family> families() {
                 scheduled(funnel, "interleaved"),
                 scheduled(funnel, "zb-h1"),
                 skewed,
-                {{"partition", "skewed:0.3"}},
-                {{"partition", "proportional"}},
+                partitioned("skewed:0.3"),
+                partitioned("proportional"),
                 scheduled(skewed, "interleaved"),
                 scheduled(skewed, "zb-h1"),
                 {{"compression", "topk"}, {"compression_ratio", "1"}}},
@@ -303,7 +306,9 @@ class Twins : public testing::TestWithParam<Family> {};
 TEST_P(Twins, EqualOneRank) {
   const Ranks ranks;
   const Family& family = GetParam();
-  for (TwinCase& point : cases_of(family, ranks.world.size())) {
+  std::vector<TwinCase> cases = cases_of(family, ranks.world.size());
+  if (cases.empty()) GTEST_SKIP() << "so few ranks have no such mesh";
+  for (TwinCase& point : cases) {
     if (family.emulated.empty()) expect_equal_to_one_rank(ranks, point, family.least);
     for (const Precision precision : family.emulated) {
       point.request.precision = precision;
@@ -319,14 +324,15 @@ TEST_P(Twins, EqualOneRank) {
 INSTANTIATE_TEST_SUITE_P(Families, Twins, testing::ValuesIn(families()),
                          [](const auto& family) { return family.param.name; });
 
-TEST(TwinOptions, PartitionsAreUneven) {
+TEST(TwinOptions, AreNotRefusedOnMoreRanksAndPartitionsAreUneven) {
   for (const Family& family : families()) {
-    if (family.name != "replicas") continue;
-    for (const TwinCase& point : cases_of(family, 8)) {
-      if (!point.request.options.contains("partition")) continue;
-      const auto twin = workloads::find_workload("hybrid").twin(point.request);
-      const auto microbatches = workloads::stack::distribution_of(twin).microbatches;
-      EXPECT_GT(std::set<int>(microbatches.begin(), microbatches.end()).size(), 1U) << point.name;
+    for (const int ranks : {4, 8}) {
+      for (const TwinCase& point : cases_of(family, ranks)) {
+        const auto twin = workloads::find_workload("hybrid").twin(point.request);
+        if (!point.request.options.contains("partition") || ranks < 8) continue;
+        const auto microbatches = workloads::stack::distribution_of(twin).microbatches;
+        EXPECT_GT(std::set<int>(microbatches.begin(), microbatches.end()).size(), 1U) << point.name;
+      }
     }
   }
 }
