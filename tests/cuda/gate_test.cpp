@@ -144,9 +144,9 @@ INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(settings::Graph::off, set
                          });
 
 /// A session of which some plays are late.
-class FakeSession final : public executor::ForwardingSession {
+class FakeSession final : public executor::Session {
  public:
-  explicit FakeSession(std::set<int> late) : ForwardingSession(nullptr), late_(std::move(late)) {}
+  explicit FakeSession(std::set<int> late) : late_(std::move(late)) {}
   using Session::play;
   PlayTime play(const Play& what) override {
     hidden_ += what.launches == Launches::hidden ? 1 : 0;
@@ -155,7 +155,11 @@ class FakeSession final : public executor::ForwardingSession {
             .end = units::Nanoseconds{is_late ? 1'000'000 : 1'000},
             .is_late = is_late};
   }
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return {}; }
+  void read(const program::Slice& /*slice*/, std::span<std::byte> /*into*/) override {}
+  void write(const program::Slice& /*slice*/, std::span<const std::byte> /*from*/) override {}
   [[nodiscard]] const executor::SessionFacts& facts() const override { return facts_; }
+  void abandon() noexcept override {}
   [[nodiscard]] int hidden() const { return hidden_; }
 
  private:
