@@ -140,9 +140,9 @@ class Collectives : public testing::TestWithParam<Variant> {
     const std::uint64_t sent = parts(row.sends) * part;
     std::vector<T> result;
     for (std::size_t i = 0; i < size_; ++i) {
-      const auto from = reduces ? reduced<T>(sent, Reduction::sum) : values_of<T>(i, sent);
       const bool counts = gathers || row.kind == all_to_all || i == (reduces ? me_ : root);
       if (!counts) continue;
+      const auto from = reduces ? reduced<T>(sent, Reduction::sum) : values_of<T>(i, sent);
       const std::size_t first = row.sends == Row::all ? me_ * part : 0;
       result.insert(result.end(), from.begin() + static_cast<std::ptrdiff_t>(first),
                     from.begin() + static_cast<std::ptrdiff_t>(first + part));

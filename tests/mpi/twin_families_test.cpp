@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.hpp"
 #include "program/check.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/geometry.hpp"
@@ -285,8 +286,13 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks) {
           base.options.insert(family.turns[turn % family.turns.size()].begin(),
                               family.turns[turn % family.turns.size()].end());
           if (family.sequence > 0) base.model.sequence = family.sequence;
-          if (family.name == "schedules") base.model.layers = layers_of(base.model, mesh, way);
-          found = twin_case(mesh, base, levels[turn % levels.size()]);
+          if (family.name == "schedules" || family.name == "shared_layers") {
+            base.model.layers = layers_of(base.model, mesh, way);
+          }
+          try {
+            found = twin_case(mesh, base, levels[turn % levels.size()]);
+          } catch (const base::UsageError&) {  // the next model may have layers enough
+          }
         }
         EXPECT_FALSE(found.empty()) << family.name << ": no model for " << mesh::to_string(mesh);
         if (found.empty()) continue;
