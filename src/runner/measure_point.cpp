@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "runner/measure_point.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,9 +16,9 @@
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/measure/point.hpp"
 #include "runner/measure/step_check.hpp"
 #include "runner/measure/twin_check.hpp"
+#include "runner/microbench/microbench.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "runner/plan/site.hpp"

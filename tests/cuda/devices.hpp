@@ -23,13 +23,20 @@ inline Settings healthy(const comm::Communicator& world, std::uint64_t seed) {
 struct Gpus {
   explicit Gpus(std::uint64_t seed = 1) { machine().reset(healthy(world, seed)); }
 
-  /// Collective.
-  [[nodiscard]] std::unique_ptr<executor::Executor> executor(
-      settings::Graph graph = settings::Graph::off) const {
+  [[nodiscard]] static executor::CudaOptions options(settings::Graph graph = settings::Graph::off) {
     executor::CudaOptions options;
     options.gpu_bind = settings::automatic_gpu_bind;
     options.graph = graph;
-    return executor::make_cuda_executor(options, world);
+    return options;
+  }
+  /// Collective.
+  [[nodiscard]] std::unique_ptr<executor::Executor> executor(
+      const executor::CudaOptions& chosen) const {
+    return executor::make_cuda_executor(chosen, world);
+  }
+  [[nodiscard]] std::unique_ptr<executor::Executor> executor(
+      settings::Graph graph = settings::Graph::off) const {
+    return executor(options(graph));
   }
 
   comm::Communicator world = comm::Communicator::world();

@@ -7,7 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <functional>
+#include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "executor/cuda/device.hpp"
@@ -18,35 +19,27 @@
 namespace isoscale::standin {
 namespace {
 
+using executor::message_of;
 using executor::Sketch;
 using executor::Trace;
-using program::Collective;
-using program::CollectiveKind;
 using program::Section;
 using program::Slice;
 using testing::HasSubstr;
 
-/// The message of what `work` throws; "" when it throws nothing.
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const base::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 Sketch reduction(std::uint64_t count) {
   Sketch sketch;
-  const Slice all = sketch.buffer<float>(count);
-  sketch.emit(Collective{
-      .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all});
+  sketch.all_reduce(sketch.buffer<float>(count));
   return sketch;
 }
 
 class Failures : public testing::Test {
  protected:
   [[nodiscard]] mesh::Shape mesh() const { return {.dp = gpus_.world.size()}; }
+  /// Collective.
+  std::unique_ptr<executor::Session> prepare(executor::Executor& executor,
+                                             const Sketch& sketch) const {
+    return executor.prepare(sketch.on(mesh()), gpus_.world);
+  }
 
   /// Collective: the machine is well again.
   void expect_plays(executor::Executor& executor) {
@@ -66,9 +59,8 @@ TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
   const auto executor = gpus_.executor();
   const Alive before = machine().alive;
   const std::size_t pieces = machine().memory.count();
-  const auto large = reduction(4U << 20U).on(mesh());  // 16 MiB
-  const std::string why =
-      message_of([&] { static_cast<void>(executor->prepare(large, gpus_.world)); });
+  const auto large = reduction(4U << 20U);  // 16 MiB
+  const std::string why = message_of([&] { std::ignore = prepare(*executor, large); });
   EXPECT_THAT(why, HasSubstr("not enough GPU memory: this rank needs 16.0 MiB"));
   EXPECT_THAT(why, HasSubstr("8.00 MiB of 8.00 MiB are free"));
   EXPECT_EQ(machine().alive, before);
@@ -78,16 +70,14 @@ TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
 
 /// NCCL takes memory when it connects what a large call uses: that fails the point, not the run.
 TEST_F(Failures, OutOfMemoryForAConnectionFailsThePointOnAllRanks) {
-  executor::CudaOptions options;
-  options.gpu_bind = settings::automatic_gpu_bind;
+  executor::CudaOptions options = Gpus::options();
   options.communicator_timeout = units::Seconds{0.2};  // of ranks whose peer has given up
-  const auto executor = executor::make_cuda_executor(options, gpus_.world);
+  const auto executor = gpus_.executor(options);
   for (const int failing : {-1, 0}) {  // all ranks, or one
     if (failing < 0 || failing == gpus_.world.rank()) machine().settings.most_connected = 1024;
     const Sketch small = reduction(64), large = reduction(1024);
-    EXPECT_NO_THROW(static_cast<void>(executor->prepare(small.on(mesh()), gpus_.world)));
-    EXPECT_THROW(static_cast<void>(executor->prepare(large.on(mesh()), gpus_.world)),
-                 base::AgreedError);
+    EXPECT_NO_THROW(std::ignore = prepare(*executor, small));
+    EXPECT_THROW(std::ignore = prepare(*executor, large), base::AgreedError);
     EXPECT_EQ(machine().alive.communicators, 0);
     machine().settings.most_connected = healthy(gpus_.world, 1).most_connected;
     expect_plays(*executor);
@@ -101,15 +91,14 @@ TEST_F(Failures, ConnectionsAreMadeAtTheLargestSize) {
   for (const std::uint64_t count : {64U, 1024U, 256U}) {
     Slice part = all;
     part.count = count;
-    sketch.emit(Collective{
-        .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = part, .receive = part});
+    sketch.all_reduce(part);
   }
   const auto executor = gpus_.executor();
   const auto expect_connects_at = [&](std::uint64_t bytes) {
     machine().settings.most_connected = bytes;
-    EXPECT_NO_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)));
+    EXPECT_NO_THROW(std::ignore = prepare(*executor, sketch));
     machine().settings.most_connected = bytes - 1;
-    EXPECT_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)), base::Error);
+    EXPECT_THROW(std::ignore = prepare(*executor, sketch), base::Error);
   };
   machine().all_reduces = 0;
   expect_connects_at(1024 * sizeof(float));
@@ -142,8 +131,7 @@ TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
   const auto executor = gpus_.executor();
   Sketch sketch = reduction(64);
   static_cast<void>(sketch.buffer(program::DType::f32, 100, program::Space::pinned));
-  const std::string why =
-      message_of([&] { static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)); });
+  const std::string why = message_of([&] { std::ignore = prepare(*executor, sketch); });
   EXPECT_THAT(why, HasSubstr(fmt::format("rank {}", gpus_.world.size() - 1)));
   EXPECT_THAT(why, HasSubstr("not enough pinned host memory"));
   expect_plays(*executor);
@@ -157,11 +145,7 @@ TEST_F(Failures, ABrokenCommunicatorEndsThePlay) {
     Sketch sketch;
     const Slice all = sketch.buffer<float>(8);
     sketch.emit(program::Fill{.dst = all, .shard = {}});
-    sketch.emit(Collective{.kind = CollectiveKind::all_reduce,
-                           .axes = mesh::Axis::dp,
-                           .send = all,
-                           .receive = all},
-                1);
+    sketch.all_reduce(all, mesh::Axis::dp, 1);
     // Its first call is made when the session is: let it pass.
     machine().settings.failing_after = 1;
     auto session = executor->prepare(sketch.on(mesh()), gpus.world);
@@ -201,12 +185,10 @@ TEST_F(Failures, EveryErrorOfTheBackgroundEndsThePlay) {
 TEST_F(Failures, ACommunicatorThatIsNeverReadyEndsAtTheTimeout) {
   for (const char* name : {"world", "dp on compute"}) {
     machine().settings.endless_communicator = name;
-    executor::CudaOptions options;
-    options.gpu_bind = settings::automatic_gpu_bind;
+    executor::CudaOptions options = Gpus::options();
     options.communicator_timeout = units::Seconds{0.05};
-    const auto executor = executor::make_cuda_executor(options, gpus_.world);
-    const std::string why = message_of(
-        [&] { static_cast<void>(executor->prepare(reduction(64).on(mesh()), gpus_.world)); });
+    const auto executor = gpus_.executor(options);
+    const std::string why = message_of([&] { std::ignore = prepare(*executor, reduction(64)); });
     EXPECT_THAT(why,
                 HasSubstr(fmt::format("NCCL communicator {} was not ready after 50 ms", name)));
     machine().settings.endless_communicator.clear();
@@ -244,23 +226,26 @@ TEST_F(Failures, AnErrorThatWasToldIsNotFoundAgain) {
 
 TEST_F(Failures, WhyThereIsNoDevice) {
   EXPECT_EQ(executor::cuda::device_problem(), "");
-  machine().settings.driver = 0;
-  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("no NVIDIA driver was found"));
-  machine().settings.driver = 11040;
-  EXPECT_THAT(executor::cuda::device_problem(),
-              HasSubstr("the NVIDIA driver serves CUDA up to 11.4"));
-  machine().settings.driver = CUDART_VERSION;
-  machine().settings.nccl = 21703;
-  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("NCCL 2.17.3 is too old"));
-  machine().settings.nccl = NCCL_VERSION_CODE;
-  machine().settings.gpus = 0;
-  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("CUDA shows no GPU"));
+  const Settings well = machine().settings;
+  Settings none = well, old = well, old_nccl = well, no_gpu = well, silent = well;
+  none.driver = 0;
+  old.driver = 11040;
+  old_nccl.nccl = 21703;
+  no_gpu.gpus = 0;
+  silent.count_status = cudaErrorSystemDriverMismatch;
+  for (const auto& [settings, why] :
+       {std::pair{none, "no NVIDIA driver was found"},
+        std::pair{old, "the NVIDIA driver serves CUDA up to 11.4"},
+        std::pair{old_nccl, "NCCL 2.17.3 is too old"}, std::pair{no_gpu, "CUDA shows no GPU"},
+        std::pair{silent, "the CUDA driver does not answer"}}) {
+    machine().settings = settings;
+    EXPECT_THAT(executor::cuda::device_problem(), HasSubstr(why));
+  }
+  EXPECT_EQ(machine().last, cudaSuccess);  // no call after it finds an old error
+  machine().settings = no_gpu;
   ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
   EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("(CUDA_VISIBLE_DEVICES is '-1')"));
   ::unsetenv("CUDA_VISIBLE_DEVICES");
-  machine().settings.count_status = cudaErrorSystemDriverMismatch;
-  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("the CUDA driver does not answer"));
-  EXPECT_EQ(machine().last, cudaSuccess);  // no call after it finds an old error
 }
 
 TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
@@ -269,10 +254,9 @@ TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   EXPECT_THAT(message_of([&] { static_cast<void>(gpus_.executor()); }), HasSubstr("--share-gpu"));
   EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
 
-  executor::CudaOptions options;
-  options.gpu_bind = settings::automatic_gpu_bind;
+  executor::CudaOptions options = Gpus::options();
   options.share = settings::ShareGpu::yes;
-  const auto shared = executor::make_cuda_executor(options, gpus_.world);
+  const auto shared = gpus_.executor(options);
   EXPECT_TRUE(shared->describe().shared_device);
   EXPECT_EQ(shared->describe().memory_pool, executor::MemoryPool::node);
   const char* const id = std::getenv("NCCL_HOSTID");

@@ -34,11 +34,7 @@ Sketch fill() {
 /// The same, and a collective.
 Sketch reduction() {
   Sketch sketch = fill();
-  const program::Slice all = sketch.buffer<float>(64);
-  sketch.emit(program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                  .axes = mesh::Axis::dp,
-                                  .send = all,
-                                  .receive = all});
+  sketch.all_reduce(sketch.buffer<float>(64));
   return sketch;
 }
 

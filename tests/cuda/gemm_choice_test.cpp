@@ -15,6 +15,7 @@
 #include "runner/measure/twin_check.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
+#include "tests/executor/sketch.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::standin {
@@ -26,10 +27,9 @@ class Choices : public testing::Test {
  protected:
   [[nodiscard]] std::unique_ptr<executor::Executor> executor_with(
       std::vector<GemmChoice> known) const {
-    executor::CudaOptions options;
-    options.gpu_bind = settings::automatic_gpu_bind;
+    executor::CudaOptions options = Gpus::options();
     options.known_algorithms = std::move(known);
-    return executor::make_cuda_executor(options, gpus_.world);
+    return gpus_.executor(options);
   }
 
   /// Collective: every rank's "shape, tab, algorithm" lines.
@@ -47,6 +47,11 @@ class Choices : public testing::Test {
       algorithms[line.substr(0, tab)].insert(line.substr(tab + 1));
     }
     return algorithms;
+  }
+
+  /// Choices of an executor that knows some.
+  [[nodiscard]] std::vector<GemmChoice> choices_of(std::vector<GemmChoice> known = {}) const {
+    return executor_with(std::move(known))->prepare(set_, gpus_.world)->facts().gemm_choices;
   }
 
   [[nodiscard]] program::ProgramSet fp8_set(workloads::Options options) const {
@@ -162,20 +167,18 @@ TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
 
 TEST_F(Choices, PassOverAnAlgorithmThatRefusesToRun) {
   machine().settings.broken_algorithm = machine().settings.fastest_algorithm;
-  const auto session = executor_with({})->prepare(set_, gpus_.world);
-  for (const GemmChoice& choice : session->facts().gemm_choices) {
+  for (const GemmChoice& choice : choices_of()) {
     EXPECT_EQ(choice.candidates, 2) << choice.shape;
   }
 }
 
 TEST_F(Choices, ThatAreGivenAreUsed) {
   machine().settings.fastest_algorithm = 2;
-  const auto first = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  const auto first = choices_of();
   machine().settings.fastest_algorithm = 0;
   const int timed = machine().matmuls;
-  const auto session = executor_with(first)->prepare(set_, gpus_.world);
+  const auto now = choices_of(first);
   EXPECT_EQ(machine().matmuls, timed);
-  const auto& now = session->facts().gemm_choices;
   EXPECT_EQ(now.size(), first.size());
   for (std::size_t i = 0; i < std::min(now.size(), first.size()); ++i) {
     EXPECT_EQ(now[i].algorithm, first[i].algorithm);
@@ -185,15 +188,14 @@ TEST_F(Choices, ThatAreGivenAreUsed) {
 }
 
 TEST_F(Choices, SayWhatTheyMultiplyWith) {
-  const auto choices = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
-  for (const GemmChoice& choice : choices) {
+  for (const GemmChoice& choice : choices_of()) {
     EXPECT_EQ(choice.arithmetic, "FMA, f32 inputs, f32 sums") << choice.shape;
   }
 }
 
 TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
   machine().settings.fastest_algorithm = 2;
-  const auto known = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  const auto known = choices_of();
   const auto executor = executor_with(known);
   const Alive before = machine().alive;
   const int last = gpus_.world.size() - 1;
@@ -202,26 +204,16 @@ TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
     machine().settings.gpu_memory =
         set_.of(last).arena_bytes[static_cast<std::size_t>(program::Space::device)] + 256;
   }
-  std::string why;
-  try {
-    static_cast<void>(executor->prepare(set_, gpus_.world));
-  } catch (const base::AgreedError& error) {
-    why = error.what();
-  }
-  EXPECT_THAT(why, testing::StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
+  EXPECT_THAT(
+      executor::message_of<base::AgreedError>([&] { return executor->prepare(set_, gpus_.world); }),
+      testing::StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
   EXPECT_EQ(machine().alive, before);
 }
 
 TEST_F(Choices, OfAnotherMachineAreRefusedByNameBeforeAnythingIsPlayed) {
-  auto known = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  auto known = choices_of();
   for (GemmChoice& choice : known) choice.algorithm.assign(choice.algorithm.size(), '7');
-  const auto executor = executor_with(known);
-  std::string why;
-  try {
-    static_cast<void>(executor->prepare(set_, gpus_.world));
-  } catch (const base::Error& error) {
-    why = error.what();
-  }
+  const std::string why = executor::message_of([&] { return choices_of(known); });
   EXPECT_THAT(why, testing::HasSubstr("refuses the algorithm that was given for the GEMM m="));
   EXPECT_THAT(why, testing::HasSubstr("without --gemm-algorithms"));
 }

@@ -19,8 +19,6 @@ namespace {
 using executor::Sketch;
 using executor::Trace;
 using executor::Whereabouts;
-using program::Collective;
-using program::CollectiveKind;
 using program::OutlineOp;
 using program::Section;
 using program::Slice;
@@ -75,12 +73,11 @@ TEST(Marks, ThatCostNothingAreEverywhere) {
 Sketch alternating() {
   Sketch sketch;
   const Slice all = sketch.buffer<float>(64), other = sketch.buffer<float>(64);
-  const Collective sum{
-      .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all};
   const std::uint32_t first = sketch.emit(program::Fill{.dst = all, .shard = {}});
-  const std::uint32_t reduced = sketch.emit(sum, 1, {{.stream = 0, .count = first}});
+  const std::uint32_t reduced =
+      sketch.all_reduce(all, mesh::Axis::dp, 1, {{.stream = 0, .count = first}});
   sketch.emit(program::Fill{.dst = other, .shard = {}}, 0, {{.stream = 1, .count = reduced}});
-  sketch.emit(sum, 1);
+  sketch.all_reduce(all, mesh::Axis::dp, 1);
   return sketch;
 }
 
@@ -90,11 +87,9 @@ struct Stuck {
 
   std::unique_ptr<executor::Executor> executor(settings::Graph graph,
                                                std::optional<units::Seconds> cost) const {
-    executor::CudaOptions options;
-    options.gpu_bind = settings::automatic_gpu_bind;
-    options.graph = graph;
+    executor::CudaOptions options = Gpus::options(graph);
     options.mark_cost = cost;
-    return executor::make_cuda_executor(options, gpus.world);
+    return gpus.executor(options);
   }
 
   /// Plays one pass, then three together, of which the communicator does no more than `calls`

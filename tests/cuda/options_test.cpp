@@ -38,9 +38,7 @@ class Options : public testing::Test {
   /// An all_reduce of what lies in `space`, in place.
   static Sketch reduction(Space space = Space::device) {
     Sketch sketch;
-    const Slice all = sketch.buffer(program::DType::f32, count, space);
-    sketch.emit(Collective{
-        .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all});
+    sketch.all_reduce(sketch.buffer(program::DType::f32, count, space));
     return sketch;
   }
 
@@ -63,12 +61,7 @@ class Options : public testing::Test {
 
   /// Why the executor cannot; "" when it can.
   std::string unsupported(const Sketch& sketch, const SessionOptions& options) {
-    try {
-      static_cast<void>(prepare(sketch, options));
-    } catch (const Unsupported& error) {
-      return error.what();
-    }
-    return "";
+    return executor::message_of<Unsupported>([&] { return prepare(sketch, options); });
   }
 
   /// Communicators that were made on this rank for a session on some ranks.
@@ -125,12 +118,7 @@ TEST_F(Options, TellNcclWhatToUseAndPutBackWhatTheUserHasSet) {
 TEST_F(Options, CommunicatorsAreKeptForTheNextSessionOnTheSameRanksAndAxes) {
   const comm::Communicator& all = gpus_.world;
   Sketch larger = reduction();
-  const Slice other = larger.buffer<float>(8);
-  larger.emit(Collective{.kind = CollectiveKind::all_reduce,
-                         .axes = mesh::Axis::dp,
-                         .send = other,
-                         .receive = other},
-              1);
+  larger.all_reduce(larger.buffer<float>(8), mesh::Axis::dp, 1);
   // One of all ranks comes first; it goes when those of the axes have been split from it.
   EXPECT_EQ(made_for(reduction(), all), 2);
   EXPECT_EQ(machine().alive.communicators, 1);
@@ -188,9 +176,7 @@ TEST_F(Options, ATypeThatTheAlgorithmDoesNotHaveIsFoundBeforeItIsPlayed) {
   machine().settings.refused_algorithm = "NVLS";
   machine().settings.refused_type = program::DType::i8;
   Sketch bytes;
-  const Slice all = bytes.buffer<std::int8_t>(64);
-  bytes.emit(Collective{
-      .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all});
+  bytes.all_reduce(bytes.buffer<std::int8_t>(64));
   EXPECT_THAT(unsupported(bytes, {.collective_algorithm = "nvls"}), HasSubstr("nvls"));
   expect_plays(reduction(), {.collective_algorithm = "nvls"});
   expect_nothing_left();
@@ -211,15 +197,14 @@ TEST_F(Options, FirstCallsAreThoseThatTheAlgorithmDoes) {
 }
 
 TEST_F(Options, WhatNcclWouldSilentlyIgnoreIsUnsupported) {
-  EXPECT_THAT(unsupported(reduction(), {.collective_algorithm = "hypercube"}),
-              HasSubstr("no algorithm 'hypercube'"));
-  EXPECT_THAT(unsupported(reduction(), {.collective_protocol = "tcp"}),
-              HasSubstr("no protocol 'tcp'"));
-  EXPECT_THAT(unsupported(reduction(), {.collective_algorithm = "pat"}),
-              HasSubstr("no all_reduce by pat"));
-  EXPECT_THAT(
-      unsupported(reduction(), {.collective_algorithm = "nvls", .collective_protocol = "ll"}),
-      HasSubstr("no nvls with protocol ll"));
+  const std::vector<std::pair<SessionOptions, const char*>> ignored{
+      {{.collective_algorithm = "hypercube"}, "no algorithm 'hypercube'"},
+      {{.collective_protocol = "tcp"}, "no protocol 'tcp'"},
+      {{.collective_algorithm = "pat"}, "no all_reduce by pat"},
+      {{.collective_algorithm = "nvls", .collective_protocol = "ll"}, "no nvls with protocol ll"}};
+  for (const auto& [options, why] : ignored) {
+    EXPECT_THAT(unsupported(reduction(), options), HasSubstr(why));
+  }
   expect_nothing_left();
 }
 
@@ -267,12 +252,7 @@ TEST_F(Options, AnNcclThatIsOlderThanTheHeadersOffersWhatItHas) {
 
 TEST_F(Options, SymmetricBuffersLieInWindowsOfTheCommunicatorsThatUseThem) {
   Sketch sketch = reduction(Space::symmetric);
-  const Slice other = sketch.buffer<float>(8);
-  sketch.emit(Collective{.kind = CollectiveKind::all_reduce,
-                         .axes = mesh::Axis::dp,
-                         .send = other,
-                         .receive = other},
-              1);
+  sketch.all_reduce(sketch.buffer<float>(8), mesh::Axis::dp, 1);
   {
     const auto session = prepare(sketch, {});
     EXPECT_EQ(machine().alive.registrations, 1) << "stream 1 uses no symmetric buffer";
@@ -293,12 +273,7 @@ TEST_F(Options, SymmetricBuffersLieInWindowsOfTheCommunicatorsThatUseThem) {
 
 TEST_F(Options, ARegisteredArenaIsKnownToEveryCommunicator) {
   Sketch sketch = reduction();
-  const Slice other = sketch.buffer<float>(8);
-  sketch.emit(Collective{.kind = CollectiveKind::all_reduce,
-                         .axes = mesh::Axis::dp,
-                         .send = other,
-                         .receive = other},
-              1);
+  sketch.all_reduce(sketch.buffer<float>(8), mesh::Axis::dp, 1);
   {
     const auto session = prepare(sketch, {.registration = Registration::local});
     EXPECT_EQ(machine().alive.registrations, 2);

@@ -10,6 +10,7 @@
 
 #include "executor/host/host.hpp"
 #include "tests/cuda/devices.hpp"
+#include "tests/executor/narrow_values.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/points.hpp"
 
@@ -28,21 +29,6 @@ using program::Slice;
 
 constexpr std::uint64_t part = 1'003;
 
-/// Whole numbers that differ between ranks and buffers.
-std::vector<std::byte> content(DType type, std::uint64_t count, std::uint64_t seed) {
-  const auto bytes_of = [&](auto zero) {
-    const auto values = executor::whole_values<decltype(zero)>(count, seed);
-    const auto bytes = std::as_bytes(std::span{values});
-    return std::vector<std::byte>{bytes.begin(), bytes.end()};
-  };
-  if (type == DType::f64) return bytes_of(double{});
-  if (type == DType::i64) return bytes_of(std::int64_t{});
-  if (type == DType::i32) return bytes_of(std::int32_t{});
-  if (type == DType::i8) return bytes_of(std::int8_t{});
-  if (type == DType::u8) return bytes_of(std::uint8_t{});
-  return bytes_of(float{});
-}
-
 /// Collective over `point`: what all buffers hold after `plays` steps.
 std::vector<std::vector<std::byte>> played(executor::Executor& executor, const Sketch& sketch,
                                            const mesh::Shape& mesh, const comm::Communicator& point,
@@ -56,7 +42,8 @@ std::vector<std::vector<std::byte>> played(executor::Executor& executor, const S
   };
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const auto seed = static_cast<std::uint64_t>(point.rank()) * 100 + i;
-    session->write(whole(i), content(buffers[i].dtype, buffers[i].count, seed));
+    const auto values = executor::whole_values<double>(buffers[i].count, seed);
+    session->write(whole(i), executor::stored(buffers[i].dtype, values));
   }
   for (int play = 0; play < plays; ++play) session->play(Section::step, Trace::off);
   for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -129,7 +116,7 @@ std::vector<Sketch> collectives(AxisSet axes, DType type, std::uint64_t members,
   Sketch sketch;
   const Slice whole = sketch.buffer(type, part * members);
   const Slice mine{.buffer = whole.buffer, .offset = me * part, .count = part};
-  sketch.emit(Collective{.kind = all_reduce, .axes = axes, .send = whole, .receive = whole});
+  sketch.all_reduce(whole, axes);
   sketch.emit(Collective{.kind = reduce_scatter, .axes = axes, .send = whole, .receive = mine});
   sketch.emit(Collective{.kind = all_gather, .axes = axes, .send = mine, .receive = whole});
   sketch.emit(Collective{.kind = broadcast, .axes = axes, .send = whole, .receive = whole});

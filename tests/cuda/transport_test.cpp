@@ -35,12 +35,8 @@ class Transports : public testing::Test {
 
   /// Why the executor cannot; "" when it can.
   std::string unsupported(const Sketch& sketch, const mesh::Shape& mesh) {
-    try {
-      static_cast<void>(executor_->prepare(sketch.on(mesh), gpus_.world));
-    } catch (const Unsupported& error) {
-      return error.what();
-    }
-    return "";
+    return executor::message_of<Unsupported>(
+        [&] { return executor_->prepare(sketch.on(mesh), gpus_.world); });
   }
 
   void expect_twin(const mesh::Shape& mesh, Precision precision, Options options) {
@@ -215,10 +211,9 @@ TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {
   machine().settings.nccl = NCCL_VERSION_CODE;
   EXPECT_EQ(gpus_.executor()->describe().symmetric_problem, "");
   machine().settings.first_gpu = 0;
-  executor::CudaOptions options;
-  options.gpu_bind = settings::automatic_gpu_bind;
+  executor::CudaOptions options = Gpus::options();
   options.share = settings::ShareGpu::yes;
-  const auto shared = executor::make_cuda_executor(options, gpus_.world);
+  const auto shared = gpus_.executor(options);
   EXPECT_THAT(shared->describe().symmetric_problem, HasSubstr("ranks share one"));
 }
 

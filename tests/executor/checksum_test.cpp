@@ -31,10 +31,7 @@ class Checksums : public EachExecutor {
     op.src.slice = src;
     op.sum = {.buffer = sum.buffer, .offset = 1, .count = 2};
     sketch.emit(op);
-    const auto session = prepare(sketch);
-    session->write(src, raw);
-    put<std::int64_t>(*session, sum, {7, 7, 7, 7});
-    session->play(program::Section::step, Trace::off);
+    const auto session = played(sketch, with(src, raw), with<std::int64_t>(sum, {7, 7, 7, 7}));
     std::vector<std::int64_t> all = get<std::int64_t>(*session, sum);
     EXPECT_EQ(all.front(), 7);  // its neighbours are left alone
     EXPECT_EQ(all.back(), 7);
@@ -104,9 +101,10 @@ TEST_P(Checksums, ChangeWithEveryBitAndWithTheOrderAndNotWithWhatLiesBetween) {
 TEST_P(Checksums, CountWhatIsNotFinite) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> values{0, -0.0F, 1e38F, infinity, -infinity, std::nanf(""), 1e-40F};
-  std::vector<std::byte> raw(values.size() * sizeof(float));
-  std::memcpy(raw.data(), values.data(), raw.size());
-  EXPECT_EQ(sums_of(DType::f32, raw, {.rows = 1, .columns = 7, .src = {.row_stride = 7}})[1], 3);
+  const auto bytes = std::as_bytes(std::span{values});
+  EXPECT_EQ(sums_of(DType::f32, {bytes.begin(), bytes.end()},
+                    {.rows = 1, .columns = 7, .src = {.row_stride = 7}})[1],
+            3);
   // All bits set is a number in integers, and none in any floating type.
   for (const DType type : all_types) {
     const bool is_integer = type >= DType::i64;
@@ -130,11 +128,9 @@ TEST_P(Checksums, FlipTheBitsThatTheyAreToldToBeforeTheySumUp) {
     op.sum = sum;
     op.flip = flip;
     sketch.emit(op);
-    const auto session = prepare(sketch);
-    session->write(src, raw);
     const auto bit = static_cast<std::int64_t>(8 * size - 2);
-    put<std::int64_t>(*session, flip, {6, std::int64_t{1} << bit});  // row 1, column 2
-    session->play(program::Section::step, Trace::off);
+    const auto session = played(  // row 1, column 2
+        sketch, with(src, raw), with<std::int64_t>(flip, {6, std::int64_t{1} << bit}));
     std::vector<std::byte> expected = raw, left(raw.size());
     expected[8 * size + size - 1] ^= std::byte{64};
     session->read(src, left);

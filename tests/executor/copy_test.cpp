@@ -20,23 +20,6 @@ struct Strides {
 };
 
 /// Copies 3 x 4 x 5 between two layouts; the rest of the destination must stay.
-template <class T>
-void test_copy(Session& session, const Slice& src, const Slice& dst, Strides from, Strides to) {
-  const auto values = random_values<T>(src.count, 5);
-  auto expected = random_values<T>(dst.count, 6);
-  put(session, src, values);
-  put(session, dst, expected);
-  session.play(program::Section::step, Trace::off);
-  for (std::uint64_t b = 0; b < 3; ++b) {
-    for (std::uint64_t r = 0; r < 4; ++r) {
-      for (std::uint64_t c = 0; c < 5; ++c) {
-        expected[b * to.batch + r * to.row + c] = values[b * from.batch + r * from.row + c];
-      }
-    }
-  }
-  EXPECT_EQ(get<T>(session, dst), expected);
-}
-
 TEST_P(Copies, CopiesBetweenAllLayouts) {
   const std::vector<Strides> layouts{
       {.row = 5, .batch = 20},   // dense
@@ -45,10 +28,9 @@ TEST_P(Copies, CopiesBetweenAllLayouts) {
       {.row = 15, .batch = 5},   // interleaved
       {.row = 8, .batch = 101},  // all apart
   };
+  const auto values = random_values<double>(256, 5), before = random_values<double>(256, 6);
   for (const Strides from : layouts) {
     for (const Strides to : layouts) {
-      SCOPED_TRACE(testing::Message()
-                   << from.row << "," << from.batch << " to " << to.row << "," << to.batch);
       Sketch sketch;
       const Slice src = sketch.buffer(program::DType::f64, 256, program::Space::pinned);
       const Slice dst = sketch.buffer<double>(256);
@@ -57,8 +39,14 @@ TEST_P(Copies, CopiesBetweenAllLayouts) {
                        .batch = 3,
                        .src = {.slice = src, .row_stride = from.row, .batch_stride = from.batch},
                        .dst = {.slice = dst, .row_stride = to.row, .batch_stride = to.batch}});
-      const auto session = prepare(sketch);
-      test_copy<double>(*session, src, dst, from, to);
+      const auto session = played(sketch, with(src, values), with(dst, before));
+      auto expected = before;
+      for (std::uint64_t i = 0; i < 3 * 4 * 5; ++i) {
+        const std::uint64_t b = i / 20, r = i / 5 % 4, c = i % 5;
+        expected[b * to.batch + r * to.row + c] = values[b * from.batch + r * from.row + c];
+      }
+      EXPECT_EQ(get<double>(*session, dst), expected)
+          << from.row << "," << from.batch << " to " << to.row << "," << to.batch;
     }
   }
 }
@@ -66,6 +54,7 @@ TEST_P(Copies, CopiesBetweenAllLayouts) {
 TEST_P(Copies, CopiesBetweenAllMemories) {
   using program::Space;
   constexpr std::uint64_t elements = 1'000;
+  const auto values = random_values<double>(elements, 9);
   for (const Space from : {Space::device, Space::pinned, Space::pageable, Space::managed}) {
     for (const Space to : {Space::device, Space::pinned, Space::pageable, Space::managed}) {
       Sketch sketch;
@@ -73,13 +62,9 @@ TEST_P(Copies, CopiesBetweenAllMemories) {
       const Slice dst = sketch.buffer(program::DType::f64, elements, to);
       sketch.emit(Copy{.rows = 1,
                        .columns = elements,
-                       .src = {.slice = src, .row_stride = elements},
-                       .dst = {.slice = dst, .row_stride = elements}});
-      const auto session = prepare(sketch);
-      const auto values = random_values<double>(elements, 9);
-      put(*session, src, values);
-      session->play(program::Section::step, Trace::off);
-      EXPECT_EQ(get<double>(*session, dst), values)
+                       .src = Sketch::dense(src, elements),
+                       .dst = Sketch::dense(dst, elements)});
+      EXPECT_EQ(get<double>(*played(sketch, with(src, values)), dst), values)
           << program::name(from) << " to " << program::name(to);
     }
   }
@@ -92,9 +77,8 @@ TEST_P(Copies, AdviceChangesNoElement) {
                             program::Advice::prefetch_host}) {
     sketch.emit(program::Advise{.slice = managed, .advice = advice});
   }
-  const auto session = prepare(sketch);
   const auto values = random_values<double>(64, 9);
-  put(*session, managed, values);
+  const auto session = played(sketch, with(managed, values));
   session->play(program::Section::step, Trace::on);
   EXPECT_EQ(get<double>(*session, managed), values);
 }
@@ -105,12 +89,10 @@ TEST_P(Copies, CopiesOneMatrixToAWholeBatch) {
   sketch.emit(Copy{.rows = 1,
                    .columns = 2,
                    .batch = 3,
-                   .src = {.slice = src, .row_stride = 2},
+                   .src = Sketch::dense(src, 2),
                    .dst = {.slice = dst, .row_stride = 2, .batch_stride = 2}});
-  const auto session = prepare(sketch);
-  put<std::int32_t>(*session, src, {4, 9});
-  session->play(program::Section::step, Trace::off);
-  EXPECT_THAT(get<std::int32_t>(*session, dst), testing::ElementsAre(4, 9, 4, 9, 4, 9));
+  EXPECT_THAT(get<std::int32_t>(*played(sketch, with<std::int32_t>(src, {4, 9})), dst),
+              testing::ElementsAre(4, 9, 4, 9, 4, 9));
 }
 
 TEST_P(Copies, CopyFromAShardPicksThisRanksPart) {
@@ -119,15 +101,10 @@ TEST_P(Copies, CopyFromAShardPicksThisRanksPart) {
   // Coordinate 0 on a mesh of one: the slice begins at its offset.
   const Slice mine{
       .buffer = all.buffer, .axis = mesh::Axis::dp, .offset = 4, .count = 2, .step = 2};
-  sketch.emit(Copy{.rows = 1,
-                   .columns = 2,
-                   .batch = 1,
-                   .src = {.slice = mine, .row_stride = 2},
-                   .dst = {.slice = part, .row_stride = 2}});
-  const auto session = prepare(sketch);
-  put<double>(*session, all, {0, 1, 2, 3, 4, 5, 6, 7});
-  session->play(program::Section::step, Trace::off);
-  EXPECT_THAT(get<double>(*session, part), testing::ElementsAre(4, 5));
+  sketch.emit(
+      Copy{.rows = 1, .columns = 2, .src = Sketch::dense(mine, 2), .dst = Sketch::dense(part, 2)});
+  EXPECT_THAT(get<double>(*played(sketch, with<double>(all, {0, 1, 2, 3, 4, 5, 6, 7})), part),
+              testing::ElementsAre(4, 5));
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Copies, each_backend(), name_of);

@@ -7,12 +7,10 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <set>
 
-#include "base/error.hpp"
-#include "program/low_precision.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
@@ -22,60 +20,28 @@ using program::DType;
 using program::Fill;
 using program::FillSource;
 using program::Slice;
-using testing::HasSubstr;
 
 constexpr std::uint64_t count = 5'000;
 
 class Fills : public EachExecutor {
  protected:
-  /// The raw bytes after `fill` of `count` elements of a type.
-  std::vector<std::byte> filled(DType type, Fill fill) {
+  /// A session that has filled `count` elements of a type, the first buffer.
+  std::unique_ptr<Session> after(DType type, Fill fill) {
     Sketch sketch;
     fill.dst = sketch.buffer(type, count);
     fill.shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}};
     sketch.emit(fill);
-    const auto session = prepare(sketch);
-    session->play(program::Section::step, Trace::off);
+    return played(sketch);
+  }
+  std::vector<std::byte> filled(DType type, const Fill& fill) {
     std::vector<std::byte> raw(count * program::element_size(type));
-    session->read(fill.dst, raw);
+    after(type, fill)->read({.buffer = 0, .count = count}, raw);
     return raw;
   }
-
   std::vector<double> filled_f64(const Fill& fill) {
-    const auto raw = filled(DType::f64, fill);
-    std::vector<double> values(count);
-    std::memcpy(values.data(), raw.data(), raw.size());
-    return values;
-  }
-
-  std::string refusal(DType type, const Fill& fill) {
-    try {
-      static_cast<void>(filled(type, fill));
-    } catch (const base::Error& error) {
-      return error.what();
-    }
-    return "";
+    return get<double>(*after(DType::f64, fill), {.buffer = 0, .count = count});
   }
 };
-
-/// The low bytes of a number, as a little-endian machine stores them.
-std::vector<std::byte> low_bytes(std::uint64_t bits, std::size_t size) {
-  std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < size; ++i) bytes.push_back(std::byte(bits >> (8 * i) & 0xFFU));
-  return bytes;
-}
-
-/// `value` as an element of a type.
-std::vector<std::byte> stored(DType type, double value) {
-  const std::size_t size = program::element_size(type);
-  if (const auto format = program::narrow_format(type))
-    return low_bytes(encode(*format, value), size);
-  if (type == DType::f64) return low_bytes(std::bit_cast<std::uint64_t>(value), size);
-  if (type == DType::f32) {
-    return low_bytes(std::bit_cast<std::uint32_t>(static_cast<float>(value)), size);
-  }
-  return low_bytes(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)), size);
-}
 
 constexpr std::array all_types{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
                                DType::e5m2, DType::i64, DType::i32, DType::i8,   DType::u8};
@@ -83,29 +49,16 @@ constexpr std::array all_types{DType::f64,  DType::f32, DType::f16, DType::bf16,
 TEST_P(Fills, OfEveryTypeHaveTheSameValues) {
   // 2^3: beyond what i8 and u8 hold, which wrap.
   for (const Fill& fill :
-       {Fill{.key = 3}, Fill{.key = 4, .exponent = 3}, Fill{.key = 5, .range = 7, .one_in = 3}}) {
+       {Fill{.key = 3}, Fill{.key = 4, .exponent = 3}, Fill{.key = 5, .range = 7, .one_in = 3},
+        Fill{.source = FillSource::constant, .value = 5},
+        Fill{.source = FillSource::constant, .value = -3}}) {
     const std::vector<double> values = filled_f64(fill);
-    for (const DType type : all_types) {
-      std::vector<std::byte> expected;
-      for (const double value : values) {
-        const auto bytes = stored(type, value);
-        expected.insert(expected.end(), bytes.begin(), bytes.end());
-      }
-      EXPECT_TRUE(filled(type, fill) == expected) << program::name(type) << ", key " << fill.key;
+    if (fill.source == FillSource::constant) {
+      EXPECT_THAT(values, testing::Each(fill.value));
     }
-  }
-}
-
-TEST_P(Fills, WithAConstantOfEveryType) {
-  for (const DType type : all_types) {
-    for (const double value : {5.0, -3.0}) {
-      std::vector<std::byte> expected;
-      for (std::uint64_t i = 0; i < count; ++i) {
-        const auto bytes = stored(type, value);
-        expected.insert(expected.end(), bytes.begin(), bytes.end());
-      }
-      EXPECT_TRUE(filled(type, {.source = FillSource::constant, .value = value}) == expected)
-          << program::name(type);
+    for (const DType type : all_types) {
+      EXPECT_TRUE(filled(type, fill) == stored(type, values))
+          << program::name(type) << ", key " << fill.key;
     }
   }
 }
@@ -146,29 +99,102 @@ TEST_P(Fills, OfANormalHaveEveryDigitOfTheTypeAndItsExponents) {
   for (int place = 2; place <= 53; ++place) {
     EXPECT_NEAR(share([&](double x) { return digit(x, place); }), 0.5, 0.03) << place;
   }
-  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
-    const std::vector<std::byte> raw = filled(type, fill);
-    std::vector<std::byte> expected;
-    for (const double value : values) {
-      // The digits that f32 lacks are cut off before anything is rounded.
-      const std::uint64_t kept = std::bit_cast<std::uint64_t>(value) >> 29U << 29U;
-      const auto bytes = stored(type, std::bit_cast<double>(kept));
-      expected.insert(expected.end(), bytes.begin(), bytes.end());
-    }
-    EXPECT_TRUE(raw == expected) << program::name(type);
+  // The digits that f32 lacks are cut off before anything is rounded.
+  std::vector<double> cut = values;
+  for (double& value : cut) {
+    value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) >> 29U << 29U);
   }
-  EXPECT_THAT(refusal(DType::i32, {.source = FillSource::normal}), HasSubstr("a fill of i32"));
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
+    EXPECT_TRUE(filled(type, fill) == stored(type, cut)) << program::name(type);
+  }
 }
 
 TEST_P(Fills, RefuseWhatTheTypeDoesNotHave) {
-  EXPECT_THAT(refusal(DType::i32, {.exponent = -1}), HasSubstr("a fill of i32 with exponent -1"));
-  EXPECT_THAT(refusal(DType::i64, {.exponent = 57}), HasSubstr("exponent 57"));
-  EXPECT_THAT(refusal(DType::f64, {.exponent = 1017}), HasSubstr("exponent 1017"));
-  EXPECT_THAT(refusal(DType::u8, {.source = FillSource::constant, .value = 0.5}),
-              HasSubstr("a fill of u8 with 0.5: no whole number"));
-  EXPECT_THAT(refusal(DType::f32, {.range = 0}), HasSubstr("integers up to 0"));
-  EXPECT_THAT(refusal(DType::f32, {.range = 128}), HasSubstr("integers up to 128"));
-  EXPECT_THAT(refusal(DType::f32, {.one_in = 0}), HasSubstr("one of 0 elements"));
+  struct Refused {
+    DType type;
+    Fill fill;
+    const char* why;
+  };
+  for (const auto& [type, fill, why] :
+       {Refused{DType::i32, {.source = FillSource::normal}, "a fill of i32"},
+        Refused{DType::i32, {.exponent = -1}, "a fill of i32 with exponent -1"},
+        Refused{DType::i64, {.exponent = 57}, "exponent 57"},
+        Refused{DType::f64, {.exponent = 1017}, "exponent 1017"},
+        Refused{DType::u8,
+                {.source = FillSource::constant, .value = 0.5},
+                "a fill of u8 with 0.5: no whole number"},
+        Refused{DType::f32, {.range = 0}, "integers up to 0"},
+        Refused{DType::f32, {.range = 128}, "integers up to 128"},
+        Refused{DType::f32, {.one_in = 0}, "one of 0 elements"}}) {
+    EXPECT_THAT(message_of([&] { return after(type, fill); }), testing::HasSubstr(why));
+  }
+}
+
+TEST_P(Fills, DrawFromTheWholeGridAndDependOnTheKey) {
+  std::vector<double> values = filled_f64({.key = 42, .exponent = -3});
+  EXPECT_NE(values, filled_f64({.key = 43, .exponent = -3}));
+  std::set<double> seen;
+  double sum = 0;
+  for (double& value : values) {
+    value *= 8;
+    EXPECT_EQ(value, std::round(value));
+    EXPECT_LE(std::abs(value), 127);
+    seen.insert(value);
+    sum += value;
+  }
+  EXPECT_EQ(seen.size(), 255U);
+  // Standard deviation of one value 73.6, of the mean of 5000 of them 1.04.
+  EXPECT_LT(std::abs(sum / count), 5.4);
+}
+
+TEST_P(Fills, OfAShardAreThePartOfTheWhole) {
+  // A 4 x 6 tensor; its columns 2 to 4, transposed, in f32.
+  Sketch sketch;
+  const Slice whole = sketch.buffer<double>(24), part = sketch.buffer<float>(12);
+  const Fill fill{.dst = whole,
+                  .shard = {.extents = {1, 4, 6}, .local = {0, 6, 1}, .global = {0, 6, 1}},
+                  .key = 7,
+                  .exponent = 2};
+  sketch.emit(fill);
+  Fill some = fill;
+  some.dst = part;
+  some.shard = {.extents = {3, 4, 1}, .local = {4, 1, 0}, .global = {1, 6, 0}, .base = 2};
+  sketch.emit(some);
+  const auto session = played(sketch);
+  const auto all = get<double>(*session, whole);
+  std::vector<float> expected;
+  for (std::size_t i = 0; i < 12; ++i) {
+    expected.push_back(static_cast<float>(all[i % 4 * 6 + i / 4 + 2]));
+  }
+  EXPECT_EQ(get<float>(*session, part), expected);
+}
+
+TEST_P(Fills, WithAConstantWriteItAndNothingElse) {
+  // The middle columns of a 3 x 4 matrix.
+  Sketch sketch;
+  const Slice whole = sketch.buffer<double>(12);
+  sketch.emit(Fill{.dst = {.buffer = whole.buffer, .offset = 1, .count = 10},
+                   .shard = {.extents = {1, 3, 2}, .local = {0, 4, 1}, .global = {0, 2, 1}},
+                   .source = FillSource::constant,
+                   .key = 7,
+                   .value = 1.0 / 3});
+  const auto session = played(sketch, with(whole, std::vector<double>(12, 9)));
+  const double third = 1.0 / 3;
+  EXPECT_THAT(get<double>(*session, whole),
+              testing::ElementsAre(9, third, third, 9, 9, third, third, 9, 9, third, third, 9));
+  EXPECT_TRUE(filled(DType::f32, {.source = FillSource::constant, .value = third}) ==
+              stored(DType::f32, std::vector<double>(count, third)));
+}
+
+/// Values written down once: they must not change, or runs of two versions do not compare.
+TEST(FillValues, AreFixed) {
+  std::vector<int> values;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    values.push_back(program::fill_integer({.origin = program::fill_origin(1)}, i));
+  }
+  EXPECT_EQ(program::power_of_two(-3), 0.125);
+  EXPECT_EQ(program::power_of_two(4), 16);
+  EXPECT_THAT(values, testing::ElementsAre(93, -34, 113, -116, 71, -72));
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Fills, each_backend(), name_of);

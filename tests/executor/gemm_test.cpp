@@ -118,14 +118,9 @@ class Gemms : public EachExecutor {
                      .b = lb.in(b),
                      .c = ld.in(g.addend == Addend::same ? d : c),
                      .d = ld.in(d)});
-    const auto session = prepare(sketch);
     const auto va = random_values<T>(la.count, 1), vb = random_values<T>(lb.count, 2);
     const auto vc = random_values<T>(ld.count, 3), vd = random_values<T>(ld.count, 4);
-    put(*session, a, va);
-    put(*session, b, vb);
-    put(*session, c, vc);
-    put(*session, d, vd);
-    session->play(program::Section::step, Trace::off);
+    const auto session = played(sketch, with(a, va), with(b, vb), with(c, vc), with(d, vd));
     const auto expected = multiply(g, la, va, lb, vb, ld, g.addend == Addend::same ? vd : vc, vd);
     const double unit = std::numeric_limits<T>::epsilon();
     expect_near(get<T>(*session, d), expected, (4 + g.k) * unit);
@@ -143,15 +138,10 @@ TEST_P(Gemms, AllTransposesAndStrides) {
     for (const Transpose b : {Transpose::no, Transpose::yes}) {
       for (const std::uint64_t padding : {0U, 3U}) {
         test_both({.m = 13, .n = 7, .k = 29, .a = a, .b = b, .padding = padding});
-        test_both({.m = 5, .n = 6, .k = 7, .batch = 4, .a = a, .b = b, .padding = padding});
-        test_both({.m = 5,
-                   .n = 6,
-                   .k = 7,
-                   .batch = 4,
-                   .a = a,
-                   .b = b,
-                   .padding = padding,
-                   .interleaved = true});
+        Case batch{.m = 5, .n = 6, .k = 7, .batch = 4, .a = a, .b = b, .padding = padding};
+        test_both(batch);
+        batch.interleaved = true;
+        test_both(batch);
       }
     }
   }
@@ -197,31 +187,20 @@ TEST_P(Gemms, VectorsAndLargerOnes) {
 
 TEST_P(Gemms, WithoutBetaTheOldValuesDoNotMatter) {
   Sketch sketch;
-  const Slice a = sketch.buffer<double>(4), b = sketch.buffer<double>(4);
-  const Slice d = sketch.buffer<double>(4);
-  const auto square = [](const Slice& slice) { return Matrix{.slice = slice, .row_stride = 2}; };
-  sketch.emit(Gemm{.m = 2,
-                   .n = 2,
-                   .k = 2,
-                   .beta = 0,
-                   .a = square(a),
-                   .b = square(b),
-                   .c = square(d),
-                   .d = square(d)});
-  const auto session = prepare(sketch);
-  put<double>(*session, a, {1, 2, 3, 4});
-  put<double>(*session, b, {5, 6, 7, 8});
-  put<double>(*session, d, std::vector<double>(4, std::nan("")));
-  session->play(program::Section::step, Trace::off);
-  EXPECT_THAT(get<double>(*session, d), testing::ElementsAre(19, 22, 43, 50));
+  const Matrix a = sketch.matrix<double>(2, 2), b = sketch.matrix<double>(2, 2);
+  const Matrix d = sketch.matrix<double>(2, 2);
+  sketch.emit(Gemm{.m = 2, .n = 2, .k = 2, .beta = 0, .a = a, .b = b, .c = d, .d = d});
+  const auto session =
+      played(sketch, with<double>(a.slice, {1, 2, 3, 4}), with<double>(b.slice, {5, 6, 7, 8}),
+             with(d.slice, std::vector<double>(4, std::nan(""))));
+  EXPECT_THAT(get<double>(*session, d.slice), testing::ElementsAre(19, 22, 43, 50));
 }
 
 TEST_P(Gemms, MatrixOutsideOfItsSliceIsRefused) {
-  Sketch sketch;
-  const Slice a = sketch.buffer<double>(3), b = sketch.buffer<double>(4);
-  const auto square = [](const Slice& slice) { return Matrix{.slice = slice, .row_stride = 2}; };
-  sketch.emit(Gemm{.m = 2, .n = 2, .k = 2, .a = square(a), .b = square(b), .d = square(b)});
-  EXPECT_THROW(std::ignore = prepare(sketch), base::Error);
+  expect_refused([](Sketch& sketch) {
+    const Matrix a = Sketch::dense(sketch.buffer<double>(3), 2), b = sketch.matrix<double>(2, 2);
+    sketch.emit(Gemm{.m = 2, .n = 2, .k = 2, .a = a, .b = b, .d = b});
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Gemms, each_backend(), name_of);

@@ -2,32 +2,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::executor {
 
 template <class T>
-inline constexpr program::DType dtype_of = program::DType::u8;
-template <>
-inline constexpr program::DType dtype_of<float> = program::DType::f32;
-template <>
-inline constexpr program::DType dtype_of<double> = program::DType::f64;
-template <>
-inline constexpr program::DType dtype_of<std::int64_t> = program::DType::i64;
-template <>
-inline constexpr program::DType dtype_of<std::int32_t> = program::DType::i32;
-template <>
-inline constexpr program::DType dtype_of<std::int8_t> = program::DType::i8;
-template <>
-inline constexpr program::DType dtype_of<std::uint8_t> = program::DType::u8;
+inline constexpr program::DType dtype_of = std::is_same_v<T, double>         ? program::DType::f64
+                                           : std::is_same_v<T, float>        ? program::DType::f32
+                                           : std::is_same_v<T, std::int64_t> ? program::DType::i64
+                                           : std::is_same_v<T, std::int32_t> ? program::DType::i32
+                                           : std::is_same_v<T, std::int8_t>  ? program::DType::i8
+                                                                             : program::DType::u8;
 
 /// A program written op by op, storage and waits included: what a test plays owes nothing to
 /// Builder.
@@ -49,6 +46,15 @@ class Sketch {
     return buffer(dtype_of<T>, count);
   }
 
+  template <class T>
+  program::Matrix matrix(std::uint64_t rows, std::uint64_t columns) {
+    return dense(buffer<T>(rows * columns), columns);
+  }
+  /// A matrix without gaps in a slice.
+  static program::Matrix dense(const program::Slice& slice, std::uint64_t columns) {
+    return {.slice = slice, .row_stride = columns};
+  }
+
   /// Appends an op to the step; the ops it waits for become awaited. Returns how many ops its
   /// stream has then: what others may wait for.
   std::uint32_t emit(program::Payload payload, program::StreamId stream = 0,
@@ -65,6 +71,15 @@ class Sketch {
                         .wait_begin = static_cast<std::uint32_t>(step.waits.size())});
     step.waits.insert(step.waits.end(), waits.begin(), waits.end());
     return ++counts_[stream];
+  }
+
+  /// Appends the sum over ranks along some axes, in place.
+  std::uint32_t all_reduce(const program::Slice& all, mesh::AxisSet axes = mesh::Axis::dp,
+                           program::StreamId stream = 0, std::vector<program::Wait> waits = {}) {
+    return emit(
+        program::Collective{
+            .kind = program::CollectiveKind::all_reduce, .axes = axes, .send = all, .receive = all},
+        stream, std::move(waits));
   }
 
   [[nodiscard]] const program::RankProgram& program() const { return program_; }
@@ -118,6 +133,17 @@ std::vector<T> whole_values(std::uint64_t count, std::uint64_t seed) {
     values[i] = static_cast<T>(static_cast<std::int64_t>((i * 7 + seed * 13) % 31) - 15);
   }
   return values;
+}
+
+/// What an error that `work` throws says; "" when it throws none.
+template <class Error = base::Error, class Work>
+std::string message_of(const Work& work) {
+  try {
+    static_cast<void>(work());
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 }  // namespace isoscale::executor

@@ -20,8 +20,12 @@ constexpr int plays = 5;
 
 class Updates : public EachExecutor {
  protected:
-  void play(Session& session) {
-    for (int i = 0; i < plays; ++i) session.play(program::Section::step, Trace::off);
+  /// After so many plays from these contents.
+  template <class... Held>
+  std::unique_ptr<Session> after_plays(const Sketch& sketch, const Held&... held) {
+    auto session = played(sketch, held...);
+    for (int i = 1; i < plays; ++i) session->play(program::Section::step, Trace::off);
+    return session;
   }
 };
 
@@ -63,11 +67,8 @@ TEST_P(Updates, Sgd) {
                      .gradient = gradient,
                      .gradient_scale = 0.25,
                      .rate = 0.5});
-  const auto session = prepare(sketch);
   const auto w = random_values<double>(count, 1), g = random_values<double>(count, 2);
-  put(*session, weight, w);
-  put(*session, gradient, g);
-  play(*session);
+  const auto session = after_plays(sketch, with(weight, w), with(gradient, g));
   std::vector<double> expected = w;
   for (std::size_t i = 0; i < count; ++i) expected[i] -= plays * 0.125 * g[i];
   expect_close(get<double>(*session, weight), expected, 1e-14);
@@ -86,13 +87,10 @@ TEST_P(Updates, SgdOnAMasterRoundsIntoTheWeight) {
     EXPECT_THROW(std::ignore = prepare(sketch), base::Error);
     return;
   }
-  const auto session = prepare(sketch);
   // Each step is far below what an f32 weight of 1 can show; together they are not.
   const float tiny = std::ldexp(1.0F, -25);
-  put<float>(*session, weight, {1});
-  put<double>(*session, master, {1});
-  put<float>(*session, gradient, {-tiny});
-  play(*session);
+  const auto session = after_plays(sketch, with<float>(weight, {1}), with<double>(master, {1}),
+                                   with<float>(gradient, {-tiny}));
   EXPECT_THAT(get<double>(*session, master), testing::ElementsAre(1 + plays * double{tiny}));
   EXPECT_THAT(get<float>(*session, weight), testing::ElementsAre(1 + 4 * tiny));
 }
@@ -115,12 +113,9 @@ TEST_P(Updates, AdamInBothTypes) {
     const Slice powers = sketch.buffer<T>(2);
     const Update op = adam_op<T>(sketch, powers);
     sketch.emit(op);
-    const auto session = prepare(sketch);
     const auto w = random_values<T>(count, 1), g = random_values<T>(count, 2);
-    put(*session, op.weight, w);
-    put(*session, op.gradient, g);
-    put<T>(*session, powers, {1, 1});
-    play(*session);
+    const auto session =
+        after_plays(sketch, with(op.weight, w), with(op.gradient, g), with<T>(powers, {1, 1}));
     expect_close(get<T>(*session, op.weight), adam(widened(w), widened(g), op), tolerance);
     const auto left = get<T>(*session, powers);
     EXPECT_NEAR(static_cast<double>(left[0]), std::pow(0.9, plays), 1e-6);
@@ -141,12 +136,9 @@ TEST_P(Updates, AdamWithAMasterAndPowersInF64) {
     EXPECT_THROW(std::ignore = prepare(sketch), base::Error);
     return;
   }
-  const auto session = prepare(sketch);
   const auto w = random_values<float>(count, 3), g = random_values<float>(count, 4);
-  put(*session, op.master, w);
-  put(*session, op.gradient, g);
-  put<double>(*session, powers, {1, 1});
-  play(*session);
+  const auto session =
+      after_plays(sketch, with(op.master, w), with(op.gradient, g), with<double>(powers, {1, 1}));
   expect_close(get<float>(*session, op.master), adam(widened(w), widened(g), op), 1e-5);
   EXPECT_EQ(get<float>(*session, op.weight), get<float>(*session, op.master));
 }
@@ -157,14 +149,10 @@ TEST_P(Updates, PowersThatTwoUpdatesShareAdvanceOncePerPlay) {
   const Update first = adam_op<double>(sketch, powers), second = adam_op<double>(sketch, powers);
   sketch.emit(first);
   sketch.emit(second);
-  const auto session = prepare(sketch);
   const auto w = random_values<double>(count, 5), g = random_values<double>(count, 6);
-  for (const Update& op : {first, second}) {
-    put(*session, op.weight, w);
-    put(*session, op.gradient, g);
-  }
-  put<double>(*session, powers, {1, 1});
-  play(*session);
+  const auto session =
+      after_plays(sketch, with(first.weight, w), with(first.gradient, g), with(second.weight, w),
+                  with(second.gradient, g), with<double>(powers, {1, 1}));
   const auto expected = adam(w, g, first);
   expect_close(get<double>(*session, first.weight), expected, 1e-12);
   expect_close(get<double>(*session, second.weight), expected, 1e-12);

@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "tests/mpi/points.hpp"
@@ -33,6 +35,48 @@ struct Variant {
 /// A part of f32 is over 64 KiB: no transport sends that much before the receiver has asked for it.
 constexpr std::uint64_t part = 20'011;
 
+/// How the memory of what is received lies to that of what is sent.
+enum class Place : std::uint8_t { apart, same, send_in_receive, receive_in_send };
+
+/// A collective: how many parts of it a member sends and receives; all: one of each member.
+struct Row {
+  static constexpr int all = -1;
+  const char* name;
+  CollectiveKind kind;
+  int sends = 1, receives = 1;
+  Place place = Place::apart;
+  bool is_wide = false;  ///< f64, not f32
+};
+
+constexpr std::array<Row, 16> rows{{
+    {"all_reduce", CollectiveKind::all_reduce},
+    {"all_reduce in place", CollectiveKind::all_reduce, 1, 1, Place::same, true},
+    {"reduce", CollectiveKind::reduce, 1, 1, Place::apart, true},
+    {"reduce in place", CollectiveKind::reduce, 1, 1, Place::same, true},
+    {"broadcast", CollectiveKind::broadcast},
+    {"broadcast in place", CollectiveKind::broadcast, 1, 1, Place::same},
+    {"all_gather", CollectiveKind::all_gather, 1, Row::all},
+    {"all_gather in place", CollectiveKind::all_gather, 1, Row::all, Place::send_in_receive},
+    {"reduce_scatter", CollectiveKind::reduce_scatter, Row::all, 1, Place::apart, true},
+    {"reduce_scatter into the own part", CollectiveKind::reduce_scatter, Row::all, 1,
+     Place::receive_in_send},
+    {"gather", CollectiveKind::gather, 1, Row::all},
+    {"gather in place", CollectiveKind::gather, 1, Row::all, Place::send_in_receive},
+    {"scatter", CollectiveKind::scatter, Row::all, 1},
+    {"scatter in place", CollectiveKind::scatter, Row::all, 1, Place::receive_in_send},
+    {"all_to_all", CollectiveKind::all_to_all, Row::all, Row::all},
+    {"all_to_all in place", CollectiveKind::all_to_all, Row::all, Row::all, Place::same},
+}};
+
+template <class T>
+void expect_same(const std::vector<T>& got, const std::vector<T>& expected) {
+  // Not EXPECT_EQ: it would print all elements.
+  const auto [mine, theirs] = std::ranges::mismatch(got, expected);
+  EXPECT_EQ(got.size(), expected.size());
+  EXPECT_TRUE(mine == got.end() && theirs == expected.end())
+      << "first difference at element " << mine - got.begin();
+}
+
 class Collectives : public testing::TestWithParam<Variant> {
  protected:
   Collectives()
@@ -41,28 +85,26 @@ class Collectives : public testing::TestWithParam<Variant> {
         members_(mesh::group_members(point_.shape, point_.world.rank(), GetParam().axes)),
         size_(members_.size()),
         me_(static_cast<std::size_t>(
-            mesh::group_index(point_.shape, point_.world.rank(), GetParam().axes))) {
-    if (GetParam().stream == 0) return;
-    // With a stream of its own for the rest of the program, stream 1 gets a thread.
-    const Slice other = sketch_.buffer<float>(1);
-    sketch_.emit(program::Fill{.dst = other, .shard = {}});
-  }
+            mesh::group_index(point_.shape, point_.world.rank(), GetParam().axes))) {}
 
-  [[nodiscard]] Collective collective(CollectiveKind kind, Slice send, Slice receive) const {
-    return {.kind = kind, .axes = GetParam().axes, .send = send, .receive = receive};
+  void emit(const Collective& op) {
+    if (GetParam().stream != 0) {
+      // With a stream of its own for the rest of the program, stream 1 gets a thread.
+      sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
+    }
+    sketch_.emit(op, GetParam().stream);
   }
 
   template <class T>
-  std::vector<T> play(const Collective& op, const std::vector<T>& sent,
-                      const std::vector<T>& held_before = {}) {
-    sketch_.emit(op, GetParam().stream);
+  std::vector<T> play(const Collective& op, const std::vector<T>& sent) {
+    emit(op);
     const auto session = point_.prepare(sketch_);
     EXPECT_FALSE(session->facts().folded);
-    if (!held_before.empty()) put(*session, op.receive, held_before);
-    if (!sent.empty()) put(*session, op.send, sent);
+    put(*session, op.receive, std::vector<T>(op.receive.count, static_cast<T>(-1)));
+    put(*session, op.send, sent);
     session->play(program::Section::step, Trace::off);
-    return op.receive.buffer == program::no_buffer ? std::vector<T>{}
-                                                   : get<T>(*session, op.receive);
+    sketch_ = {};
+    return get<T>(*session, op.receive);
   }
 
   /// What the member at `index` contributes.
@@ -85,29 +127,51 @@ class Collectives : public testing::TestWithParam<Variant> {
     return result;
   }
 
+  /// What this member receives when the root is at `root`; nothing where that is undefined.
   template <class T>
-  [[nodiscard]] std::vector<T> all_parts() const {
-    std::vector<T> all;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const auto values = values_of<T>(i, part);
-      all.insert(all.end(), values.begin(), values.end());
+  [[nodiscard]] std::optional<std::vector<T>> expected(const Row& row, std::size_t root) const {
+    using enum CollectiveKind;
+    const bool gathers = row.kind == gather || row.kind == all_gather;
+    const bool reduces = row.kind == all_reduce || row.kind == reduce || row.kind == reduce_scatter;
+    if (me_ != root && row.kind == reduce && row.place == Place::apart) {
+      return std::vector<T>(part, -1);  // what was there
     }
-    return all;
+    if (me_ != root && (row.kind == reduce || row.kind == gather)) return std::nullopt;
+    const std::uint64_t sent = parts(row.sends) * part;
+    std::vector<T> result;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const bool counts = gathers || row.kind == all_to_all || i == (reduces ? me_ : root);
+      if (!counts) continue;
+      const auto from = reduces ? reduced<T>(sent, Reduction::sum) : values_of<T>(i, sent);
+      const std::size_t first = row.sends == Row::all ? me_ * part : 0;
+      result.insert(result.end(), from.begin() + static_cast<std::ptrdiff_t>(first),
+                    from.begin() + static_cast<std::ptrdiff_t>(first + part));
+    }
+    return result;
   }
 
   template <class T>
-  [[nodiscard]] static std::vector<T> cut(const std::vector<T>& all, std::size_t index) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(index * part);
-    return {first, first + static_cast<std::ptrdiff_t>(part)};
+  void test(const Row& row) {
+    SCOPED_TRACE(row.name);
+    // In place, the root is the first, whose part is; else the last.
+    const std::size_t root = row.place == Place::apart ? size_ - 1 : 0;
+    Collective op{
+        .kind = row.kind, .axes = GetParam().axes, .root = static_cast<std::int32_t>(root)};
+    const bool is_rooted =
+        row.kind == CollectiveKind::gather || row.kind == CollectiveKind::scatter;
+    const std::size_t own = (is_rooted ? root : me_) * part;
+    const std::uint64_t sent = parts(row.sends) * part;
+    op.send = sketch_.buffer<T>(std::max(sent, parts(row.receives) * part));
+    op.receive = row.place == Place::apart ? sketch_.buffer<T>(op.send.count) : op.send;
+    op.send.count = sent;
+    op.receive.count = parts(row.receives) * part;
+    if (row.place == Place::send_in_receive) op.send.offset = own;
+    if (row.place == Place::receive_in_send) op.receive.offset = own;
+    const auto got = play(op, values_of<T>(me_, sent));
+    if (const auto right = expected<T>(row, root)) expect_same(got, *right);
   }
 
-  [[nodiscard]] static Slice sub(Slice slice, std::uint64_t first, std::uint64_t count) {
-    slice.offset += first;
-    slice.count = count;
-    return slice;
-  }
-
-  [[nodiscard]] std::int32_t last() const { return static_cast<std::int32_t>(size_) - 1; }
+  [[nodiscard]] std::uint64_t parts(int count) const { return count == Row::all ? size_ : 1; }
 
   Point point_;
   std::vector<int> members_;  ///< of this rank's group
@@ -115,39 +179,19 @@ class Collectives : public testing::TestWithParam<Variant> {
   Sketch sketch_;
 };
 
-template <class T>
-void expect_same(const std::vector<T>& got, const std::vector<T>& expected) {
-  // Not EXPECT_EQ: it would print all elements.
-  const auto [mine, theirs] = std::ranges::mismatch(got, expected);
-  EXPECT_EQ(got.size(), expected.size());
-  EXPECT_TRUE(mine == got.end() && theirs == expected.end())
-      << "first difference at element " << mine - got.begin();
-}
-
-TEST_P(Collectives, AllReduceSum) {
-  const Slice send = sketch_.buffer<float>(part), receive = sketch_.buffer<float>(part);
-  const auto got =
-      play(collective(CollectiveKind::all_reduce, send, receive), values_of<float>(me_, part));
-  expect_same(got, reduced<float>(part, Reduction::sum));
-}
-
-TEST_P(Collectives, AllReduceInPlace) {
-  const Slice both = sketch_.buffer<double>(part);
-  const auto got =
-      play(collective(CollectiveKind::all_reduce, both, both), values_of<double>(me_, part));
-  expect_same(got, reduced<double>(part, Reduction::sum));
+TEST_P(Collectives, GiveWhatTheirDefinitionsSay) {
+  for (const Row& row : rows) row.is_wide ? test<double>(row) : test<float>(row);
 }
 
 TEST_P(Collectives, EveryReductionOfEveryTypeThatMpiHas) {
   const auto run = [&]<class T>(T /*type*/) {
     for (const Reduction how : {Reduction::sum, Reduction::min, Reduction::max}) {
-      sketch_ = Sketch{};
       const Slice both = sketch_.buffer<T>(part);
-      if (GetParam().stream != 0) {
-        sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
-      }
-      Collective op = collective(CollectiveKind::all_reduce, both, both);
-      op.reduction = how;
+      const Collective op{.kind = CollectiveKind::all_reduce,
+                          .reduction = how,
+                          .axes = GetParam().axes,
+                          .send = both,
+                          .receive = both};
       expect_same(play(op, values_of<T>(me_, part)), reduced<T>(part, how));
     }
   };
@@ -159,125 +203,13 @@ TEST_P(Collectives, EveryReductionOfEveryTypeThatMpiHas) {
   run(std::uint8_t{});
 }
 
-TEST_P(Collectives, ReduceToTheLast) {
-  const Slice send = sketch_.buffer<double>(part), receive = sketch_.buffer<double>(part);
-  Collective op = collective(CollectiveKind::reduce, send, receive);
-  op.root = last();
-  const std::vector<double> before(part, -1);
-  const auto got = play(op, values_of<double>(me_, part), before);
-  expect_same(got, me_ + 1 == size_ ? reduced<double>(part, Reduction::sum) : before);
-}
-
-TEST_P(Collectives, ReduceInPlace) {
-  const Slice both = sketch_.buffer<double>(part);
-  const auto got =
-      play(collective(CollectiveKind::reduce, both, both), values_of<double>(me_, part));
-  if (me_ == 0) expect_same(got, reduced<double>(part, Reduction::sum));
-}
-
-TEST_P(Collectives, BroadcastFromTheLast) {
-  const Slice send = sketch_.buffer<float>(part), receive = sketch_.buffer<float>(part);
-  Collective op = collective(CollectiveKind::broadcast, send, receive);
-  op.root = last();
-  expect_same(play(op, values_of<float>(me_, part)), values_of<float>(size_ - 1, part));
-}
-
-TEST_P(Collectives, BroadcastInPlace) {
-  const Slice both = sketch_.buffer<float>(part);
-  expect_same(play(collective(CollectiveKind::broadcast, both, both), values_of<float>(me_, part)),
-              values_of<float>(0, part));
-}
-
-TEST_P(Collectives, AllGather) {
-  const Slice send = sketch_.buffer<float>(part), receive = sketch_.buffer<float>(part * size_);
-  expect_same(
-      play(collective(CollectiveKind::all_gather, send, receive), values_of<float>(me_, part)),
-      all_parts<float>());
-}
-
-TEST_P(Collectives, AllGatherInPlace) {
-  const Slice receive = sketch_.buffer<float>(part * size_);
-  const Slice send = sub(receive, me_ * part, part);
-  expect_same(play(collective(CollectiveKind::all_gather, send, receive),
-                   values_of<float>(me_, part), std::vector<float>(part * size_, -1)),
-              all_parts<float>());
-}
-
-TEST_P(Collectives, ReduceScatter) {
-  const Slice send = sketch_.buffer<double>(part * size_), receive = sketch_.buffer<double>(part);
-  const auto sent = values_of<double>(me_, part * size_);
-  expect_same(play(collective(CollectiveKind::reduce_scatter, send, receive), sent),
-              cut(reduced<double>(part * size_, Reduction::sum), me_));
-}
-
-TEST_P(Collectives, ReduceScatterIntoTheOwnPart) {
-  const Slice send = sketch_.buffer<float>(part * size_);
-  const Slice receive = sub(send, me_ * part, part);
-  const auto sent = values_of<float>(me_, part * size_);
-  expect_same(play(collective(CollectiveKind::reduce_scatter, send, receive), sent),
-              cut(reduced<float>(part * size_, Reduction::sum), me_));
-}
-
-TEST_P(Collectives, GatherAtTheLast) {
-  const bool is_root = me_ + 1 == size_;
-  const Slice send = sketch_.buffer<float>(part), receive = sketch_.buffer<float>(part * size_);
-  Collective op = collective(CollectiveKind::gather, send, receive);
-  op.root = last();
-  const auto got = play(op, values_of<float>(me_, part));
-  if (is_root) expect_same(got, all_parts<float>());
-}
-
-TEST_P(Collectives, GatherInPlace) {
-  const Slice receive = sketch_.buffer<float>(part * size_);
-  const Slice send = sub(receive, 0, part);
-  const auto got =
-      play(collective(CollectiveKind::gather, send, receive), values_of<float>(me_, part));
-  if (me_ == 0) expect_same(got, all_parts<float>());
-}
-
-TEST_P(Collectives, ScatterFromTheLast) {
-  const Slice send = sketch_.buffer<float>(part * size_), receive = sketch_.buffer<float>(part);
-  Collective op = collective(CollectiveKind::scatter, send, receive);
-  op.root = last();
-  expect_same(play(op, values_of<float>(me_, part * size_)),
-              cut(values_of<float>(size_ - 1, part * size_), me_));
-}
-
-TEST_P(Collectives, ScatterInPlace) {
-  const Slice send = sketch_.buffer<float>(part * size_);
-  const Slice receive = sub(send, 0, part);
-  expect_same(
-      play(collective(CollectiveKind::scatter, send, receive), values_of<float>(me_, part * size_)),
-      cut(values_of<float>(0, part * size_), me_));
-}
-
-TEST_P(Collectives, AllToAll) {
-  for (const bool in_place : {false, true}) {
-    SCOPED_TRACE(in_place);
-    sketch_ = Sketch{};
-    if (GetParam().stream != 0) {
-      sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
-    }
-    const Slice send = sketch_.buffer<float>(part * size_);
-    const Slice receive = in_place ? send : sketch_.buffer<float>(part * size_);
-    std::vector<float> expected;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const auto theirs = cut(values_of<float>(i, part * size_), me_);
-      expected.insert(expected.end(), theirs.begin(), theirs.end());
-    }
-    expect_same(play(collective(CollectiveKind::all_to_all, send, receive),
-                     values_of<float>(me_, part * size_)),
-                expected);
-  }
-}
-
 /// Elements that the member at `from` sends to the one at `to`; some pairs have nothing to say.
 std::uint64_t uneven(std::size_t from, std::size_t to) {
   return (from + 2 * to) % 3 == 1 ? 0 : 17'000 + 100 * from + 10 * to;
 }
 
 TEST_P(Collectives, UnevenAllToAll) {
-  Collective op = collective(CollectiveKind::all_to_all, {}, {});
+  Collective op{.kind = CollectiveKind::all_to_all, .axes = GetParam().axes};
   std::vector<double> sent, expected;
   for (std::size_t other = 0; other < size_; ++other) {
     op.send_counts.push_back(uneven(me_, other));
@@ -292,7 +224,7 @@ TEST_P(Collectives, UnevenAllToAll) {
 
 TEST_P(Collectives, BarrierLetsNobodyPassEarly) {
   // All ranks of a group have begun before any of them has ended.
-  sketch_.emit(collective(CollectiveKind::barrier, {}, {}), GetParam().stream);
+  emit({.kind = CollectiveKind::barrier, .axes = GetParam().axes});
   const auto session = point_.prepare(sketch_);
   // The last one comes late: those that did not wait for it would have ended by then.
   if (me_ + 1 == size_) std::this_thread::sleep_for(std::chrono::milliseconds{20});

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/mpi/points.hpp"
 
 namespace isoscale::executor {
@@ -31,84 +33,58 @@ std::vector<double> values(int rank, int message) {
 /// On one line of ranks along pp.
 struct Line : Point {
   explicit Line(const HostOptions& options = {}) : Point(options) { shape = {.pp = world.size()}; }
-  [[nodiscard]] int at(int offset) const {
-    return (world.rank() + offset + world.size()) % world.size();
-  }
 };
+
+/// A message that every rank sends to its neighbour.
+struct Message {
+  Axis axis = Axis::pp;
+  int offset = 1;
+  int number = 0;  ///< of its content
+};
+enum class Receives : std::uint8_t { in_order, reversed };
+
+/// Each of `exchanges` has these messages; all arrive, play after play.
+void expect_arrive(const Point& point, const std::vector<std::vector<Message>>& exchanges,
+                   Receives receives = Receives::in_order) {
+  Sketch sketch;
+  std::vector<std::pair<Message, Slice>> sent, received;
+  for (const auto& messages : exchanges) {
+    std::vector<Transfer> transfers, taken;
+    for (const Message& message : messages) {
+      const Slice out = sketch.buffer<double>(count), in = sketch.buffer<double>(count);
+      sent.emplace_back(message, out);
+      received.emplace_back(message, in);
+      transfers.push_back(send(message.axis, message.offset, out));
+      taken.push_back(receive(message.axis, -message.offset, in));
+    }
+    if (receives == Receives::reversed) std::ranges::reverse(taken);
+    transfers.insert(transfers.begin() + 1, taken.begin(), taken.end());
+    sketch.emit(Exchange{transfers});
+  }
+  const auto session = point.prepare(sketch);
+  const int me = point.world.rank();
+  for (const auto& [message, out] : sent) put(*session, out, values(me, message.number));
+  for (int play = 0; play < 3; ++play) session->play(program::Section::step, Trace::off);
+  for (const auto& [message, in] : received) {
+    const int from = mesh::neighbour(point.shape, me, message.axis, -message.offset);
+    EXPECT_EQ(get<double>(*session, in), values(from, message.number)) << message.number;
+  }
+}
 
 class Exchanges : public testing::TestWithParam<HostOptions> {};
 
-TEST_P(Exchanges, BothNeighboursOnALine) {
+TEST_P(Exchanges, ArriveInOrderFromEveryNeighbour) {
+  const Line line{GetParam()};
   // In a line of two, both neighbours are the same rank: only the offset tells the messages apart.
-  const Line line{GetParam()};
-  Sketch sketch;
-  const Slice up = sketch.buffer<double>(count), down = sketch.buffer<double>(count);
-  const Slice from_below = sketch.buffer<double>(count), from_above = sketch.buffer<double>(count);
-  sketch.emit(Exchange{{receive(Axis::pp, 1, from_above), send(Axis::pp, -1, down),
-                        send(Axis::pp, 1, up), receive(Axis::pp, -1, from_below)}});
-  const auto session = line.prepare(sketch);
-  const int me = line.world.rank();
-  put(*session, up, values(me, 1));
-  put(*session, down, values(me, 2));
-  session->play(program::Section::step, Trace::off);
-  EXPECT_EQ(get<double>(*session, from_below), values(line.at(-1), 1));
-  EXPECT_EQ(get<double>(*session, from_above), values(line.at(1), 2));
-}
-
-TEST_P(Exchanges, MessagesOfALinkKeepTheirOrder) {
-  const Line line{GetParam()};
-  Sketch sketch;
-  std::vector<Slice> out, in;
-  for (int message = 0; message < 3; ++message) {
-    out.push_back(sketch.buffer<double>(count));
-    in.push_back(sketch.buffer<double>(count));
+  for (const Receives receives : {Receives::in_order, Receives::reversed}) {
+    expect_arrive(line, {{{.number = 1}, {.offset = -1, .number = 2}}}, receives);
+    // On four ranks +1 and -3 lead to the same one.
+    expect_arrive(line, {{{.number = 1}, {.offset = 1 - line.world.size(), .number = 2}}},
+                  receives);
+    expect_arrive(Point{GetParam()}, {{{.axis = Axis::tp}, {.axis = Axis::dp}}}, receives);
   }
-  // Two in one exchange, the third in another.
-  sketch.emit(Exchange{{send(Axis::pp, 1, out[0]), receive(Axis::pp, -1, in[0]),
-                        send(Axis::pp, 1, out[1]), receive(Axis::pp, -1, in[1])}});
-  sketch.emit(Exchange{{receive(Axis::pp, -1, in[2]), send(Axis::pp, 1, out[2])}});
-  const auto session = line.prepare(sketch);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    put(*session, out[i], values(line.world.rank(), static_cast<int>(i)));
-  }
-  for (int play = 0; play < 3; ++play) session->play(program::Section::step, Trace::off);
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    EXPECT_EQ(get<double>(*session, in[i]), values(line.at(-1), static_cast<int>(i)));
-  }
-}
-
-TEST_P(Exchanges, AlongTwoAxesAtOnce) {
-  const Point point{GetParam()};
-  Sketch sketch;
-  const Slice out = sketch.buffer<double>(count);
-  const Slice along_tp = sketch.buffer<double>(count), along_dp = sketch.buffer<double>(count);
-  sketch.emit(Exchange{{send(Axis::tp, 1, out), send(Axis::dp, 1, out),
-                        receive(Axis::dp, -1, along_dp), receive(Axis::tp, -1, along_tp)}});
-  const auto session = point.prepare(sketch);
-  const int me = point.world.rank();
-  put(*session, out, values(me, 0));
-  session->play(program::Section::step, Trace::off);
-  EXPECT_EQ(get<double>(*session, along_tp),
-            values(mesh::neighbour(point.shape, me, Axis::tp, -1), 0));
-  EXPECT_EQ(get<double>(*session, along_dp),
-            values(mesh::neighbour(point.shape, me, Axis::dp, -1), 0));
-}
-
-TEST_P(Exchanges, FartherNeighboursHaveTagsOfTheirOwn) {
-  // On four ranks +1 and -3 lead to the same one.
-  const Line line{GetParam()};
-  const int far = 1 - line.world.size();
-  Sketch sketch;
-  const Slice a = sketch.buffer<double>(count), b = sketch.buffer<double>(count);
-  const Slice got_a = sketch.buffer<double>(count), got_b = sketch.buffer<double>(count);
-  sketch.emit(Exchange{{send(Axis::pp, 1, a), send(Axis::pp, far, b),
-                        receive(Axis::pp, -far, got_b), receive(Axis::pp, -1, got_a)}});
-  const auto session = line.prepare(sketch);
-  put(*session, a, values(line.world.rank(), 1));
-  put(*session, b, values(line.world.rank(), 2));
-  session->play(program::Section::step, Trace::off);
-  EXPECT_EQ(get<double>(*session, got_a), values(line.at(-1), 1));
-  EXPECT_EQ(get<double>(*session, got_b), values(line.at(-1), 2));
+  // Messages of a link keep their order: two in one exchange, the third in another.
+  expect_arrive(line, {{{.number = 0}, {.number = 1}}, {{.number = 2}}});
 }
 
 TEST_P(Exchanges, EmptyMessagesMatchToo) {
@@ -122,7 +98,8 @@ TEST_P(Exchanges, EmptyMessagesMatchToo) {
   const auto session = line.prepare(sketch);
   put<double>(*session, out, {static_cast<double>(line.world.rank())});
   session->play(program::Section::step, Trace::off);
-  EXPECT_THAT(get<double>(*session, in), testing::ElementsAre(line.at(-1)));
+  EXPECT_THAT(get<double>(*session, in),
+              testing::ElementsAre(mesh::neighbour(line.shape, line.world.rank(), Axis::pp, -1)));
 }
 
 std::string name_of(const testing::TestParamInfo<HostOptions>& options) {
@@ -155,7 +132,7 @@ TEST(ExchangesOnThreads, TwoStreamsToTheSamePeer) {
   }
   for (int play = 0; play < 3; ++play) session->play(program::Section::step, Trace::off);
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const int from = line.at(i % 2 == 0 ? -1 : 1);
+    const int from = mesh::neighbour(line.shape, line.world.rank(), Axis::pp, i % 2 == 0 ? -1 : 1);
     EXPECT_EQ(get<double>(*session, in[i]), values(from, static_cast<int>(i))) << "message " << i;
   }
 }

@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "executor/host/host.hpp"
-#include "runner/measure/point.hpp"
-#include "runner/plan/site.hpp"
-#include "runner/watch/progress.hpp"
+#include "tests/mpi/point_runs.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
@@ -40,34 +38,17 @@ class Faults : public testing::Test {
   /// Collective; complete on rank 0.
   PointData run(const Wanted& wanted) {
     const auto executor = executor::make_host_executor({.streams = wanted.streams});
-    const auto facts = gather_facts(world_);
-    const Site site = make_site(world_, executor->describe(), facts);
-    settings::RunConfig config;
-    settings::Experiment& experiment = config.experiments.emplace_back();
-    experiment.workload = wanted.workload;
-    experiment.base = small_request();
-    experiment.base.model.hidden = experiment.base.model.ffn = 128;
-    experiment.base.model.head_size = 16;
-    experiment.base.model.sequence = 64;
-    experiment.base.model.layers = 4;
-    experiment.base.options["microbatches"] = "4";
-    config.ranks = {world_.size()};
+    workloads::Request base = small_request();
+    base.model.hidden = base.model.ffn = 128;
+    base.model.head_size = 16;
+    base.model.sequence = 64;
+    base.model.layers = 4;
+    base.options["microbatches"] = "4";
+    settings::RunConfig config = config_of(wanted.workload, base, world_.size());
     if (!wanted.injections.empty()) {
       config.injections = settings::parse_injections(wanted.injections);
     }
-    const Plan plan = make_plan(config, site);
-    const Effort effort{
-        .max_time = units::Seconds{3600},
-        .trace_steps = wanted.trace_steps,
-        .half_width = [](std::span<const double>, double) { return std::optional{0.0}; }};
-    Progress progress{Progress::Style::silent, 1};
-    return run_point(plan.points.front(), {.config = config,
-                                           .site = site,
-                                           .facts = facts,
-                                           .world = world_,
-                                           .executor = *executor,
-                                           .effort = effort,
-                                           .progress = progress});
+    return PointRuns{*executor}.run(config, effort_of(3600, 0.0, wanted.trace_steps));
   }
 
   comm::Communicator world_ = comm::Communicator::world();

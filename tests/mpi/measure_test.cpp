@@ -7,12 +7,14 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
 #include "executor/host/host.hpp"
 #include "runner/measure/measure_steps.hpp"
 #include "runner/measure/step_check.hpp"
+#include "tests/mpi/point_runs.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
@@ -42,15 +44,6 @@ struct Ready {
   std::unique_ptr<executor::Executor> executor;
   std::unique_ptr<executor::Session> session;
 };
-
-Effort effort_with(std::optional<double> half_width, double max_time, int trace_steps) {
-  return {.precision = 0.01,
-          .max_time = units::Seconds{max_time},
-          .trace_steps = trace_steps,
-          .half_width = [half_width](std::span<const double>, double) { return half_width; }};
-}
-
-void ignore_block(const Standing& /*at*/) {}
 
 /// What every record must be, and that all ranks have as many steps.
 void expect_sound(const Record& record, const comm::Communicator& active, int trace_steps) {
@@ -98,24 +91,30 @@ std::vector<std::pair<bool, std::size_t>> blocks_of(const Record& record) {
   return blocks;
 }
 
-TEST(Measure, StopsWhenPreciseEnough) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
+class Measure : public testing::Test {
+ protected:
+  /// Collective.
+  Record measured(
+      const Effort& effort, const std::function<void(const Standing&)>& block = [](auto&) {}) {
+    return measure(*ready_.session, ready_.step(), world_, Share::in_point, effort, block);
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+  Ready ready_{world_};
+};
+
+TEST_F(Measure, StopsWhenPreciseEnough) {
   for (const int trace_steps : {0, 1, 5}) {
     // An hour: were it not for the precision, the test would time out.
-    const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
-                                  effort_with(0.0, 3600, trace_steps), ignore_block);
+    const Record record = measured(effort_of(3600, 0.0, trace_steps));
     EXPECT_EQ(record.stopped_because, "precision");
-    expect_sound(record, world, trace_steps);
+    expect_sound(record, world_, trace_steps);
     EXPECT_EQ(record.looks.made, 1);
   }
 }
 
-TEST(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
-  const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
-                                effort_with(0.0, 3600, 4), ignore_block);
+TEST_F(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
+  const Record record = measured(effort_of(3600, 0.0, 4));
   auto blocks = blocks_of(record);
   ASSERT_EQ(blocks.size(), 13U);
   EXPECT_EQ(blocks.front(), (std::pair{false, std::size_t{6}}));
@@ -131,15 +130,12 @@ TEST(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
   EXPECT_GE(record.traces.back().step, first + 10 * block);
 }
 
-TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
+TEST_F(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
   int looks = 0;
-  Effort effort = effort_with(std::nullopt, 3600, 4);
+  Effort effort = effort_of(3600, std::nullopt, 4);
   effort.half_width = [&](std::span<const double>, double) { return ++looks < 5 ? 1.0 : 0.0; };
-  const Record record =
-      measure(*ready.session, ready.step(), world, Share::in_point, effort, ignore_block);
-  expect_sound(record, world, 4);
+  const Record record = measured(effort);
+  expect_sound(record, world_, 4);
   EXPECT_EQ(record.looks.made, 5);
   const auto blocks = blocks_of(record);
   EXPECT_GT(std::ranges::count(blocks, true, &std::pair<bool, std::size_t>::first), 6);
@@ -151,45 +147,36 @@ TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
   EXPECT_EQ(samples, expected);
 }
 
-TEST(Measure, WarmUpLastsAsLongAsTheRuleSays) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
-  Effort effort = effort_with(0.0, 3600, 0);
+TEST_F(Measure, WarmUpLastsAsLongAsTheRuleSays) {
+  Effort effort = effort_of(3600, 0.0, 0);
   // A change is seen at step 3 until 40 steps have been played.
   effort.last_change = [](std::span<const double> times, double smallest) -> std::size_t {
     EXPECT_EQ(smallest, 0.005);
     return times.size() < 40 ? times.size() - 1 : 3;
   };
-  const Record record =
-      measure(*ready.session, ready.step(), world, Share::in_point, effort, ignore_block);
+  const Record record = measured(effort);
   EXPECT_GE(record.warm_up_steps, 40U);
   EXPECT_THAT(record.warm_up_rule, HasSubstr("no change in the last"));
 }
 
-TEST(Measure, StopsWhenTimeIsUp) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
+TEST_F(Measure, StopsWhenTimeIsUp) {
   constexpr double time = 0.4;
   for (const std::optional<double> half_width : {std::optional<double>{}, std::optional{0.5}}) {
     const units::Nanoseconds begin = comm::now();
-    const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
-                                  effort_with(half_width, time, 2), ignore_block);
+    const Record record = measured(effort_of(time, half_width, 2));
     EXPECT_EQ(record.stopped_because, "max-time");
     // The clock that counts is that of the rank which began first.
-    EXPECT_GE(world.all_max(units::to_seconds(comm::now() - begin).value()), time);
-    expect_sound(record, world, 2);
+    EXPECT_GE(world_.all_max(units::to_seconds(comm::now() - begin).value()), time);
+    expect_sound(record, world_, 2);
   }
 }
 
-TEST(Measure, SixStepsCountHoweverShortTheTime) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
-  Effort effort = effort_with(0.5, 1e-9, 4);
+TEST_F(Measure, SixStepsCountHoweverShortTheTime) {
+  Effort effort = effort_of(1e-9, 0.5, 4);
   effort.overtime = 3600e9;
   Standing last;
-  const Record record = measure(*ready.session, ready.step(), world, Share::in_point, effort,
-                                [&](const Standing& at) { last = at; });
-  expect_sound(record, world, 2);
+  const Record record = measured(effort, [&](const Standing& at) { last = at; });
+  expect_sound(record, world_, 2);
   EXPECT_EQ(record.warm_up_steps, 1U);
   EXPECT_EQ(blocks_of(record),
             (std::vector{std::pair{false, std::size_t{6}}, std::pair{true, std::size_t{2}}}));
@@ -198,13 +185,10 @@ TEST(Measure, SixStepsCountHoweverShortTheTime) {
   EXPECT_EQ(record.looks.planned, 1);
 }
 
-TEST(Measure, BlocksAreReportedAndBeginFromAStandstill) {
-  const auto world = comm::Communicator::world();
-  const Ready ready{world};
+TEST_F(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   std::vector<std::size_t> reported;
-  const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
-                                effort_with(std::nullopt, 0.3, 2),
-                                [&](const Standing& at) { reported.push_back(at.steps); });
+  const Record record = measured(effort_of(0.3, std::nullopt, 2),
+                                 [&](const Standing& at) { reported.push_back(at.steps); });
   EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
   EXPECT_EQ(reported.back(), record.step_times.size());
   EXPECT_EQ(record.dropped[record.warm_up_steps], 1);
@@ -217,20 +201,20 @@ TEST(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   }
 }
 
-TEST(Measure, ReplicasFollowThePoint) {
+TEST_F(Measure, ReplicasFollowThePoint) {
   const auto world = comm::Communicator::world();
   const bool in_point = world.rank() < world.size() / 2;
   const auto half = world.split(in_point ? 0 : 1, world.rank());
   const Ready ready{half};
   // Each look at the samples, on every rank: replicas see those of the point alone.
   std::vector<double> seen;
-  Effort effort = effort_with(std::nullopt, 0.3, 2);
+  Effort effort = effort_of(0.3, std::nullopt, 2);
   effort.half_width = [&](std::span<const double> samples, double) -> std::optional<double> {
     seen.assign(samples.begin(), samples.end());
     return std::nullopt;
   };
   const Record record = measure(*ready.session, ready.step(), world,
-                                in_point ? Share::in_point : Share::replica, effort, ignore_block);
+                                in_point ? Share::in_point : Share::replica, effort, [](auto&) {});
   expect_sound(record, world, 2);
   std::vector<double> slowest = record.step_times;
   if (!in_point) std::fill(slowest.begin(), slowest.end(), 0.0);

@@ -11,10 +11,8 @@
 #include <set>
 
 #include "executor/host/host.hpp"
-#include "runner/measure/point.hpp"
 #include "runner/microbench/result_rows.hpp"
-#include "runner/plan/site.hpp"
-#include "runner/watch/progress.hpp"
+#include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -76,30 +74,17 @@ class P2p : public testing::Test {
 
   /// Collective. Rows on rank 0.
   PointData run(const workloads::Options& options) {
-    settings::RunConfig config;
-    settings::Experiment& experiment = config.experiments.emplace_back();
-    experiment.workload = "p2p";
-    experiment.base.options = options;
-    config.ranks = {world_.size()};
-    const Plan plan = make_plan(config, site_);
-    const Effort effort{.max_time = units::Seconds{0.2},
-                        .half_width = [](std::span<const double>, double) { return 0.0; }};
-    return run_point(plan.points.front(), {.config = config,
-                                           .site = site_,
-                                           .facts = facts_,
-                                           .world = world_,
-                                           .executor = executor_,
-                                           .effort = effort,
-                                           .progress = progress_});
+    settings::RunConfig config = config_of("p2p", {.options = options}, world_.size());
+    return runs_.run(config, effort_of(0.2, 0.0, Effort{}.trace_steps));
   }
 
-  [[nodiscard]] std::string end(int rank) const { return rank_name(rank, facts_.front().host); }
+  [[nodiscard]] std::string end(int rank) const {
+    return rank_name(rank, runs_.facts.front().host);
+  }
 
-  comm::Communicator world_ = comm::Communicator::world();
   Forgetful executor_;
-  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
-  Site site_ = make_site(world_, executor_.describe(), facts_);
-  Progress progress_{Progress::Style::silent, 1};
+  PointRuns runs_{executor_};
+  const comm::Communicator& world_ = runs_.world;
 };
 
 void expect_measured(const RowData& row) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "program/program.hpp"
@@ -17,6 +18,8 @@ struct Plant {
   mesh::AxisSet needs;  ///< axes that must be longer than 1 for the error to be one
   /// Changes the programs; returns how many ops it changed.
   int (*into)(program::ProgramSet& set);
+  /// Is caught in types that round so much that one wrong element in a bucket is lost, too.
+  bool is_coarse = false;
 };
 
 namespace plant {
@@ -44,6 +47,15 @@ std::vector<Op*> ops_with(std::vector<Op>& ops) {
     if (std::holds_alternative<Payload>(op.payload)) found.push_back(&op);
   }
   return found;
+}
+
+/// Lets `change` see one op of the first program after the other, until it changes one.
+template <class Payload, class Change>
+int in_first(std::vector<Op>& ops, const Change& change) {
+  for (Op* op : ops_with<Payload>(ops)) {
+    if (change(*op, std::get<Payload>(op->payload))) return 1;
+  }
+  return 0;
 }
 
 /// The all-reduces of a step whose group varies along `axis`.
@@ -195,41 +207,32 @@ inline int swapped_sends(program::ProgramSet& set) {
 /// Every tp rank fills a weight with the columns (rows) of the first.
 inline int weight_of_the_neighbour(program::ProgramSet& set) {
   RankProgram& program = set.programs.front();
-  for (Op* op : ops_with<Fill>(program.setup.ops)) {
-    auto& fill = std::get<Fill>(op->payload);
+  return in_first<Fill>(program.setup.ops, [&](Op&, Fill& fill) {
     auto& step = fill.shard.steps[static_cast<std::size_t>(Axis::tp)];
-    if (program.buffers[fill.dst.buffer].role != Role::weight || step == 0) continue;
+    if (program.buffers[fill.dst.buffer].role != Role::weight || step == 0) return false;
     step = 0;
-    return 1;
-  }
-  return 0;
+    return true;
+  });
 }
 
 /// A forward GEMM reads its weight matrix from one row further on.
 inline int shifted_weight_in_gemm(program::ProgramSet& set) {
   RankProgram& program = set.programs.front();
-  for (Op* op : ops_with<Gemm>(program.step().ops)) {
-    auto& b = std::get<Gemm>(op->payload).b;
-    const program::Buffer& buffer = program.buffers[b.slice.buffer];
-    if (op->place.phase != Phase::forward || buffer.role != Role::weight ||
-        b.slice.offset + b.row_stride + b.slice.count > buffer.count) {
-      continue;
+  return in_first<Gemm>(program.step().ops, [&](const Op& op, Gemm& gemm) {
+    const program::Buffer& buffer = program.buffers[gemm.b.slice.buffer];
+    if (op.place.phase != Phase::forward || buffer.role != Role::weight ||
+        gemm.b.slice.offset + gemm.b.row_stride + gemm.b.slice.count > buffer.count) {
+      return false;
     }
-    b.slice.offset += b.row_stride;
-    return 1;
-  }
-  return 0;
+    gemm.b.slice.offset += gemm.b.row_stride;
+    return true;
+  });
 }
 
 /// Each rank continues the residual from the first tp rank's columns (gathered outputs only).
 inline int residual_of_the_neighbour(program::ProgramSet& set) {
-  for (Op* op : ops_with<Gemm>(set.programs.front().step().ops)) {
-    Slice& c = std::get<Gemm>(op->payload).c.slice;
-    if (c.step == 0) continue;
-    c.step = 0;
-    return 1;
-  }
-  return 0;
+  return in_first<Gemm>(set.programs.front().step().ops,
+                        [](Op&, Gemm& gemm) { return std::exchange(gemm.c.slice.step, 0) != 0; });
 }
 
 inline int shifted_update(program::ProgramSet& set) {
@@ -255,49 +258,36 @@ inline int forgotten_update(program::ProgramSet& set) {
 
 /// A microbatch's weight gradient replaces those before it.
 inline int lost_accumulation(program::ProgramSet& set) {
-  for (Op* op : ops_with<Gemm>(set.programs.front().step().ops)) {
-    auto& gemm = std::get<Gemm>(op->payload);
-    if (op->place.phase != Phase::backward || op->place.microbatch == 0 || gemm.beta != 1 ||
+  return in_first<Gemm>(set.programs.front().step().ops, [](const Op& op, Gemm& gemm) {
+    if (op.place.phase != Phase::backward || op.place.microbatch == 0 || gemm.beta != 1 ||
         gemm.transpose_a == program::Transpose::no) {
-      continue;
+      return false;
     }
     gemm.beta = 0;
-    return 1;
-  }
-  return 0;
+    return true;
+  });
 }
 
 }  // namespace plant
 
 inline constexpr std::array plants{
-    Plant{"every tp all-reduce skipped", mesh::Axis::tp, plant::skip_all<mesh::Axis::tp>},
+    Plant{"every tp all-reduce skipped", mesh::Axis::tp, plant::skip_all<mesh::Axis::tp>, true},
     Plant{"the first tp all-reduce skipped", mesh::Axis::tp, plant::skip_first_tp},
-    Plant{"the last tp all-reduce skipped", mesh::Axis::tp, plant::skip_last<mesh::Axis::tp>},
-    Plant{"every dp all-reduce skipped", mesh::Axis::dp, plant::skip_all<mesh::Axis::dp>},
-    Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>},
+    Plant{"the last tp all-reduce skipped", mesh::Axis::tp, plant::skip_last<mesh::Axis::tp>, true},
+    Plant{"every dp all-reduce skipped", mesh::Axis::dp, plant::skip_all<mesh::Axis::dp>, true},
+    Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>, true},
     Plant{"bucket one element short", mesh::Axis::dp, plant::bucket_one_short},
     Plant{"bucket begins one element early", mesh::Axis::dp, plant::bucket_one_early},
     Plant{"bucket boundary one element late", mesh::Axis::dp, plant::bucket_boundary_late},
     Plant{"wrong microbatch in a GEMM", {}, plant::wrong_microbatch_in_gemm},
-    Plant{"wrong microbatch sent", mesh::Axis::pp, plant::wrong_microbatch_in_exchange},
-    Plant{"two sends swapped", mesh::Axis::pp, plant::swapped_sends},
+    Plant{"wrong microbatch sent", mesh::Axis::pp, plant::wrong_microbatch_in_exchange, true},
+    Plant{"two sends swapped", mesh::Axis::pp, plant::swapped_sends, true},
     Plant{"weight of the neighbour", mesh::Axis::tp, plant::weight_of_the_neighbour},
     Plant{"weight one row further on", {}, plant::shifted_weight_in_gemm},
-    Plant{"update one element further on", {}, plant::shifted_update},
+    Plant{"update one element further on", {}, plant::shifted_update, true},
     Plant{"update one element short", {}, plant::update_one_short},
-    Plant{"update forgotten", {}, plant::forgotten_update},
+    Plant{"update forgotten", {}, plant::forgotten_update, true},
     Plant{"gradient not accumulated", {}, plant::lost_accumulation},
-};
-/// What must be caught in types that round so much that one wrong element in a bucket is lost.
-inline constexpr std::array coarse_plants{
-    Plant{"every tp all-reduce skipped", mesh::Axis::tp, plant::skip_all<mesh::Axis::tp>},
-    Plant{"the last tp all-reduce skipped", mesh::Axis::tp, plant::skip_last<mesh::Axis::tp>},
-    Plant{"every dp all-reduce skipped", mesh::Axis::dp, plant::skip_all<mesh::Axis::dp>},
-    Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>},
-    Plant{"wrong microbatch sent", mesh::Axis::pp, plant::wrong_microbatch_in_exchange},
-    Plant{"two sends swapped", mesh::Axis::pp, plant::swapped_sends},
-    Plant{"update one element further on", {}, plant::shifted_update},
-    Plant{"update forgotten", {}, plant::forgotten_update},
 };
 /// For outputs that are gathered.
 inline constexpr Plant gathered_plant{"residual of the neighbour", mesh::Axis::tp,

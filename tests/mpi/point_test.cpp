@@ -12,10 +12,8 @@
 #include <string>
 
 #include "machine/device_sampler.hpp"
-#include "runner/measure/point.hpp"
-#include "runner/plan/site.hpp"
-#include "runner/watch/progress.hpp"
 #include "tests/mpi/observed.hpp"
+#include "tests/mpi/point_runs.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
@@ -37,51 +35,32 @@ struct Wanted {
 /// The world of this run, ready to run points of `dp` on some of its ranks.
 class Point : public testing::Test {
  protected:
-  /// Collective.
-  PointData run(const Wanted& wanted) {
-    settings::RunConfig config = config_of(wanted);
-    const Plan plan = make_plan(config, site_);
-    return run(plan.points.front(), config, wanted);
-  }
-
   [[nodiscard]] static settings::RunConfig config_of(const Wanted& wanted) {
-    settings::RunConfig config;
-    settings::Experiment& experiment = config.experiments.emplace_back();
-    experiment.workload = "dp";
-    experiment.base = small_request();
-    experiment.base.options["microbatches"] = wanted.microbatches;
-    config.ranks = {wanted.ranks};
+    workloads::Request base = small_request();
+    base.options["microbatches"] = wanted.microbatches;
+    settings::RunConfig config = runner::config_of("dp", base, wanted.ranks);
     config.fill = wanted.fill;
     config.trace_ranks = wanted.trace_ranks;
     return config;
   }
-
+  /// Collective.
+  PointData run(const Wanted& wanted) {
+    settings::RunConfig config = config_of(wanted);
+    return run(make_plan(config, runs_.site).points.front(), config, wanted);
+  }
   PointData run(const PlannedPoint& point, const settings::RunConfig& config,
                 const Wanted& wanted) {
     executor_.observed = {};
-    const Effort effort{
-        .max_time = units::Seconds{wanted.max_time},
-        .trace_steps = 2,
-        .half_width = [&](std::span<const double>, double) { return wanted.half_width; }};
-    return run_point(point, {.config = config,
-                             .site = site_,
-                             .facts = facts_,
-                             .world = world_,
-                             .executor = executor_,
-                             .effort = effort,
-                             .progress = progress_});
+    return runs_.run(point, config, effort_of(wanted.max_time, wanted.half_width, 2));
   }
-
   /// This rank's number of played steps, by rank, on every rank.
   [[nodiscard]] std::vector<std::int64_t> steps_by_rank() const {
     return world_.all_gather(executor_.observed.steps);
   }
 
-  comm::Communicator world_ = comm::Communicator::world();
   ObservedExecutor executor_;
-  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
-  Site site_ = make_site(world_, executor_.describe(), facts_);
-  Progress progress_{Progress::Style::silent, 1};
+  PointRuns runs_{executor_};
+  const comm::Communicator& world_ = runs_.world;
 };
 
 double cpu_seconds() {
@@ -158,7 +137,7 @@ TEST_F(Point, IsSampledBesideItsLoop) {
   ASSERT_TRUE(data.measured_seconds.has_value());
   EXPECT_GT(*data.measured_seconds, 0);
   // Where the kernel tells clocks, as it does here, so does the point; elsewhere there are none.
-  const bool told = !machine::cpu_clock_sources({}, facts_[0].bound_cpus).empty();
+  const bool told = !machine::cpu_clock_sources({}, runs_.facts[0].bound_cpus).empty();
   bool clocks = false;
   for (const results::DeviceSeries& series : data.device_series) {
     clocks = clocks || (series.device == "cpu" && series.quantity == "clock");
@@ -258,7 +237,7 @@ TEST_F(Point, FailureOfAReplicaFailsThePoint) {
 
 TEST_F(Point, ThatIsSkippedKeepsItsReason) {
   const settings::RunConfig config = config_of({});
-  Plan plan = make_plan(config, site_);
+  Plan plan = make_plan(config, runs_.site);
   plan.points.front().skip_reason = "because";
   const PointData data = run(plan.points.front(), config, {});
   EXPECT_EQ(data.status, PointStatus::skipped);
@@ -285,12 +264,12 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
     config.experiments[0].base.options["zero"] = zero;
     config.experiments[0].base.options["optimizer"] = "adam";
     config.experiments[0].base.options["bucket"] = "8KiB";
-    const Plan plan = make_plan(config, site_);
+    const Plan plan = make_plan(config, runs_.site);
     planned[zero] = *plan.points.front().memory_per_rank;
     expect_planned_memory(run(plan.points.front(), config, wanted), plan.points.front(),
                           world_.rank());
     config.soak = units::Seconds{0.01};
-    const Plan soaked = make_plan(config, site_);
+    const Plan soaked = make_plan(config, runs_.site);
     EXPECT_GT(*soaked.points.front().memory_per_rank, planned[zero]);
     expect_planned_memory(run(soaked.points.front(), config, wanted), soaked.points.front(),
                           world_.rank());

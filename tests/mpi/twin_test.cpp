@@ -1,57 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every mesh, schedule and option computes what one rank computes: a covering set of them.
-#include <gmock/gmock.h>
+// Beside twins: messages of the size of real ones, what deals are made from, and what the host and
+// its emulation of narrow types play.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-
 #include "program/check.hpp"
+#include "program/facts.hpp"
+#include "program/low_precision.hpp"
 #include "program/outline.hpp"
+#include "runner/microbench/rank_speeds.hpp"
+#include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-TEST(CoveringSet, PairsEveryTwoLevels) {
-  for (unsigned a = 0; a < factor_count; ++a) {
-    for (unsigned b = 0; b < a; ++b) {
-      std::map<unsigned, int> seen;
-      for (const unsigned run : covering_levels()) {
-        ++seen[((run >> a) & 1U) * 2 + ((run >> b) & 1U)];
-      }
-      EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(0, 3), testing::Pair(1, 3),
-                                             testing::Pair(2, 3), testing::Pair(3, 3)));
-    }
-  }
-}
-
-TEST(Twin, OfEveryMeshEqualsOneRank) {
-  const Ranks ranks;
-  const auto models = twin_models();
-  const auto runs = covering_levels();
-  const auto meshes = meshes_of(ranks.world.size());
-  // With many meshes each takes every other run, so that the test stays quick.
-  constexpr std::size_t few_meshes = 6;
-  const std::size_t stride = meshes.size() > few_meshes ? 2 : 1;
-  std::size_t cases = 0;
-  for (std::size_t m = 0; m < meshes.size(); ++m) {
-    std::size_t turn = m;
-    for (std::size_t run = m % stride; run < runs.size(); run += stride) {
-      // The next model that this mesh divides: over a mesh each has its turns.
-      for (std::size_t skipped = 0; skipped < models.size(); ++skipped) {
-        const auto point = twin_case(meshes[m], models[turn++ % models.size()], runs[run]);
-        if (point.empty()) continue;
-        expect_equal_to_one_rank(ranks, point.front());
-        ++cases;
-        break;
-      }
-    }
-  }
-  EXPECT_EQ(cases, meshes.size() * runs.size() / stride);
-}
 
 /// Meshes with every axis at least once, tp at most 2 so that shards stay large.
 std::vector<mesh::Shape> large_meshes(int ranks) {
@@ -113,6 +76,71 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
       }
     }
   }
+}
+
+/// What a proportional deal is made from: the largest product of any stage, the same for all.
+TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const mesh::Shape mesh{.dp = ranks.world.size()};
+  workloads::Request base{
+      .model = gated_model(),
+      .options = {{"partition", "proportional"}, {"microbatch", "1"}, {"microbatches", "2"}}};
+  const workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+  EXPECT_TRUE(partitions_by_speed(request));
+  EXPECT_FALSE(partitions_by_speed(hybrid.scale(base, {}, workloads::Scaling::weak)));
+  const program::ProgramSet one = largest_multiplication(hybrid.build(request));
+  ASSERT_EQ(one.programs.size(), 1U);
+  // Queries, keys and values: 32 tokens x 96 x (24 + 2 x 12 heads of 16).
+  EXPECT_EQ(program::facts(one.programs[0], mesh).flop.value(), 2.0 * 32 * 96 * (24 + 2 * 12) * 16);
+  const std::vector<double> speeds = measure_speeds(one, *ranks.folded, ranks.world, {});
+  ASSERT_EQ(speeds.size(), static_cast<std::size_t>(mesh.dp));
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    EXPECT_GT(speeds[rank], 0);
+    EXPECT_EQ(ranks.world.all_max(speeds[rank]), ranks.world.all_min(speeds[rank]));
+  }
+}
+
+TEST(Host, ReducesNarrowTypesAsTheirValues) {
+  const Ranks ranks;
+  const int size = ranks.world.size();
+  for (const program::DType type : {program::DType::f16, program::DType::bf16}) {
+    const program::NarrowFormat format = *program::narrow_format(type);
+    executor::Sketch sketch;
+    std::vector<program::Slice> results;
+    const program::Slice data = sketch.buffer(type, 2);
+    using program::Reduction;
+    for (const Reduction reduction : {Reduction::sum, Reduction::min, Reduction::max}) {
+      results.push_back(sketch.buffer(type, 2));
+      sketch.emit(program::Collective{
+          .reduction = reduction, .axes = mesh::Axis::dp, .send = data, .receive = results.back()});
+    }
+    const auto session = ranks.emulating->prepare(sketch.on({.dp = size}), ranks.world);
+    const double mine = ranks.world.rank() - 1.5;
+    executor::put<std::uint16_t>(*session, data, {encode(format, mine), encode(format, 2 * mine)});
+    session->play(program::Section::step, executor::Trace::off);
+    const double sum = size * (size - 1) / 2.0 - 1.5 * size;
+    const std::array expected{sum, -1.5, size - 2.5};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto values = executor::get<std::uint16_t>(*session, results[i]);
+      EXPECT_EQ(static_cast<double>(decode(format, values[0])), expected[i]);
+      EXPECT_EQ(static_cast<double>(decode(format, values[1])), 2 * expected[i]);
+    }
+  }
+}
+
+TEST(Host, RefusesToComputeInNarrowTypes) {
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const mesh::Shape mesh{.dp = ranks.world.size()};
+  for (TwinCase& point : twin_case(mesh, {.model = gated_model()}, 0)) {
+    point.request.precision = program::Precision::bf16;
+    const Verdict verdict = verify_twin(hybrid, point.request, *ranks.folded, ranks.world);
+    EXPECT_FALSE(verdict.ok);
+    EXPECT_NE(verdict.detail.find("f32 and f64 only"), std::string::npos) << verdict.detail;
+  }
+  EXPECT_EQ(ranks.folded->describe().precisions.size(), 2U);
+  EXPECT_EQ(ranks.emulating->describe().precisions.size(), 6U);
 }
 
 }  // namespace

@@ -37,36 +37,21 @@ std::vector<mesh::Shape> grids_of(int ranks) {
   return grids;
 }
 
-struct Levels {
-  const char *boundary, *overlap, *kernel, *optimizer;
-  workloads::Scaling scaling;
-};
-
-std::vector<Levels> all_levels() {
-  using workloads::Scaling;
-  std::vector<Levels> all;
-  for (const char* boundary : {"periodic", "fixed"}) {
-    for (const char* overlap : {"on", "off"}) {
-      // The others turn with these: each pair of levels meets.
-      const bool odd = (boundary[0] == 'p') != (overlap[1] == 'n');
-      all.push_back(
-          {boundary, overlap, "3", odd ? "sgd" : "adam", odd ? Scaling::strong : Scaling::weak});
-      all.push_back(
-          {boundary, overlap, "5", odd ? "adam" : "sgd", odd ? Scaling::weak : Scaling::strong});
-    }
+/// Collective: a point of the workload computes what one rank computes.
+void expect_equal(const Ranks& ranks, executor::Executor& executor, const mesh::Shape& mesh,
+                  const Request& base, workloads::Scaling scaling = workloads::Scaling::strong) {
+  const Request point = tiles().scale(base, mesh, scaling);
+  const Verdict verdict = verify_twin(tiles(), point, executor, ranks.world);
+  std::string name = fmt::format("{} {} {}", mesh::to_string(mesh), program::name(base.precision),
+                                 workloads::name(scaling));
+  for (const auto& [key, value] : base.options) name += fmt::format(" {}={}", key, value);
+  EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
+  if (base.precision == program::Precision::f64) {
+    EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
+  } else {
+    // Nothing is vacuous: these types do round.
+    EXPECT_GT(verdict.difference.value_or(0), tolerance(base.precision) / 1000) << name;
   }
-  return all;
-}
-
-Options options_of(const Levels& levels) {
-  return {{"image", "48x96"},
-          {"channels", "3"},
-          {"layers", "3"},
-          {"batch", "16"},
-          {"boundary", levels.boundary},
-          {"overlap", levels.overlap},
-          {"kernel", levels.kernel},
-          {"optimizer", levels.optimizer}};
 }
 
 TEST(TilesTwin, OfEveryGridEqualsOneRank) {
@@ -74,18 +59,23 @@ TEST(TilesTwin, OfEveryGridEqualsOneRank) {
   std::size_t turn = 0;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     ++turn;
-    for (const Levels& levels : all_levels()) {
+    for (unsigned level = 0; level < 8; ++level) {
+      const bool is_fixed = (level & 1U) != 0, waits = (level & 2U) != 0,
+                 is_large = (level & 4U) != 0;
+      // The others turn with these: each pair of levels meets.
+      const bool odd = is_fixed != (waits != is_large);
+      const Options options{{"image", "48x96"},
+                            {"channels", "3"},
+                            {"layers", "3"},
+                            {"batch", "16"},
+                            {"boundary", is_fixed ? "fixed" : "periodic"},
+                            {"overlap", waits ? "off" : "on"},
+                            {"kernel", is_large ? "5" : "3"},
+                            {"optimizer", odd ? "sgd" : "adam"}};
       // Streams in turn: over two grids each set of levels is played both ways.
-      const auto streams =
-          ++turn % 2 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
-      const Request point = tiles().scale(request_of(options_of(levels), program::Precision::f64),
-                                          mesh, levels.scaling);
-      const Verdict verdict = verify_twin(tiles(), point, ranks.executor(streams), ranks.world);
-      const std::string name = fmt::format(
-          "{} {} overlap={} kernel={} {} {}", mesh::to_string(mesh), levels.boundary,
-          levels.overlap, levels.kernel, levels.optimizer, workloads::name(levels.scaling));
-      EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
-      EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
+      executor::Executor& executor = ++turn % 2 == 0 ? *ranks.threads : *ranks.folded;
+      expect_equal(ranks, executor, mesh, request_of(options, program::Precision::f64),
+                   odd ? workloads::Scaling::strong : workloads::Scaling::weak);
     }
   }
 }
@@ -99,15 +89,8 @@ TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
     for (const Precision precision :
          {Precision::f32, Precision::tf32, Precision::f16, Precision::bf16}) {
       const char* const kernel = ++turn % 2 == 0 ? "3" : "5";
-      const Request point = tiles().scale(
-          request_of({{"image", "48"}, {"batch", "8"}, {"kernel", kernel}}, precision), mesh,
-          workloads::Scaling::strong);
-      const Verdict verdict = verify_twin(tiles(), point, *ranks.emulating, ranks.world);
-      const std::string name =
-          fmt::format("{} {} kernel={}", mesh::to_string(mesh), program::name(precision), kernel);
-      EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
-      // Nothing is vacuous: these types do round.
-      EXPECT_GT(verdict.difference.value_or(0), tolerance(precision) / 1000) << name;
+      expect_equal(ranks, *ranks.emulating, mesh,
+                   request_of({{"image", "48"}, {"batch", "8"}, {"kernel", kernel}}, precision));
     }
   }
 }
@@ -118,13 +101,10 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     for (const char* boundary : {"periodic", "fixed"}) {
       const std::string image = fmt::format("{}x{}", 2 * mesh.cp, 2 * mesh.tp);
-      const Request point = tiles().scale(
+      expect_equal(
+          ranks, *ranks.threads, mesh,
           request_of({{"image", image}, {"kernel", "5"}, {"boundary", boundary}, {"batch", "8"}},
-                     program::Precision::f64),
-          mesh, workloads::Scaling::strong);
-      const Verdict verdict = verify_twin(tiles(), point, *ranks.threads, ranks.world);
-      EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << " " << boundary << verdict.detail;
-      EXPECT_LT(verdict.difference.value_or(1), f64_difference) << mesh::to_string(mesh);
+                     program::Precision::f64));
     }
   }
 }

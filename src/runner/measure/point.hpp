@@ -65,16 +65,6 @@ struct PointRanks {
 /// Ends the point with this status and its reason.
 void end_as(results::PointStatus status, std::string reason, results::PointData& data);
 
-/// Collective over the world: verifies and measures one point. Ranks outside the point sleep or
-/// play copies of it. The result is complete on world rank 0; on other ranks only its status is
-/// right.
-[[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
-
-/// Collective over `ranks.active`: measures and checks a micro-benchmark, one batch after another.
-/// Fills `data` on rank 0 of the point, and its status on all ranks of `active`.
-void run_bench(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-               results::PointData& data);
-
 /// The reason of points that are verified but not measured.
 inline constexpr const char* shared_gpu_reason = "ranks share a GPU: verified, not measured";
 

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "runner/microbench/microbench.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
-#include "runner/measure/point.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "runner/watch/progress.hpp"

@@ -1,0 +1,403 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Every mesh, schedule and option computes what one rank computes: a covering set of them, by what
+// the ranks of a point share.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "tests/mpi/twin_cases.hpp"
+#include "workloads/stack/geometry.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using mesh::Shape;
+using program::Precision;
+using workloads::Options;
+
+TEST(CoveringSet, PairsEveryTwoLevels) {
+  for (unsigned a = 0; a < factor_count; ++a) {
+    for (unsigned b = 0; b < a; ++b) {
+      std::map<unsigned, int> seen;
+      for (const unsigned run : covering_levels()) {
+        ++seen[((run >> a) & 1U) * 2 + ((run >> b) & 1U)];
+      }
+      EXPECT_THAT(seen, testing::ElementsAre(testing::Pair(0, 3), testing::Pair(1, 3),
+                                             testing::Pair(2, 3), testing::Pair(3, 3)));
+    }
+  }
+}
+
+/// Points of a kind: each mesh with each way takes `runs` of the covering levels of what the way
+/// leaves open. The models and `turns` take turns.
+struct Family {
+  std::string name;
+  bool (*has)(const Shape& mesh) = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1; };
+  std::vector<Options> ways{{}};
+  std::size_t runs = 2;
+  std::size_t runs_on_many = runs;  ///< on more than four ranks; 0: one of every other way
+  std::vector<Options> turns{{}};
+  int sequence = 0;                   ///< 0: the model's
+  std::vector<Precision> emulated{};  ///< played in these, narrow ones
+  std::optional<double> least{};      ///< what rounding changes at least
+};
+
+/// How the ranks of a tp group share rows.
+std::vector<Options> row_ways(const Options& more = {}) {
+  std::vector<Options> ways{{{"sequence_parallel", "on"}},
+                            {{"sequence_parallel", "on"}, {"chunks", "2"}},
+                            {{"sequence_parallel", "on"}, {"chunks", "4"}},
+                            {{"sequence_parallel", "on"}, {"ring", "on"}},
+                            {{"chunks", "2"}},
+                            {{"chunks", "4"}}};
+  ways.emplace_back(more);
+  for (Options& way : ways) way.insert({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
+  return ways;
+}
+
+/// As many as have no divisor in common with those of ways, levels and models, so that all meet.
+std::vector<Options> schedule_turns() {
+  return {{{"schedule", "1f1b"}, {"handover", "whole"}},
+          {{"schedule", "gpipe"}, {"handover", "scattered"}},
+          {{"schedule", "interleaved"}, {"handover", "whole"}},
+          {{"schedule", "zb-h1"}, {"handover", "scattered"}},
+          {{"schedule", "1f1b"}, {"handover", "scattered"}}};
+}
+
+/// Elementwise work, and what is recomputed of it and beside it.
+std::vector<Options> layer_ways() {
+  return {{{"elementwise", "on"}, {"recompute", "none"}},
+          {{"elementwise", "on"}, {"recompute", "selective"}},
+          {{"elementwise", "on"}, {"recompute", "full"}},
+          {{"elementwise", "off"}, {"recompute", "selective"}},
+          {{"elementwise", "off"}, {"recompute", "full"}}};
+}
+
+/// With and without dropped tokens, few and many experts for a token, experts that nobody comes to.
+std::vector<Options> routings() {
+  std::vector<Options> ways{
+      {{"experts", "8"}, {"topk", "2"}},
+      {{"experts", "8"}, {"topk", "1"}, {"skew", "400"}, {"schedule", "gpipe"}},
+      {{"experts", "8"}, {"topk", "3"}, {"skew", "80"}, {"capacity", "1.25"}, {"overlap", "off"}},
+      {{"experts", "8"},
+       {"topk", "2"},
+       {"skew", "120"},
+       {"capacity", "75%"},
+       {"expert_batch", "padded"},
+       {"optimizer", "adam"}},
+      {{"experts", "8"},
+       {"topk", "1"},
+       {"skew", "1000"},
+       {"capacity", "50%"},
+       {"schedule", "zb-h1"},
+       {"vocabulary", "on"}},
+      {{"experts", "16"},
+       {"topk", "4"},
+       {"capacity", "1.0"},
+       {"expert_batch", "padded"},
+       {"schedule", "interleaved"},
+       {"handover", "scattered"},
+       {"input", "pinned"}},
+  };
+  for (Options& way : ways) way.insert({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
+  return ways;
+}
+
+bool has_replicas(const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.dp > 1; }
+bool has_no_experts(const Shape& mesh) { return mesh.ep == 1; }
+bool shares_rows(const Shape& mesh) { return mesh.ep == 1 && mesh.dp == 1 && mesh.pp == 1; }
+
+const Options adam_offload{{"offload", "optimizer"}, {"optimizer", "adam"}};
+Options with_managed(Options options) {
+  options["offload_memory"] = "managed";
+  return options;
+}
+Options with_zero(const char* stage, Options options) {
+  options["zero"] = stage;
+  return options;
+}
+
+/// With some microbatches for each of eight replicas.
+Options partitioned(const char* how) { return {{"partition", how}, {"microbatches", "96"}}; }
+
+std::vector<Family> families() {
+  const Options weights{{"offload", "weights"}};
+  const Options funnel{{"strategy", "funnel"}, {"overlap", "off"}},
+      skewed = partitioned("skewed:3");
+  const auto scheduled = [](Options options, const char* schedule) {
+    options["schedule"] = schedule;
+    return options;
+  };
+  return {
+      {.name = "plain", .runs = 12, .runs_on_many = 6},
+      {.name = "schedules",
+       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.pp > 1; },
+       .ways = {{{"schedule", "gpipe"}, {"stage_layers", "nearest"}, {"vocabulary", "on"}},
+                {{"schedule", "1f1b"}, {"handover", "scattered"}, {"input", "pinned"}},
+                {{"schedule", "1f1b"},
+                 {"stage_layers", "nearest"},
+                 {"tp_output", "gather"},
+                 {"handover", "scattered"}},
+                {{"schedule", "interleaved"}, {"v", "2"}},
+                {{"schedule", "interleaved"}, {"v", "3"}, {"overlap", "off"}, {"vocabulary", "on"}},
+                {{"schedule", "interleaved"},
+                 {"v", "2"},
+                 {"stage_layers", "nearest"},
+                 {"handover", "scattered"}},
+                {{"schedule", "zb-h1"}},
+                {{"schedule", "zb-h1"},
+                 {"vocabulary", "on"},
+                 {"optimizer", "adam"},
+                 {"tp_output", "gather"}},
+                {{"schedule", "zb-h1"},
+                 {"overlap", "off"},
+                 {"handover", "scattered"},
+                 {"stage_layers", "nearest"}}},
+       .runs = 1},
+      {.name = "rows",
+       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.tp > 1; },
+       .ways = row_ways(),
+       .runs = 3,
+       .runs_on_many = 1,
+       .turns = schedule_turns(),
+       .sequence = 128},
+      {.name = "parts_of_the_sequence",
+       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; },
+       .ways = row_ways({{"tp_output", "gather"}}),
+       .runs = 2,
+       .runs_on_many = 1,
+       .turns = schedule_turns(),
+       .sequence = 128},
+      {.name = "layers", .ways = layer_ways()},
+      {.name = "shared_layers",
+       .has = has_no_experts,
+       .ways = {{{"sequence_parallel", "on"}, {"tp_output", "reduce"}},
+                {{"sequence_parallel", "on"},
+                 {"chunks", "2"},
+                 {"vocabulary", "on"},
+                 {"tp_output", "reduce"}},
+                {{"sequence_parallel", "on"},
+                 {"ring", "on"},
+                 {"schedule", "zb-h1"},
+                 {"tp_output", "reduce"}},
+                {{"chunks", "2"}, {"optimizer", "adam"}, {"tp_output", "reduce"}},
+                {{"schedule", "zb-h1"}, {"vocabulary", "on"}},
+                {{"schedule", "zb-h1"}, {"tp_output", "gather"}},
+                {{"schedule", "interleaved"}, {"v", "2"}, {"handover", "scattered"}}},
+       .runs = 1,
+       .turns = layer_ways()},
+      {.name = "zero",
+       .has = has_replicas,
+       .ways = {{{"zero", "1"}},
+                {{"zero", "2"}},
+                {{"zero", "3"}},
+                {{"zero", "3"}, {"prefetch", "0"}},
+                {{"zero", "3"},
+                 {"prefetch", "3"},
+                 {"schedule", "interleaved"},
+                 {"stage_layers", "nearest"}},
+                {{"zero", "2"}, {"schedule", "zb-h1"}},
+                {{"zero", "3"}, {"schedule", "zb-h1"}}},
+       .runs = 3},
+      {.name = "zero_and_parts",
+       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1; },
+       .ways = {{{"zero", "1"}}, {{"zero", "2"}}, {{"zero", "3"}}}},
+      {.name = "offload",
+       .ways = {weights,
+                {{"offload", "weights"}, {"prefetch", "0"}},
+                with_managed(weights),
+                {{"offload", "weights"}, {"schedule", "zb-h1"}},
+                adam_offload,
+                with_managed(adam_offload)}},
+      {.name = "offload_and_zero",
+       .has = has_replicas,
+       .ways = {with_zero("1", weights), with_zero("2", weights), with_zero("1", adam_offload),
+                with_zero("2", with_managed(adam_offload)), with_zero("3", adam_offload)}},
+      // All is sent, so that nothing is lost: that the largest are chosen is tested with the op.
+      {.name = "replicas",
+       .has = has_replicas,
+       .ways = {funnel,
+                scheduled(funnel, "interleaved"),
+                scheduled(funnel, "zb-h1"),
+                skewed,
+                partitioned("skewed:0.3"),
+                partitioned("proportional"),
+                scheduled(skewed, "interleaved"),
+                scheduled(skewed, "zb-h1"),
+                {{"compression", "topk"}, {"compression_ratio", "1"}}},
+       .runs = 3},
+      {.name = "narrow_gradients",
+       .has = has_replicas,
+       .ways = {{{"grad_dtype", "bf16"}}, {{"grad_dtype", "f16"}}},
+       .runs = 3,
+       .least = 1e-5},
+      {.name = "experts",
+       .has = [](const Shape&) { return true; },
+       .ways = routings(),
+       .runs = 1,
+       .runs_on_many = 0},
+      {.name = "narrow",
+       .emulated = {Precision::tf32, Precision::f16, Precision::bf16, Precision::fp8}},
+      {.name = "narrow_layers",
+       .turns = layer_ways(),
+       .emulated = {Precision::bf16, Precision::fp8}},
+      {.name = "narrow_rows",
+       .has = shares_rows,
+       .ways = row_ways(),
+       .runs = 1,
+       .sequence = 128,
+       .emulated = {Precision::bf16}},
+      {.name = "narrow_rows_of_fp8",
+       .has = shares_rows,
+       .ways = {row_ways().front()},
+       .sequence = 128,
+       .emulated = {Precision::fp8}},
+  };
+}
+
+/// A number of layers that stages divide, or that they do not where they may differ.
+int layers_of(const workloads::Model& model, const Shape& mesh, const Options& way) {
+  if (!way.contains("schedule") || way.contains("experts") || mesh.pp == 1) return model.layers;
+  const int chunks = way.contains("v") ? std::stoi(way.at("v")) : 1;
+  return 2 * mesh.pp * chunks - (way.contains("stage_layers") ? 1 : 0);
+}
+
+std::vector<TwinCase> cases_of(const Family& family, int ranks) {
+  std::vector<TwinCase> cases;
+  const auto models = twin_models();
+  const auto levels = covering_levels();
+  const std::size_t runs = ranks > 4 ? family.runs_on_many : family.runs;
+  std::size_t turn = 0, parity = 0;
+  for (const Shape& mesh : meshes_where(ranks, family.has)) {
+    for (const Options& way : family.ways) {
+      if (runs == 0 && ++parity % 2 == 0) continue;
+      for (std::size_t run = 0; run < std::max<std::size_t>(runs, 1); ++run, ++turn) {
+        std::vector<TwinCase> found;
+        for (std::size_t skipped = 0; found.empty() && skipped < models.size(); ++skipped) {
+          workloads::Request base{.model = models[(turn + skipped) % models.size()],
+                                  .options = way};
+          base.options.insert(family.turns[turn % family.turns.size()].begin(),
+                              family.turns[turn % family.turns.size()].end());
+          if (family.sequence > 0) base.model.sequence = family.sequence;
+          if (family.name == "schedules" || family.name == "shared_layers") {
+            base.model.layers = layers_of(base.model, mesh, way);
+          }
+          try {
+            found = twin_case(mesh, base, levels[turn % levels.size()]);
+          } catch (const base::UsageError&) {  // the next model may have layers enough
+          }
+        }
+        EXPECT_FALSE(found.empty()) << family.name << ": no model for " << mesh::to_string(mesh);
+        if (found.empty()) continue;
+        // A faster rank each time: every replica has a speed of its own.
+        for (int rank = 0; way.contains("partition") && rank < mesh.size(); ++rank) {
+          found.front().request.speed_of_rank.push_back(rank + 1);
+        }
+        cases.push_back(found.front());
+      }
+    }
+  }
+  return cases;
+}
+
+class Twins : public testing::TestWithParam<Family> {};
+
+TEST_P(Twins, EqualOneRank) {
+  const Ranks ranks;
+  const Family& family = GetParam();
+  std::vector<TwinCase> cases = cases_of(family, ranks.world.size());
+  if (cases.empty()) GTEST_SKIP() << "so few ranks have no such mesh";
+  for (TwinCase& point : cases) {
+    if (family.emulated.empty()) expect_equal_to_one_rank(ranks, point, family.least);
+    for (const Precision precision : family.emulated) {
+      point.request.precision = precision;
+      const Verdict verdict = verify_twin(workloads::find_workload("hybrid"), point.request,
+                                          *ranks.emulating, ranks.world);
+      EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
+      // Nothing is vacuous: narrow types do round.
+      EXPECT_GT(verdict.difference.value_or(0), tolerance(precision) / 100) << point.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Twins, testing::ValuesIn(families()),
+                         [](const auto& family) { return family.param.name; });
+
+TEST(TwinOptions, AreNotRefusedOnMoreRanksAndPartitionsAreUneven) {
+  for (const Family& family : families()) {
+    for (const int ranks : {4, 8}) {
+      for (const TwinCase& point : cases_of(family, ranks)) {
+        const auto twin = workloads::find_workload("hybrid").twin(point.request);
+        if (!point.request.options.contains("partition") || ranks < 8) continue;
+        const auto microbatches = workloads::stack::distribution_of(twin).microbatches;
+        EXPECT_GT(std::set<int>(microbatches.begin(), microbatches.end()).size(), 1U) << point.name;
+      }
+    }
+  }
+}
+
+TEST(TwinOptions, ElementwiseWorkIsSeen) {
+  // With the option against a reference without, all differs.
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  for (TwinCase& point : twin_case({.dp = ranks.world.size()}, {.model = gated_model()}, 0)) {
+    workloads::Request twin = hybrid.twin(point.request);
+    twin.options["elementwise"] = "on";
+    const program::ProgramSet set = hybrid.build(twin);
+    twin.options["elementwise"] = "off";
+    EXPECT_FALSE(verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
+  }
+}
+
+/// Meshes that nobody here has the ranks for.
+TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
+  if (comm::Communicator::world().rank() != 0) return;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  struct On64 {
+    std::vector<Shape> meshes;
+    std::vector<Options> ways;
+    bool is_twin;
+  };
+  for (const auto& [meshes, ways, is_twin] :
+       {On64{{{.ep = 8, .dp = 8},
+              {.tp = 2, .ep = 4, .dp = 2, .pp = 4},
+              {.tp = 2, .cp = 2, .ep = 4, .dp = 2, .pp = 2},
+              {.ep = 4, .dp = 2, .pp = 8}},
+             routings(),
+             true},
+        On64{{{.dp = 64},
+              {.tp = 4, .dp = 8, .pp = 2},
+              {.tp = 2, .dp = 4, .pp = 8},
+              {.dp = 16, .pp = 4}},
+             {{{"strategy", "funnel"}, {"input", "pinned"}},
+              {{"partition", "skewed:4"}},
+              {{"partition", "proportional"}, {"schedule", "gpipe"}},
+              {{"grad_dtype", "bf16"}},
+              {{"compression", "topk"}}},
+             false}}) {
+    for (const Shape& mesh : meshes) {
+      for (const Options& way : ways) {
+        workloads::Request base{.model = gated_model(), .options = way};
+        if (!is_twin) base.model = workloads::load_model("tiny");
+        if (!is_twin) base.model.layers = 8;
+        base.options.insert({{"microbatch", "1"}, {"microbatches", is_twin ? "24" : "8"}});
+        workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+        for (int rank = 0; !is_twin && rank < mesh.size(); ++rank) {
+          request.speed_of_rank.push_back(1 + rank % 5);
+        }
+        EXPECT_NO_THROW(program::check(hybrid.build(is_twin ? hybrid.twin(request) : request)))
+            << mesh::to_string(mesh);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner
