@@ -65,11 +65,12 @@ double in_quadrature(double of_point, double of_baseline) {
 
 /// Returns the speed-up of a point with its bounds. The baseline against itself is exactly 1, even
 /// if its own time is uncertain.
-ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
-  ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
-                      .speedup = *point.throughput / *baseline.throughput,
-                      .lower = std::nullopt,
-                      .upper = std::nullopt};
+efficiency::ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
+  efficiency::ScalingPoint result{
+      .p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
+      .speedup = *point.throughput / *baseline.throughput,
+      .lower = std::nullopt,
+      .upper = std::nullopt};
   if (&point == &baseline) {
     result.lower = result.upper = result.speedup;
     return result;
@@ -87,7 +88,7 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
 
 /// Returns the interval of the speed-up as reports show it. The baseline counts as `worth`: its
 /// rank count, or 1 for one node.
-std::optional<statistics::Located> interval_of(const ScalingPoint& at, int worth) {
+std::optional<statistics::Located> interval_of(const efficiency::ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return statistics::Located{
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
@@ -95,9 +96,9 @@ std::optional<statistics::Located> interval_of(const ScalingPoint& at, int worth
 
 /// Returns the serial fraction of a point if it is meaningful: between 0 and 1, with an interval
 /// narrower than 1.
-std::optional<statistics::Located> telling_fraction(const ScalingPoint& at) {
+std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoint& at) {
   constexpr double rounding = 1e-9;
-  const std::optional<statistics::Located> fraction = karp_flatt(at);
+  const std::optional<statistics::Located> fraction = efficiency::karp_flatt(at);
   if (!fraction || !fraction->lower || !fraction->upper) return std::nullopt;
   const bool is_share = fraction->value >= -rounding && fraction->value <= 1 + rounding;
   return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
@@ -111,34 +112,35 @@ std::optional<statistics::Located> telling_fraction(const ScalingPoint& at) {
 ///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
 /// The baseline's ratio to itself is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
-  const std::optional<StepLoss> ideal = step_loss(base);
-  const std::optional<UsefulWork> useful = useful_work(*base.data, base.breakdown);
-  std::vector<ScalingPoint> scaling;
+  const std::optional<efficiency::StepLoss> ideal = step_loss(base);
+  const std::optional<efficiency::UsefulWork> useful =
+      efficiency::useful_work(*base.data, base.breakdown);
+  std::vector<efficiency::ScalingPoint> scaling;
   const bool strong = base.data->scaling == "strong";
   for (PointReport& point : curve.points) {
     if (!point.throughput || !point.step_time) continue;
-    const ScalingPoint at = scaling_point(point, base);
+    const efficiency::ScalingPoint at = scaling_point(point, base);
     if (&point != &base) {
       point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
     }
-    point.causes.pop = pop(*point.data, point.breakdown, useful);
+    point.causes.pop = efficiency::pop(*point.data, point.breakdown, useful);
     // A serial fraction without an interval cannot be trusted, so it is not shown.
     if (results::is_scaling_result(point.labels)) {
       scaling.push_back(at);
       if (strong && at.lower) point.causes.serial_fraction = telling_fraction(at);
     }
-    const std::optional<StepLoss> loss = step_loss(point);
+    const std::optional<efficiency::StepLoss> loss = step_loss(point);
     if (loss && ideal && point.data->ranks != base.data->ranks) {
-      point.causes.waterfall = waterfall(*loss, *ideal);
+      point.causes.waterfall = efficiency::waterfall(*loss, *ideal);
       if (results::has_label(point.labels, results::few_steps) ||
           results::has_label(base.labels, results::few_steps)) {
         point.causes.waterfall->explains = false;
       }
     }
   }
-  if (strong) curve.laws.amdahl = amdahl(scaling);
-  if (!strong) curve.laws.gustafson = gustafson(scaling);
-  curve.laws.usl = usl(scaling);
+  if (strong) curve.laws.amdahl = efficiency::amdahl(scaling);
+  if (!strong) curve.laws.gustafson = efficiency::gustafson(scaling);
+  curve.laws.usl = efficiency::usl(scaling);
 }
 
 }  // namespace
@@ -232,16 +234,16 @@ bool has_unsure_baseline(const Curve& curve) {
   return baseline != nullptr && results::has_label(baseline->labels, results::few_steps);
 }
 
-std::optional<StepLoss> step_loss(const PointReport& point) {
+std::optional<efficiency::StepLoss> step_loss(const PointReport& point) {
   if (!point.throughput || !point.step_time || !point.causes.costs || !point.traced_step) {
     return std::nullopt;
   }
-  return StepLoss{.step = point.step_time->median,
-                  .traced = *point.traced_step,
-                  .slowest = point.breakdown.slowest_step,
-                  .work = point.data->work_per_step,
-                  .ranks = point.data->ranks,
-                  .costs = *point.causes.costs};
+  return efficiency::StepLoss{.step = point.step_time->median,
+                              .traced = *point.traced_step,
+                              .slowest = point.breakdown.slowest_step,
+                              .work = point.data->work_per_step,
+                              .ranks = point.data->ranks,
+                              .costs = *point.causes.costs};
 }
 
 void set_against_baseline(Curve& curve, const ReportOptions& options) {

@@ -71,6 +71,6 @@ void set_against_baseline(Curve& curve, const ReportOptions& options);
 
 /// Returns the step and its costs, in the form that the waterfall takes; absent without traces and
 /// step times.
-[[nodiscard]] std::optional<StepLoss> step_loss(const PointReport& point);
+[[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const PointReport& point);
 
 }  // namespace isoscale::analysis

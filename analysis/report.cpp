@@ -105,23 +105,23 @@ void add_rates(PointReport& report, const PointData& point, const ReportOptions&
 void add_breakdown(PointReport& report, const results::RunData& run,
                    const results::CalibrationData& calibration) {
   const PointData& point = *report.data;
-  report.breakdown.missing = missing_traces(point);
+  report.breakdown.missing = breakdown::missing_traces(point);
   if (!report.breakdown.missing.empty()) {
     // Named causes do not need traces: each rank's op sums are stored without them.
-    report.causes.named = named_causes(run, point, {}, report.breakdown);
+    report.causes.named = efficiency::named_causes(run, point, {}, report.breakdown);
     return;
   }
-  const TracedSteps traced = traced_steps(point);
-  report.link_shares = link_shares(run, point, traced, calibration);
-  report.breakdown = breakdown(point, traced);
-  report.pipeline = pipeline_report(point, traced);
+  const breakdown::TracedSteps traced = breakdown::traced_steps(point);
+  report.link_shares = breakdown::link_shares(run, point, traced, calibration);
+  report.breakdown = breakdown::breakdown(point, traced);
+  report.pipeline = breakdown::pipeline_report(point, traced);
   if (!report.breakdown.mean) return;
-  report.causes = {.pop = pop(point, report.breakdown, std::nullopt),
-                   .costs = step_costs(point, report.breakdown),
-                   .named = named_causes(run, point, traced, report.breakdown)};
-  const Breakdown& parts = *report.breakdown.mean;
+  report.causes = {.pop = efficiency::pop(point, report.breakdown, std::nullopt),
+                   .costs = efficiency::step_costs(point, report.breakdown),
+                   .named = efficiency::named_causes(run, point, traced, report.breakdown)};
+  const breakdown::Breakdown& parts = *report.breakdown.mean;
   report.traced_step = parts.step;
-  report.op_time = op_times(point);
+  report.op_time = breakdown::op_times(point);
   report.communication_ratio =
       (parts.transfer + parts.wait + parts.hidden_communication) / parts.step;
   if (report.breakdown.unaccounted > closure_limit(run)) {
@@ -144,11 +144,11 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   report.data = &point;
   report.labels = point.labels;
   report.nodes = node_use(run, point);
-  if (is_bench(point)) {
-    report.bench = report_bench(run, point, calibration);
+  if (microbench::is_bench(point)) {
+    report.bench = microbench::report_bench(run, point, calibration);
     return report;
   }
-  report.devices = device_state(run, point);
+  report.devices = devices::device_state(run, point);
   const std::vector<double> times = untraced_times(point);
   add_step_time(report, statistics::estimate(times, confidence));
   report.flags = statistics::sample_flags(times);
@@ -198,7 +198,8 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   std::vector<double> confidence;
   results::Confidences confidences;
   for (const PointData& point : run.points) {
-    confidence.push_back(is_bench(point) ? statistics::plain_confidence : confidences.of(point));
+    confidence.push_back(microbench::is_bench(point) ? statistics::plain_confidence
+                                                     : confidences.of(point));
   }
   std::vector<PointReport> reports(run.points.size());
   base::parallel_for(reports.size(), [&](std::size_t i) {
@@ -221,7 +222,7 @@ RunReport summarise(const results::RunSummary& summary, std::string file,
   for (std::size_t i = 0; i < summary.figures.size(); ++i) {
     const PointData& point = summary.run.points[i];
     const results::PointFigures& figures = summary.figures[i];
-    const bool bench = is_bench(point.workload, figures.steps, figures.rows);
+    const bool bench = microbench::is_bench(point.workload, figures.steps, figures.rows);
     PointReport& at = (bench ? report.benches : points).emplace_back();
     at.data = &point;
     at.labels = point.labels;

@@ -52,19 +52,21 @@ struct PointReport {
   /// the most; absent where the file does not tell them apart.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;  ///< seconds, the sum of the breakdown
-  BreakdownResult breakdown;
-  std::optional<PipelineReport> pipeline;     ///< with traces, for points with pipeline stages
+  breakdown::BreakdownResult breakdown;
+  std::optional<breakdown::PipelineReport>
+      pipeline;                               ///< with traces, for points with pipeline stages
   std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
-      instrumentation_overhead;        ///< traced / untraced - 1, see tracing_overhead.hpp
-  statistics::SampleFlags flags;       ///< of the untraced steps
-  std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
-  DeviceState devices;                 ///< during the loop; empty where nothing was sampled
-  std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has no step times
-  Causes causes;                       ///< why the point is not faster
-  std::vector<std::string> labels;     ///< of the data, plus few-steps, not-closed
-  std::size_t steps = 0;               ///< steps that count for the step time, over all launches
+      instrumentation_overhead;   ///< traced / untraced - 1, see tracing_overhead.hpp
+  statistics::SampleFlags flags;  ///< of the untraced steps
+  std::vector<breakdown::LinkShare>
+      link_shares;               ///< against the same collectives alone; with traces
+  devices::DeviceState devices;  ///< during the loop; empty where nothing was sampled
+  std::optional<microbench::BenchReport> bench;  ///< of a micro-benchmark; it has no step times
+  efficiency::Causes causes;                     ///< why the point is not faster
+  std::vector<std::string> labels;               ///< of the data, plus few-steps, not-closed
+  std::size_t steps = 0;  ///< steps that count for the step time, over all launches
   /// For a point over several launches: the number (from 1) of the launch that its breakdown and
   /// causes come from. 0 for a point of one launch.
   std::size_t launch = 0;
@@ -77,7 +79,7 @@ struct Curve {
   std::vector<PointReport> points;
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
   bool per_node = false;  ///< the baseline is one whole node; speed-up counts nodes, not ranks
-  Laws laws;
+  efficiency::Laws laws;
 };
 
 struct RunReport {

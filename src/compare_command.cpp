@@ -35,8 +35,8 @@ std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& comma
   return sides;
 }
 
-analysis::CompareOptions options_of(const settings::CompareCommand& command) {
-  using Options = analysis::CompareOptions;
+analysis::compare::CompareOptions options_of(const settings::CompareCommand& command) {
+  using Options = analysis::compare::CompareOptions;
   return {.baseline = command.baseline,
           .whole_node = command.whole_node,
           .gate = command.gate,
@@ -45,33 +45,33 @@ analysis::CompareOptions options_of(const settings::CompareCommand& command) {
           .names = command.names};
 }
 
-std::string render(const analysis::Comparison& comparison, settings::Format format) {
+std::string render(const analysis::compare::Comparison& comparison, settings::Format format) {
   switch (format) {
     case settings::Format::json:
-      return analysis::render_json(comparison);
+      return analysis::compare::render_json(comparison);
     case settings::Format::csv:
-      return analysis::render_csv(comparison);
+      return analysis::compare::render_csv(comparison);
     case settings::Format::junit:
-      return analysis::render_junit(comparison);
+      return analysis::compare::render_junit(comparison);
     case settings::Format::markdown:
-      return analysis::render_markdown(comparison);
+      return analysis::compare::render_markdown(comparison);
     default:
       break;
   }
-  return analysis::render_text(comparison);
+  return analysis::compare::render_text(comparison);
 }
 
 /// Returns the message of a refused comparison, with each difference on a line of its own.
-std::string refusal(const analysis::Comparison& comparison) {
+std::string refusal(const analysis::compare::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
-  for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
+  for (const std::string& line : analysis::compare::unlike_lines(comparison)) text += "\n  " + line;
   return text + "\nmeasure the same on all sides, or compare them anyway, marked, with --anyway";
 }
 
 }  // namespace
 
 base::ExitCode compare_command(const settings::CompareCommand& command) {
-  if (!command.html.empty()) analysis::require_page();
+  if (!command.html.empty()) analysis::page::require_page();
   // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
   using OfWrong = analysis::ReportOptions::OfWrong;
@@ -86,9 +86,9 @@ base::ExitCode compare_command(const settings::CompareCommand& command) {
   }
   // 2. Compare.
   const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
-  analysis::CompareOptions options = options_of(command);
-  if (options.names.empty()) options.names = analysis::default_names(sides);
-  analysis::Comparison comparison = analysis::compare(sides, options);
+  analysis::compare::CompareOptions options = options_of(command);
+  if (options.names.empty()) options.names = analysis::compare::default_names(sides);
+  analysis::compare::Comparison comparison = analysis::compare::compare(sides, options);
   for (std::size_t s = 0; s < files.size(); ++s) {
     for (const std::string& warning : files[s].warnings) {
       comparison.warnings.push_back(fmt::format("side {}: {}", comparison.sides[s].name, warning));
@@ -98,7 +98,7 @@ base::ExitCode compare_command(const settings::CompareCommand& command) {
   // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
   // always ends with an error message.
   if (!command.html.empty()) {
-    analysis::write_page_file(comparison, command.html, command.if_exists);
+    analysis::page::write_page_file(comparison, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   const bool is_text = command.format == settings::Format::text;

@@ -39,7 +39,7 @@ struct Execute {
       return print(config::listing(command, workloads::registry()));
     }
     std::string text;
-    for (const analysis::SheetKey& key : analysis::system_keys()) {
+    for (const analysis::predict::SheetKey& key : analysis::predict::system_keys()) {
       text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
     }
     return print(text);

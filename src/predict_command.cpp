@@ -22,16 +22,16 @@ namespace {
 /// plain name of which there is no file is taken for a data sheet, too, so that the error lists the
 /// known names.
 bool is_sheet(const std::filesystem::path& source) {
-  if (source.extension() == ".toml" || analysis::is_system(source.string())) return true;
+  if (source.extension() == ".toml" || analysis::predict::is_system(source.string())) return true;
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
 }
 
 simulate::Machine network_of(const std::string& source) {
-  if (is_sheet(source)) return analysis::load_system(source);
-  return analysis::run_machine(results::read_run(source));
+  if (is_sheet(source)) return analysis::predict::load_system(source);
+  return analysis::predict::run_machine(results::read_run(source));
 }
 
-analysis::Prediction predicted(const settings::PredictCommand& command) {
+analysis::predict::Prediction predicted(const settings::PredictCommand& command) {
   if (is_sheet(command.source)) {
     if (!command.launches.empty()) {
       throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
@@ -43,41 +43,42 @@ analysis::Prediction predicted(const settings::PredictCommand& command) {
           "has one: change it with --set link.inter=2x");
     }
     const std::string source = command.source.string();
-    return analysis::predict(analysis::question_of(command, analysis::load_system(source)));
+    return analysis::predict::predict(
+        analysis::predict::question_of(command, analysis::predict::load_system(source)));
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));
-  analysis::Question question = analysis::question_of(command, launches);
+  analysis::predict::Question question = analysis::predict::question_of(command, launches);
   if (!command.network.empty()) {
-    analysis::use_network(network_of(command.network), command.network, question);
+    analysis::predict::use_network(network_of(command.network), command.network, question);
   }
-  return analysis::predict(question);
+  return analysis::predict::predict(question);
 }
 
-std::string render(const analysis::Prediction& prediction, settings::Format format) {
+std::string render(const analysis::predict::Prediction& prediction, settings::Format format) {
   switch (format) {
     case settings::Format::json:
-      return analysis::render_json(prediction);
+      return analysis::predict::render_json(prediction);
     case settings::Format::csv:
-      return analysis::render_csv(prediction);
+      return analysis::predict::render_csv(prediction);
     default:
       break;
   }
-  return analysis::render_text(prediction);
+  return analysis::predict::render_text(prediction);
 }
 
 }  // namespace
 
 base::ExitCode predict_command(const settings::PredictCommand& command) {
-  if (!command.html.empty()) analysis::require_page();
-  const analysis::Prediction prediction = predicted(command);
+  if (!command.html.empty()) analysis::page::require_page();
+  const analysis::predict::Prediction prediction = predicted(command);
   // The text format has the warnings in the report; programs that read the other formats need not
   // look for them.
   if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
   if (!command.html.empty()) {
-    analysis::write_page_file(prediction, command.html, command.if_exists);
+    analysis::page::write_page_file(prediction, command.html, command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   return print(render(prediction, command.format));

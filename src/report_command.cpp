@@ -29,21 +29,22 @@
 namespace isoscale {
 namespace {
 
-std::string render(const analysis::Report& report, const settings::ReportCommand& command) {
+std::string render(const analysis::merge::Report& report, const settings::ReportCommand& command) {
   switch (command.format) {
     case settings::Format::json:
-      return analysis::render_json(report);
+      return analysis::render::render_json(report);
     case settings::Format::csv:
-      return analysis::render_csv(report);
+      return analysis::render::render_csv(report);
     case settings::Format::markdown:
-      return analysis::render_markdown(report);
+      return analysis::render::render_markdown(report);
     case settings::Format::nccl_tests:
-      return analysis::render_nccl_tests(report);
+      return analysis::render::render_nccl_tests(report);
     default:
       break;
   }
-  if (!command.detail) return analysis::render_summary(report, output_columns());
-  return analysis::render_sections(report, analysis::Sections::parse(*command.detail));
+  if (!command.detail) return analysis::render::render_summary(report, output_columns());
+  return analysis::render::render_sections(report,
+                                           analysis::render::Sections::parse(*command.detail));
 }
 
 /// Returns "a.h5" or "launch 1 (a.h5), launch 2 (b.h5)"; if there are many, only their number.
@@ -61,8 +62,8 @@ std::string launches_text(std::span<const std::string> files) {
 /// Writes the traces to their file. Messages about it go to standard error, since the report is on
 /// standard output.
 void write_trace(const analysis::RunFiles& launches, const settings::ReportCommand& command) {
-  const analysis::TraceExport result =
-      analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
+  const analysis::traces::TraceExport result =
+      analysis::traces::write_trace_file(launches.runs, command.trace, command.if_exists);
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
   base::warn(fmt::format("wrote {} with {} steps and ops of {}; open it in https://ui.perfetto.dev",
                          command.trace.string(), result.events, launches_text(launches.files)));
@@ -92,22 +93,26 @@ std::string no_such_point(int baseline) {
 
 /// Throws base::UsageError if no file of an index has the baseline that the user asked for. The
 /// message lists no valid rank counts, since an index does not keep them.
-void require_baseline(const settings::ReportCommand& command, const analysis::Index& index) {
-  const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
-  const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {
+void require_baseline(const settings::ReportCommand& command,
+                      const analysis::catalog::Index& index) {
+  const auto has = [](const analysis::catalog::IndexExperiment& at) {
+    return at.baseline.has_value();
+  };
+  const bool found = std::ranges::any_of(index.runs, [&](const analysis::catalog::IndexRun& run) {
     return std::ranges::any_of(run.experiments, has);
   });
   if (command.baseline && !found) throw base::UsageError(no_such_point(*command.baseline));
 }
 
 /// Throws base::UsageError if no curve has the baseline that the user asked for.
-void require_baseline(const settings::ReportCommand& command, const analysis::Report& report) {
+void require_baseline(const settings::ReportCommand& command,
+                      const analysis::merge::Report& report) {
   if (!command.whole_node && !command.baseline) return;
-  const bool found =
-      std::ranges::any_of(report.joined.curves, has_baseline, &analysis::JoinedCurve::curve) ||
-      std::ranges::any_of(report.runs, [&](const analysis::RunReport& run) {
-        return std::ranges::any_of(run.curves, has_baseline);
-      });
+  const bool found = std::ranges::any_of(report.joined.curves, has_baseline,
+                                         &analysis::merge::JoinedCurve::curve) ||
+                     std::ranges::any_of(report.runs, [&](const analysis::RunReport& run) {
+                       return std::ranges::any_of(run.curves, has_baseline);
+                     });
   if (found) return;
   if (command.whole_node) {
     throw base::UsageError(
@@ -133,9 +138,10 @@ void require_baseline(const settings::ReportCommand& command, const analysis::Re
 constexpr std::size_t most_joined = 32;
 
 /// Warns of files that cannot be read. Throws base::UsageError if none of the files can.
-void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::size_t files) {
+void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable,
+                    std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
-  for (const analysis::Unreadable& file : unreadable) {
+  for (const analysis::catalog::Unreadable& file : unreadable) {
     base::warn("isoscale: not read: " + file.reason);
   }
   if (unreadable.size() == files) {
@@ -145,9 +151,9 @@ void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::si
 
 /// Appends whole runs to `into`, in the order of the files, and returns the files that cannot be
 /// read. Throws base::UsageError if none can.
-std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::path>& files,
-                                             analysis::RunFiles& into) {
-  std::vector<analysis::Unreadable> unreadable;
+std::vector<analysis::catalog::Unreadable> read_files(
+    const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
+  std::vector<analysis::catalog::Unreadable> unreadable;
   for (const auto& file : files) {
     try {
       into.runs.push_back(results::read_run(file));
@@ -163,18 +169,19 @@ std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::
 /// Appends the line of an index for each file, in the order given, and returns the files that
 /// cannot be read. Summaries are read on all cores; files without one are read whole, summarised
 /// and freed one after the other, since HDF5 allows only one thread at a time.
-std::vector<analysis::Unreadable> index_files(const std::vector<std::filesystem::path>& files,
-                                              const analysis::ReportOptions& options,
-                                              std::vector<analysis::IndexRun>& into) {
-  std::vector<std::optional<analysis::IndexRun>> lines(files.size());
+std::vector<analysis::catalog::Unreadable> index_files(
+    const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
+    std::vector<analysis::catalog::IndexRun>& into) {
+  std::vector<std::optional<analysis::catalog::IndexRun>> lines(files.size());
   const auto index = [&](std::size_t at, const results::RunSummary& summary) {
-    lines[at] = analysis::index_run(analysis::summarise(summary, files[at].string(), options));
+    lines[at] =
+        analysis::catalog::index_run(analysis::summarise(summary, files[at].string(), options));
   };
   base::parallel_for(files.size(), [&](std::size_t at) {
     if (const auto summary = results::read_summary(files[at])) index(at, *summary);
   });
   results::Confidences confidences;
-  std::vector<analysis::Unreadable> unreadable;
+  std::vector<analysis::catalog::Unreadable> unreadable;
   for (std::size_t at = 0; at < files.size(); ++at) {
     const std::string file = files[at].string();
     try {
@@ -211,30 +218,30 @@ void check_index(const settings::ReportCommand& command) {
   }
 }
 
-std::string render(const analysis::IndexReport& report, settings::Format format) {
+std::string render(const analysis::render::IndexReport& report, settings::Format format) {
   switch (format) {
     case settings::Format::json:
-      return analysis::render_index_json(report);
+      return analysis::render::render_index_json(report);
     case settings::Format::csv:
-      return analysis::render_index_csv(report);
+      return analysis::render::render_index_csv(report);
     case settings::Format::markdown:
-      return analysis::render_index_markdown(report);
+      return analysis::render::render_index_markdown(report);
     default:
       break;
   }
-  return analysis::render_index_text(report);
+  return analysis::render::render_index_text(report);
 }
 
 base::ExitCode report_index(const settings::ReportCommand& command) {
   check_index(command);
-  if (!command.html.empty()) analysis::require_page();
-  std::vector<analysis::IndexRun> runs;
-  std::vector<analysis::Unreadable> unreadable =
+  if (!command.html.empty()) analysis::page::require_page();
+  std::vector<analysis::catalog::IndexRun> runs;
+  std::vector<analysis::catalog::Unreadable> unreadable =
       index_files(command.files, {.baseline = command.baseline}, runs);
-  analysis::IndexReport report;
-  runs = analysis::without_copies(std::move(runs), report.warnings);
+  analysis::render::IndexReport report;
+  runs = analysis::catalog::without_copies(std::move(runs), report.warnings);
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
-  report.index = analysis::make_index(std::move(runs));
+  report.index = analysis::catalog::make_index(std::move(runs));
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report.index);
   if (!command.index_only) {
@@ -247,7 +254,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
     if (for_programs) base::warn("isoscale: " + report.why);
   }
   if (!command.html.empty()) {
-    analysis::write_page_file(report, command.html, command.if_exists);
+    analysis::page::write_page_file(report, command.html, command.if_exists);
     say_page(command);
   }
   return print(render(report, command.format));
@@ -258,12 +265,12 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
 base::ExitCode report_command(const settings::ReportCommand& command) {
   require_two_files(command);
   // A wrong section name is refused before anything is read or written.
-  if (command.detail) (void)analysis::Sections::parse(*command.detail);
+  if (command.detail) (void)analysis::render::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
-  if (!command.html.empty()) analysis::require_page();
+  if (!command.html.empty()) analysis::page::require_page();
   // 1. Read each launch once.
   analysis::RunFiles read;
-  std::vector<analysis::Unreadable> unreadable = read_files(command.files, read);
+  std::vector<analysis::catalog::Unreadable> unreadable = read_files(command.files, read);
   const analysis::RunFiles launches = analysis::without_copies(std::move(read));
   for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
   if (!command.trace.empty()) write_trace(launches, command);
@@ -271,20 +278,20 @@ base::ExitCode report_command(const settings::ReportCommand& command) {
   const analysis::ReportOptions options{.baseline = command.baseline,
                                         .whole_node = command.whole_node};
   std::vector<analysis::RunReport> reports;
-  std::vector<analysis::IndexRun> runs;
+  std::vector<analysis::catalog::IndexRun> runs;
   for (std::size_t i = 0; i < launches.runs.size(); ++i) {
     reports.push_back(analysis::make_report(launches.runs[i], launches.files[i], options));
-    runs.push_back(analysis::index_run(reports.back()));
+    runs.push_back(analysis::catalog::index_run(reports.back()));
   }
-  analysis::Report report{.runs = reports,
-                          .joined = analysis::join(reports, options),
-                          .warnings = launches.warnings,
-                          .index = analysis::make_index(std::move(runs))};
+  analysis::merge::Report report{.runs = reports,
+                                 .joined = analysis::merge::join(reports, options),
+                                 .warnings = launches.warnings,
+                                 .index = analysis::catalog::make_index(std::move(runs))};
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report);
   // 3. Print the report.
   if (!command.html.empty()) {
-    analysis::write_page_file(report, command.html, command.if_exists);
+    analysis::page::write_page_file(report, command.html, command.if_exists);
     say_page(command);
   }
   return print(render(report, command));

@@ -47,20 +47,21 @@ void show_file(const std::filesystem::path& file) {
     }
     const results::RunData run = results::read_run(file);
     const analysis::RunReport report = analysis::make_report(run, name, {});
-    print_or_warn("\n" + analysis::render_summary({{&report, 1}}, output_columns()));
+    print_or_warn("\n" + analysis::render::render_summary({{&report, 1}}, output_columns()));
   } catch (const std::exception& error) {
     base::warn(fmt::format("no summary: {} cannot be read back: {}", name, error.what()));
   }
 }
 
 runner::PricedMachine priced_machine(const std::string& sheet) {
-  const simulate::Machine machine = analysis::load_system(sheet);
+  const simulate::Machine machine = analysis::predict::load_system(sheet);
   runner::PricedMachine priced{
       .name = machine.name,
       .node_ranks = machine.network ? machine.network->node_ranks : 1,
       .memory = std::nullopt,
       .step = [machine](const auto& workload, const auto& request, int node_ranks) {
-        return units::Seconds{analysis::sheet_step_time(workload, request, machine, node_ranks)};
+        return units::Seconds{
+            analysis::predict::sheet_step_time(workload, request, machine, node_ranks)};
       }};
   if (machine.processor) {
     for (const simulate::MatrixRate& rate : machine.processor->matrix) {
@@ -96,12 +97,12 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   // a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
   const auto alone = machine::singleton_problem(1, machine::process_environment());
-  runner::HeldSignals signals;  // before MPI starts threads
-  runner::MpiLimit limit{timeout, speaks};
+  runner::watch::HeldSignals signals;  // before MPI starts threads
+  runner::watch::MpiLimit limit{timeout, speaks};
   limit.starts();
   const comm::Environment environment{&argc, &argv};
   comm::Communicator world = comm::Communicator::world();
-  runner::Supervisor supervisor{{.world = world, .signals = signals}};
+  runner::watch::Supervisor supervisor{{.world = world, .signals = signals}};
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());
@@ -153,8 +154,8 @@ base::ExitCode check_command(const settings::CheckCommand& command, int argc, ch
         bool is_printed = true;
         if (world.rank() == 0) {
           is_printed = print_or_warn(command.format == settings::Format::json
-                                         ? analysis::render_checks_json(found)
-                                         : analysis::render_checks_text(found));
+                                         ? analysis::render::render_checks_json(found)
+                                         : analysis::render::render_checks_text(found));
         }
         const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
                                     : is_printed                    ? base::ExitCode::done

@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 namespace {
 
 /// A point with a larger share of contradicting spans in its traced steps is not judged by any
@@ -176,8 +176,8 @@ void rank(std::vector<Finding>& findings) {
 }
 
 /// Returns the run of a joined point's typical launch. Not owned.
-const RunReport* run_of(const JoinedCurve& joined, std::size_t at) {
-  for (const LaunchPoint& launch : joined.launches[at]) {
+const RunReport* run_of(const merge::JoinedCurve& joined, std::size_t at) {
+  for (const merge::LaunchPoint& launch : joined.launches[at]) {
     if (launch.point->data == joined.curve.points[at].data) return launch.run;
   }
   return nullptr;
@@ -220,10 +220,10 @@ std::vector<Finding> findings_of(const RunReport& run) {
   return findings;
 }
 
-std::vector<Finding> findings_of(const Report& report) {
+std::vector<Finding> findings_of(const merge::Report& report) {
   if (report.runs.size() == 1) return findings_of(report.runs.front());
   std::vector<Finding> findings;
-  for (const JoinedCurve& joined : report.joined.curves) {
+  for (const merge::JoinedCurve& joined : report.joined.curves) {
     std::vector<PointSubject> subjects;
     for (std::size_t i = 0; i < joined.curve.points.size(); ++i) {
       const RunReport* const run = run_of(joined, i);
@@ -231,7 +231,7 @@ std::vector<Finding> findings_of(const Report& report) {
       subjects.push_back({.run = *run->data,
                           .calibration = run->calibration,
                           .point = joined.curve.points[i],
-                          .launch_spread = spread_of(joined.curve.points[i])});
+                          .launch_spread = merge::spread_of(joined.curve.points[i])});
     }
     add_curve(joined.curve.title, subjects, findings);
   }
@@ -246,11 +246,12 @@ std::vector<NotJudged> left_out_of(const RunReport& run) {
   return left_out;
 }
 
-std::vector<NotJudged> left_out_of(const Report& report) {
+std::vector<NotJudged> left_out_of(const merge::Report& report) {
   if (report.runs.size() == 1) return left_out_of(report.runs.front());
   std::vector<NotJudged> left_out;
-  for (const JoinedCurve& joined : report.joined.curves) add_left_out(joined.curve, left_out);
+  for (const merge::JoinedCurve& joined : report.joined.curves)
+    add_left_out(joined.curve, left_out);
   return left_out;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice

@@ -13,7 +13,7 @@
 #include "analysis/unit.hpp"
 
 /// Findings open a report: short ranked sentences, each with its evidence and what to do next.
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 
 /// One number or text that supports a finding. Texts may come from run files and are not escaped.
 struct Evidence {
@@ -75,10 +75,10 @@ struct NotJudged {
 
 /// Returns what the rules find on the joined curves and in each launch as a whole; for a single
 /// launch, what they find in it.
-[[nodiscard]] std::vector<Finding> findings_of(const Report& report);
+[[nodiscard]] std::vector<Finding> findings_of(const merge::Report& report);
 
 /// Returns the points that no rule judged, or only the rules about faults did.
 [[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
-[[nodiscard]] std::vector<NotJudged> left_out_of(const Report& report);
+[[nodiscard]] std::vector<NotJudged> left_out_of(const merge::Report& report);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice

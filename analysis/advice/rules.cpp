@@ -13,7 +13,7 @@
 
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 namespace {
 
 using program::OpKind;
@@ -250,8 +250,9 @@ std::optional<double> model_number(const PointData& point, const std::string& ke
   return count_at(point.model_shape, key);
 }
 
-Breakdown communication_along(const BreakdownResult& breakdown, mesh::Axis axis) {
-  Breakdown sum;
+breakdown::Breakdown communication_along(const breakdown::BreakdownResult& breakdown,
+                                         mesh::Axis axis) {
+  breakdown::Breakdown sum;
   for (const auto& [axes, parts] : breakdown.by_axes) {
     if (axes.contains(axis)) sum += parts;
   }
@@ -290,4 +291,4 @@ std::string short_place(const results::RunData& run, const PointData& point, int
   return fmt::format("rank {} ({})", world, facts->host);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice

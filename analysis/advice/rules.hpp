@@ -17,7 +17,7 @@
 
 /// The rules of the advice: their table, facts about points that several rules need, and the
 /// functions that judge.
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 
 /// A number that a rule compares measured values with; docs/findings.md lists it too.
 struct Threshold {
@@ -82,7 +82,8 @@ struct Rule {
 
 /// Returns the communication along an axis, alone or together with other axes; seconds of the
 /// traced step.
-[[nodiscard]] Breakdown communication_along(const BreakdownResult& breakdown, mesh::Axis axis);
+[[nodiscard]] breakdown::Breakdown communication_along(const breakdown::BreakdownResult& breakdown,
+                                                       mesh::Axis axis);
 
 /// Returns the share of the traced step that GEMMs take on an average rank; absent without traces.
 [[nodiscard]] std::optional<double> gemm_share(const PointReport& point);
@@ -106,10 +107,10 @@ struct GemmSpeed {
 /// not use yet, or another mesh. Never empty.
 [[nodiscard]] std::string advice_along(const PointReport& point, mesh::Axis axis);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice
 
 /// The functions of the rules; the table and docs/findings.md describe each.
-namespace isoscale::analysis::judges {
+namespace isoscale::analysis::advice::judges {
 
 using Said = std::optional<Judgement>;
 
@@ -138,4 +139,4 @@ Said slow_pair(const RunReport& run, const Rule& rule);
 Said pcie_for_nvlink(const RunReport& run, const Rule& rule);
 Said far_numa(const RunReport& run, const Rule& rule);
 
-}  // namespace isoscale::analysis::judges
+}  // namespace isoscale::analysis::advice::judges

@@ -15,7 +15,7 @@
 #include "units/text.hpp"
 
 /// Rules about collectives and their overlap, and advice against exposed transfers.
-namespace isoscale::analysis {
+namespace isoscale::analysis::advice {
 namespace {
 
 using results::PointData;
@@ -156,9 +156,9 @@ std::string advice_along(const PointReport& point, mesh::Axis axis) {
   return fmt::format("{}", fmt::join(clauses, "; "));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::advice
 
-namespace isoscale::analysis::judges {
+namespace isoscale::analysis::advice::judges {
 namespace {
 
 using program::OpKind;
@@ -167,11 +167,11 @@ using results::PointData;
 constexpr int parts_of_bucket = 4;  ///< the number of parts that the advice cuts one bucket into
 
 /// Returns the axis with the most transfer and wait time; absent if there is none.
-std::optional<mesh::Axis> busiest_axis(const BreakdownResult& breakdown) {
+std::optional<mesh::Axis> busiest_axis(const breakdown::BreakdownResult& breakdown) {
   std::optional<mesh::Axis> busiest;
   double most = 0;
   for (const mesh::Axis axis : mesh::all_axes) {
-    const Breakdown parts = communication_along(breakdown, axis);
+    const breakdown::Breakdown parts = communication_along(breakdown, axis);
     const double exposed = parts.transfer + parts.wait;
     if (exposed <= most) continue;
     most = exposed;
@@ -261,7 +261,7 @@ std::string connections_of(const results::RunData& run) {
 Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   if (!point.breakdown.mean || !point.communication_ratio) return std::nullopt;
-  const Breakdown& mean = *point.breakdown.mean;
+  const breakdown::Breakdown& mean = *point.breakdown.mean;
   const double transfer = mean.transfer / mean.step, wait = mean.wait / mean.step;
   const double exposed = transfer + wait;
   if (!(*point.communication_ratio > threshold_of(rule, "communication")) ||
@@ -386,4 +386,4 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
   return said;
 }
 
-}  // namespace isoscale::analysis::judges
+}  // namespace isoscale::analysis::advice::judges

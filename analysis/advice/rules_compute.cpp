@@ -17,7 +17,7 @@
 #include "units/text.hpp"
 
 /// Rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
-namespace isoscale::analysis::judges {
+namespace isoscale::analysis::advice::judges {
 namespace {
 
 using results::PointData;
@@ -50,7 +50,8 @@ std::string larger_gemms(const PointData& point) {
 /// known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
-  const Datasheet* const sheet = facts == nullptr ? nullptr : datasheet_of(*facts);
+  const microbench::Datasheet* const sheet =
+      facts == nullptr ? nullptr : microbench::datasheet_of(*facts);
   if (sheet == nullptr || !sheet->memory) return std::nullopt;
   const auto peak = sheet->peak(subject.point.data->dtype);
   return peak ? std::optional{*peak / *sheet->memory} : std::nullopt;
@@ -81,17 +82,17 @@ std::optional<double> highest_clock(const PointSubject& subject, int rank) {
 /// The most frequent throttle reason over all devices.
 struct Worst {
   const results::DeviceSeries* series = nullptr;
-  HeldDown held{};
+  devices::HeldDown held{};
   std::size_t devices = 0;  ///< number of devices with any reason
 };
 
-Worst worst_of(const UsableSeries& usable, double begin) {
+Worst worst_of(const devices::UsableSeries& usable, double begin) {
   Worst worst;
   for (const results::DeviceSeries* const series : usable.series) {
     if (series->quantity != "throttle_reasons") continue;
-    const auto all = held_down(*series, begin);
+    const auto all = devices::held_down(*series, begin);
     if (!all.empty()) ++worst.devices;
-    for (const HeldDown& held : all) {
+    for (const devices::HeldDown& held : all) {
       if (worst.series != nullptr && held.share <= worst.held.share) continue;
       worst.series = series;
       worst.held = held;
@@ -164,7 +165,7 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   const auto& waterfall = point.causes.waterfall;
   if (!waterfall || !(waterfall->measured > 0) || !waterfall->explains) return std::nullopt;
-  const auto lost = std::ranges::find(waterfall->lost, "GEMMs", &LostTime::cause);
+  const auto lost = std::ranges::find(waterfall->lost, "GEMMs", &efficiency::LostTime::cause);
   if (lost == waterfall->lost.end()) return std::nullopt;
   const double all_lost = waterfall->measured - waterfall->ideal;
   const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
@@ -239,8 +240,8 @@ Said above_ceiling(const PointSubject& subject, const Rule& rule) {
 
 Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const PointReport& point = subject.point;
-  const UsableSeries usable = usable_series(*point.data);
-  const Worst worst = worst_of(usable, warm_up_seconds(*point.data));
+  const devices::UsableSeries usable = devices::usable_series(*point.data);
+  const Worst worst = worst_of(usable, devices::warm_up_seconds(*point.data));
   if (worst.series == nullptr) return std::nullopt;
   Judgement said{.size = worst.held.share};
   const std::string more =
@@ -268,7 +269,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   const results::PointData& point = *subject.point.data;
   const std::string schedule = option_of(point, "schedule");
   const auto microbatches = count_option(point, "microbatches");
-  const std::optional<double> formula = formula_bubble(point);
+  const std::optional<double> formula = breakdown::formula_bubble(point);
   if (!formula || !microbatches) return std::nullopt;
   const double most = threshold_of(rule, "bubble"), bubble = *formula;
   if (!(bubble > most)) return std::nullopt;
@@ -294,7 +295,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
 }
 
 Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
-  const BreakdownResult& breakdown = subject.point.breakdown;
+  const breakdown::BreakdownResult& breakdown = subject.point.breakdown;
   if (!breakdown.mean || !breakdown.bubble_known || !breakdown.schedule_bubble) {
     return std::nullopt;
   }
@@ -314,4 +315,4 @@ Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   return said;
 }
 
-}  // namespace isoscale::analysis::judges
+}  // namespace isoscale::analysis::advice::judges

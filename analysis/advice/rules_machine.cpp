@@ -20,23 +20,23 @@
 #include "units/text.hpp"
 
 /// Rules about ranks, links and nodes, and about how far times vary.
-namespace isoscale::analysis::judges {
+namespace isoscale::analysis::advice::judges {
 namespace {
 
 using preflight::CheckResult;
 
-using Causes = std::vector<const NamedCause*>;
+using Causes = std::vector<const efficiency::NamedCause*>;
 
 Causes causes_of(const PointReport& point, std::string_view kind) {
   Causes found;
-  for (const NamedCause& cause : point.causes.named) {
+  for (const efficiency::NamedCause& cause : point.causes.named) {
     if (cause.kind == kind) found.push_back(&cause);
   }
   return found;
 }
 
-const NamedCause* largest(const Causes& causes) {
-  const auto found = std::ranges::max_element(causes, {}, &NamedCause::size);
+const efficiency::NamedCause* largest(const Causes& causes) {
+  const auto found = std::ranges::max_element(causes, {}, &efficiency::NamedCause::size);
   return found == causes.end() ? nullptr : *found;
 }
 
@@ -54,7 +54,7 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
   return "ranks " + base::listed(shown, most);
 }
 
-Evidence in_full(const NamedCause& cause) {
+Evidence in_full(const efficiency::NamedCause& cause) {
   return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
@@ -67,18 +67,19 @@ std::optional<double> avoidable(std::optional<double> share, double factor) {
 
 /// Returns the compute time of a rank as a share of its step; for a rank that was not traced, the
 /// value of an average rank.
-std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
+std::optional<double> compute_share(const breakdown::BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
-    const Breakdown& own = breakdown.of_rank[i];
+    const breakdown::Breakdown& own = breakdown.of_rank[i];
     if (breakdown.ranks[i] == rank && own.step > 0) return own.compute / own.step;
   }
   return breakdown.mean->compute / breakdown.mean->step;
 }
 
 bool is_slow(const PointReport& point, int rank) {
-  return std::ranges::any_of(causes_of(point, "slow rank"),
-                             [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
+  return std::ranges::any_of(
+      causes_of(point, "slow rank"),
+      [&](const efficiency::NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
 /// Returns the results of the checks with these names that are warnings or allowed stops, in the
@@ -122,7 +123,7 @@ Judgement from_checks(const std::vector<const CheckResult*>& found) {
 
 bool has_no_link(const results::RankFacts& facts) {
   const auto links = facts.number.find("gpu_nvlinks");
-  const Datasheet* const sheet = datasheet_of(facts);
+  const microbench::Datasheet* const sheet = microbench::datasheet_of(facts);
   return links != facts.number.end() && links->second == 0 && sheet != nullptr && sheet->link;
 }
 
@@ -143,15 +144,15 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
 /// The medians of pairs of ranks on one node, over PCIe and over NVLink; null if there are no such
 /// pairs.
 struct Classes {
-  const ClassReport* pcie = nullptr;
-  const ClassReport* nvlink = nullptr;
+  const microbench::ClassReport* pcie = nullptr;
+  const microbench::ClassReport* nvlink = nullptr;
 };
 
 Classes classes_of(const RunReport& run) {
   Classes classes;
   for (const PointReport& point : run.benches) {
     if (!point.bench) continue;
-    for (const ClassReport& at : point.bench->classes) {
+    for (const microbench::ClassReport& at : point.bench->classes) {
       if (at.name == "same node, PCIe") classes.pcie = &at;
       if (at.name == "same node, NVLink") classes.nvlink = &at;
     }
@@ -163,12 +164,13 @@ Classes classes_of(const RunReport& run) {
 bool expects_nvlink(const results::RunData& run) {
   return std::ranges::any_of(run.rank_facts, [](const results::RankFacts& facts) {
     const auto links = facts.number.find("gpu_nvlinks");
-    const Datasheet* const sheet = datasheet_of(facts);
+    const microbench::Datasheet* const sheet = microbench::datasheet_of(facts);
     return (links != facts.number.end() && links->second > 0) || (sheet != nullptr && sheet->link);
   });
 }
 
-void add_bandwidth(const char* what, const ClassReport& at, std::vector<Evidence>& evidence) {
+void add_bandwidth(const char* what, const microbench::ClassReport& at,
+                   std::vector<Evidence>& evidence) {
   if (!at.bandwidth) return;
   evidence.push_back({.what = what, .unit = Unit::bandwidth, .value = *at.bandwidth});
 }
@@ -177,7 +179,7 @@ void add_bandwidth(const char* what, const ClassReport& at, std::vector<Evidence
 
 Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   const Causes slow = causes_of(subject.point, "slow rank");
-  const NamedCause* const worst = largest(slow);
+  const efficiency::NamedCause* const worst = largest(slow);
   if (worst == nullptr) return std::nullopt;
   Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
                                        worst->size),
@@ -186,7 +188,7 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
       fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
                   ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
   said.evidence = {{.what = "GEMM time", .unit = Unit::factor, .value = worst->size}};
-  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  for (const efficiency::NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
   said.next_step =
       "check its clocks, temperature and other processes; isoscale check compares ranks";
   return said;
@@ -194,19 +196,19 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
 
 Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   const Causes slow = causes_of(subject.point, "slow link");
-  const NamedCause* const worst = largest(slow);
+  const efficiency::NamedCause* const worst = largest(slow);
   if (worst == nullptr) return std::nullopt;
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
   Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
   // If all slow links have ranks in common, the last cause names these ranks.
-  const NamedCause& shared = *slow.back();
+  const efficiency::NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
   said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
                               ranks_of(subject, worst->ranks), worst->size,
                               and_more(slow.size() - (has_shared ? 2 : 1), "link"));
   said.evidence = {{.what = "time a byte", .unit = Unit::factor, .value = worst->size}};
-  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  for (const efficiency::NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
   said.next_step = has_shared
                        ? "check adapter, cable and port of " + ranks_of(subject, shared.ranks)
                        : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
@@ -214,7 +216,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
 }
 
 Said imbalance(const PointSubject& subject, const Rule& rule) {
-  const NamedCause* cause = largest(causes_of(subject.point, "imbalance"));
+  const efficiency::NamedCause* cause = largest(causes_of(subject.point, "imbalance"));
   const bool divided = cause != nullptr;
   if (!divided) cause = largest(causes_of(subject.point, "waiting"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
@@ -233,7 +235,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
 }
 
 Said noise(const PointSubject& subject, const Rule& rule) {
-  const NamedCause* const cause = largest(causes_of(subject.point, "noise"));
+  const efficiency::NamedCause* const cause = largest(causes_of(subject.point, "noise"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
   Judgement said{.severity = cause->size};
   said.sentence = fmt::format("{} of the step is waiting for ranks that are occasionally late",
@@ -285,14 +287,14 @@ Said launch_spread(const PointSubject& subject, const Rule& rule) {
 }
 
 Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
-  const SlowPair* worst = nullptr;
+  const microbench::SlowPair* worst = nullptr;
   const results::PointData* of_worst = nullptr;
   std::size_t count = 0;
   for (const PointReport& point : run.benches) {
     // Ranks that share cores make their pairs slow, so these are not judged.
     if (!point.bench || results::has_label(point.labels, "oversubscribed")) continue;
     count += point.bench->slow.size();
-    for (const SlowPair& pair : point.bench->slow) {
+    for (const microbench::SlowPair& pair : point.bench->slow) {
       if (worst != nullptr && pair.share() >= worst->share()) continue;
       worst = &pair;
       of_worst = point.data;
@@ -344,4 +346,4 @@ Said far_numa(const RunReport& run, const Rule& /*rule*/) {
   return found.empty() ? std::nullopt : std::optional{from_checks(found)};
 }
 
-}  // namespace isoscale::analysis::judges
+}  // namespace isoscale::analysis::advice::judges

@@ -25,7 +25,7 @@
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using units::Nanoseconds;
@@ -365,4 +365,4 @@ BreakdownResult breakdown(const results::PointData& point, const TracedSteps& tr
   return merge.finish(causes);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -16,7 +16,7 @@
 
 /// Divides the time of a traced step into exclusive categories, in the order of priority of
 /// docs/numbers.md.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
 
@@ -105,4 +105,4 @@ struct BreakdownResult {
 /// Converts a time of a trace to seconds, the unit of breakdowns.
 inline double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -16,7 +16,7 @@
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using program::OpKind;
@@ -130,4 +130,4 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
   return shares;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

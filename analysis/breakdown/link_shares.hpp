@@ -10,7 +10,7 @@
 #include "results/records/run_data.hpp"
 
 /// Collectives within steps, compared with the same calls alone.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// The transfer of one kind of collective within steps, compared with the same calls alone.
 struct LinkShare {
@@ -32,4 +32,4 @@ struct LinkShare {
                                                  const TracedSteps& traced,
                                                  const results::CalibrationData& calibration);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -13,7 +13,7 @@
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 /// Calls visit(op, span) for each op of each usable trace of the steps that count; returns the
@@ -69,4 +69,4 @@ std::vector<GemmTime> gemm_times(const results::PointData& point) {
   return times;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -10,7 +10,7 @@
 #include "results/records/run_data.hpp"
 
 /// Times of ops in traced steps: by kind, and of matrix multiplications by shape.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// Returns the seconds that the ops of each kind ("gemm", "cast", "all_reduce", ...) take together
 /// in a step, mean over ranks and traced steps. Ops on different streams overlap, so the sum may
@@ -28,4 +28,4 @@ struct GemmTime {
 /// for files before schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -13,7 +13,7 @@
 #include "units/quantity.hpp"
 #include "workloads/stack/pipeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 /// Returns an option that is a count; 0 where it is not a number of at least 1.
@@ -86,4 +86,4 @@ std::optional<PipelineReport> pipeline_report(const results::PointData& point,
                         .hand_over = hand_over_times(point, traced)};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -9,7 +9,7 @@
 #include "results/records/run_data.hpp"
 
 /// The bubble of a pipeline by its schedule's formula, and the times of messages between stages.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// The times that messages between stages took once both sides had arrived, in seconds. One message
 /// is the activation of one microbatch or its gradient.
@@ -34,4 +34,4 @@ struct PipelineReport {
 /// Returns only the formula's value, see PipelineReport::formula_bubble.
 [[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

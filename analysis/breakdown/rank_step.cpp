@@ -11,7 +11,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "timeline/timeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using program::OpKind;
@@ -321,4 +321,4 @@ void PlaceSums::write(double count, const mesh::Shape& mesh, BreakdownResult& re
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

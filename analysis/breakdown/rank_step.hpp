@@ -16,7 +16,7 @@
 #include "units/quantity.hpp"
 
 /// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// The exclusive share of one op in a step on its rank.
 struct OpShare {
@@ -92,4 +92,4 @@ class PlaceSums {
   std::vector<Breakdown> layers_;
 };
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -21,7 +21,7 @@
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using mesh::Axis;
@@ -383,4 +383,4 @@ Replay replay_of_schedule(const results::PointData& point, const Condensed& cond
   return play(point, condensed, costs);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -15,7 +15,7 @@
 
 /// Replays steps with measured compute and copy times on a network that takes no time. Programs are
 /// condensed, and ranks that are alike are played once.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// The programs of a step with each run of compute and copy ops merged into one op, except where
 /// another op waits for an op inside of the run. All communication ops begin and end at the same
@@ -71,4 +71,4 @@ struct Replay {
 [[nodiscard]] Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
                                         const std::vector<TracedStep>& steps);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

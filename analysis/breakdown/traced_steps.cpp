@@ -18,7 +18,7 @@
 #include "base/parallel.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using program::OpKind;
@@ -456,4 +456,4 @@ TracedSteps traced_steps(const results::PointData& point) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -20,7 +20,7 @@
 /// Finds the traced steps of a point that count. A run file may come from anywhere, so its traces
 /// are checked first. Ops of different ranks that belong together are then matched, which gives
 /// each communication op the time that it waited for its last partner.
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// Returns why the point's outlines cannot be used; empty when they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
@@ -148,4 +148,4 @@ struct TracedSteps {
       ranks, [&](int rank) { return step.waits[static_cast<std::size_t>(rank)].empty(); });
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 namespace {
 
 using units::Nanoseconds;
@@ -153,4 +153,4 @@ std::optional<double> noise_share(std::span<const results::OpSums> sums) {
   return noise / waits;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

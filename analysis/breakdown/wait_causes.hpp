@@ -13,7 +13,7 @@
 
 /// Tells whether ranks that others wait for are late in every step (imbalance) or now and then
 /// (noise).
-namespace isoscale::analysis {
+namespace isoscale::analysis::breakdown {
 
 /// Finds the causes of each wait from the waits of all traced steps.
 class WaitCauses {
@@ -49,4 +49,4 @@ class WaitCauses {
 /// steps, and where no rank waits.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::breakdown

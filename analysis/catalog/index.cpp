@@ -22,7 +22,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::catalog {
 namespace {
 
 using results::PointStatus;
@@ -368,4 +368,4 @@ std::string shorten_hosts(const std::vector<std::string>& hosts) {
                      left == 0 ? "" : fmt::format(" and {} more", left));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::catalog

@@ -12,7 +12,7 @@
 
 /// Lists many runs by machine, date and version, with the few figures that fit on a line. An index
 /// owns its texts and numbers, so that each run can be freed as soon as it was read.
-namespace isoscale::analysis {
+namespace isoscale::analysis::catalog {
 
 /// The part of a run that belongs to one experiment. Throughput and efficiency are those at
 /// `ranks`, the largest count whose throughput is known.
@@ -92,4 +92,4 @@ struct Index {
 /// number of other hosts.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::catalog

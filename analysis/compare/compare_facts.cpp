@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 constexpr std::size_t most_of_file = 60;
@@ -39,7 +39,7 @@ class SaidOfSides {
   void add(const std::string& side, int ranks, const std::string& sentence) {
     said_[sentence][side].insert(ranks);
   }
-  void append_to(Facts& facts, const std::string& key) const {
+  void append_to(render::Facts& facts, const std::string& key) const {
     for (const auto& [sentence, of_sides] : said_) {
       std::map<std::set<int>, std::vector<std::string>> alike;
       for (const auto& [side, ranks] : of_sides) alike[ranks].push_back(side);
@@ -80,7 +80,7 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
 
 /// Adds, for each rate that the curve has, the figure that it is divided by, and why some points do
 /// not have the rate.
-void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
+void add_references(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;
     SaidOfSides said;
@@ -88,7 +88,7 @@ void add_references(const Comparison& of, const ComparedCurve& curve, Facts& fac
       const Normalised& at = (side.*rate.all)[i];
       if (!at.value && has_no_link(rate, side, i)) return;
       said.add(of.sides[s].name, side.curve.points[i].data->ranks,
-               escape(at.value ? at.against : "— " + at.missing));
+               render::escape(at.value ? at.against : "— " + at.missing));
     });
     said.append_to(facts, std::string{rate.key});
   }
@@ -96,7 +96,7 @@ void add_references(const Comparison& of, const ComparedCurve& curve, Facts& fac
 
 /// Adds one line for the rates that no point of any curve has: "FLOP/s of peak: no datasheet ...;
 /// ...".
-void add_unknown_rates(const Comparison& of, Facts& facts) {
+void add_unknown_rates(const Comparison& of, render::Facts& facts) {
   std::vector<std::string> parts;
   for (const Rate& rate : rates) {
     const auto known = [&](const ComparedCurve& curve) { return is_known(curve, rate); };
@@ -104,7 +104,8 @@ void add_unknown_rates(const Comparison& of, Facts& facts) {
     std::set<std::string> reasons;
     for (const ComparedCurve& curve : of.curves) {
       for_each_point(curve, [&](std::size_t, const SideCurve& side, std::size_t i) {
-        if (!has_no_link(rate, side, i)) reasons.insert(escape((side.*rate.all)[i].missing));
+        if (!has_no_link(rate, side, i))
+          reasons.insert(render::escape((side.*rate.all)[i].missing));
       });
     }
     if (!reasons.empty())
@@ -113,7 +114,7 @@ void add_unknown_rates(const Comparison& of, Facts& facts) {
   if (!parts.empty()) facts.emplace_back("unknown", fmt::format("{}", fmt::join(parts, ". ")));
 }
 
-void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
+void add_why(const Comparison& of, std::size_t curve, render::Facts& facts) {
   SaidOfSides caveats;
   for (const Difference& at : of.differences) {
     if (at.curve != curve) continue;
@@ -127,7 +128,7 @@ void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
 
 /// Adds one line for each set of labels over all curves: "A, B: oversubscribed at 4 of 12 points:
 /// ...".
-void add_labels(const Comparison& of, Facts& facts) {
+void add_labels(const Comparison& of, render::Facts& facts) {
   std::map<std::string, std::pair<std::set<std::size_t>, std::size_t>> found;
   std::size_t points = 0;
   for (const ComparedCurve& curve : of.curves) {
@@ -151,13 +152,14 @@ void add_labels(const Comparison& of, Facts& facts) {
 }
 
 /// Adds the launches that do not count; those with the same reason share a line.
-void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
+void add_left_out(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;
     SaidOfSides said;
-    for (const LeftOut& at : curve.sides[s]->joined->left_out) {
-      said.add(fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_file)),
-               at.at.point->data->ranks, escape(at.reason));
+    for (const merge::LeftOut& at : curve.sides[s]->joined->left_out) {
+      said.add(fmt::format("{}, {}", of.sides[s].name,
+                           render::escape_up_to(at.at.run->file, most_of_file)),
+               at.at.point->data->ranks, render::escape(at.reason));
     }
     said.append_to(facts, "left out");
   }
@@ -171,9 +173,9 @@ std::vector<std::string> overall_sentences(const Comparison& of) {
   return sentences;
 }
 
-Facts curve_facts(const Comparison& of, std::size_t c) {
+render::Facts curve_facts(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
-  Facts facts;
+  render::Facts facts;
   facts.emplace_back("baseline",
                      curve.baseline ? base::counted(*curve.baseline, "rank") + " of each side's own"
                                     : "none: " + curve.no_baseline);
@@ -183,13 +185,13 @@ Facts curve_facts(const Comparison& of, std::size_t c) {
   return facts;
 }
 
-Facts comparison_facts(const Comparison& of) {
-  Facts facts;
+render::Facts comparison_facts(const Comparison& of) {
+  render::Facts facts;
   for (const std::string& line : unlike_lines(of)) facts.emplace_back("UNLIKE", line);
   for (const OnlyOn& at : of.only) facts.emplace_back("only", only_sentence(of, at));
   add_labels(of, facts);
   for (const std::string& warning : of.warnings) {
-    facts.emplace_back("WARNING", escape(warning));
+    facts.emplace_back("WARNING", render::escape(warning));
   }
   add_unknown_rates(of, facts);
   return facts;
@@ -213,4 +215,4 @@ std::vector<std::string> comparison_key(const Comparison& of) {
   return key;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -16,7 +16,7 @@
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/json_values.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -26,14 +26,14 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view schema_version = "1.0";
 
 Json normalised_json(const Normalised& at) {
-  return {{"value", number_or_null(at.value)},
-          {"against", text_or_null(at.against)},
-          {"missing", text_or_null(at.missing)}};
+  return {{"value", render::number_or_null(at.value)},
+          {"against", render::text_or_null(at.against)},
+          {"missing", render::text_or_null(at.missing)}};
 }
 
-Json launches_json(const std::vector<LaunchPoint>& launches) {
+Json launches_json(const std::vector<merge::LaunchPoint>& launches) {
   Json rows = Json::array();
-  for (const LaunchPoint& at : launches) {
+  for (const merge::LaunchPoint& at : launches) {
     rows.push_back({{"run", at.run->data->id},
                     {"file", at.run->file},
                     {"step_time", at.point->step_time->median},
@@ -51,16 +51,16 @@ Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const Si
   return {
       {"ranks", point.data->ranks},
       {"nodes", point.data->nodes},
-      {"mesh", mesh_extents_json(point.data->mesh)},
+      {"mesh", render::mesh_extents_json(point.data->mesh)},
       {"step_time",
        {{"median", time.median},
-        {"lower", number_or_null(time.lower)},
-        {"upper", number_or_null(time.upper)},
-        {"spread", number_or_null(spread_of(point))}}},
+        {"lower", render::number_or_null(time.lower)},
+        {"upper", render::number_or_null(time.upper)},
+        {"spread", render::number_or_null(merge::spread_of(point))}}},
       {"throughput", {{"value", *point.throughput}, {"unit", point.data->throughput_unit}}},
-      {"flops_per_rank", number_or_null(point.flops_per_rank)},
+      {"flops_per_rank", render::number_or_null(point.flops_per_rank)},
       {"efficiency",
-       {{"value", number_or_null(point.efficiency)},
+       {{"value", render::number_or_null(point.efficiency)},
         {"lower", known ? Json(*point.speedup_interval->lower / ideal) : Json{}},
         {"upper", known ? Json(*point.speedup_interval->upper / ideal) : Json{}}}},
       {"launches", launches_json(side.joined->launches[i])},
@@ -75,7 +75,7 @@ Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const Si
 
 Json left_out_json(const SideCurve& side) {
   Json rows = Json::array();
-  for (const LeftOut& at : side.joined->left_out) {
+  for (const merge::LeftOut& at : side.joined->left_out) {
     rows.push_back(
         {{"ranks", at.at.point->data->ranks}, {"file", at.at.run->file}, {"reason", at.reason}});
   }
@@ -101,27 +101,28 @@ Json curve_json(const Comparison& of, std::size_t c) {
                      {"points", points},
                      {"left_out", left_out_json(side)}});
   }
-  const JoinedCurve& joined = *curve.sides.front()->joined;
-  Json object = experiment_head_json(joined.experiment);
+  const merge::JoinedCurve& joined = *curve.sides.front()->joined;
+  Json object = render::experiment_head_json(joined.experiment);
   object.update(Json{{"title", curve.title},
                      {"fingerprint", joined.fingerprint},
-                     {"baseline", number_or_null(curve.baseline)},
-                     {"no_baseline", text_or_null(curve.no_baseline)},
+                     {"baseline", render::number_or_null(curve.baseline)},
+                     {"no_baseline", render::text_or_null(curve.no_baseline)},
                      {"marks", marks},
                      {"sides", sides}});
   return object;
 }
 
 Json end_json(const UnlikeEnd& end) {
-  return {
-      {"side", text_or_null(end.side)}, {"value", text_or_null(end.value)}, {"files", end.files}};
+  return {{"side", render::text_or_null(end.side)},
+          {"value", render::text_or_null(end.value)},
+          {"files", end.files}};
 }
 
 Json unlike_json(const Unlike& at) {
   return {{"what", at.what},
           {"here", end_json(at.here)},
           {"there", end_json(at.there)},
-          {"ranks", number_or_null(at.ranks)},
+          {"ranks", render::number_or_null(at.ranks)},
           {"curve", at.title},
           {"sentence", text_of(at)}};
 }
@@ -150,29 +151,29 @@ Json difference_json(const Comparison& of, const Difference& at) {
       {"launches", {{"side", at.launches}, {"against", at.launches_first}}},
       {"throughput",
        {{"ratio", at.throughput.value},
-        {"lower", number_or_null(at.throughput.lower)},
-        {"upper", number_or_null(at.throughput.upper)}}},
+        {"lower", render::number_or_null(at.throughput.lower)},
+        {"upper", render::number_or_null(at.throughput.upper)}}},
       {"efficiency",
        {{"points", in_points(value_of(efficiency))},
         {"lower", efficiency ? in_points(efficiency->lower) : Json{}},
         {"upper", efficiency ? in_points(efficiency->upper) : Json{}}}},
       {"verdict", name(at.verdict)},
-      {"p_regression", number_or_null(at.p_regression)},
-      {"p_passed", number_or_null(at.p_passed)},
+      {"p_regression", render::number_or_null(at.p_regression)},
+      {"p_passed", render::number_or_null(at.p_passed)},
       {"marks", marks_of(of, at.curve, at.side, at.ranks)},
       {"why", causes_json(at.why.efficiency, "points", -points)},
-      {"why_missing", text_or_null(at.why.no_efficiency)},
+      {"why_missing", render::text_or_null(at.why.no_efficiency)},
       {"step",
        {{"against", at.why.step_first},
         {"side", at.why.step_here},
         {"why", causes_json(at.why.step, "seconds", 1)},
-        {"missing", text_or_null(at.why.no_step)}}},
+        {"missing", render::text_or_null(at.why.no_step)}}},
       {"not_separated", at.why.notes},
       {"sentence", main.empty() ? throughput : main},
       {"said",
        {{"throughput", throughput},
-        {"efficiency", text_or_null(main)},
-        {"step", text_or_null(step_sentence(of, at))}}},
+        {"efficiency", render::text_or_null(main)},
+        {"step", render::text_or_null(step_sentence(of, at))}}},
       {"sentences", sentences_of(of, at)},
   };
 }
@@ -185,9 +186,9 @@ Json overall_json(const Comparison& of, const Overall& at) {
           {"marked", at.marked},
           {"throughput",
            {{"ratio", at.points > 0 ? Json(at.throughput.value) : Json{}},
-            {"lower", number_or_null(at.throughput.lower)},
-            {"upper", number_or_null(at.throughput.upper)}}},
-          {"cause", text_or_null(at.cause)},
+            {"lower", render::number_or_null(at.throughput.lower)},
+            {"upper", render::number_or_null(at.throughput.upper)}}},
+          {"cause", render::text_or_null(at.cause)},
           {"cause_share", at.cause.empty() ? Json{} : Json(at.cause_share)},
           {"sentence", overall_sentence(of, at)}};
 }
@@ -213,7 +214,7 @@ Json sides_json(const Comparison& of) {
   for (const Side& side : of.sides) {
     Json runs = Json::array();
     for (const RunReport& run : side.runs) {
-      runs.push_back(run_head_json(*run.data, run.file));
+      runs.push_back(render::run_head_json(*run.data, run.file));
       runs.back()["git_hash"] = run.data->git_hash;
     }
     rows.push_back({{"name", side.name}, {"machines", machine_names(side)}, {"launches", runs}});
@@ -263,7 +264,7 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
   const SideCurve& side = *curve.sides[s];
   Json point = point_json(of, c, s, side, i);
   point["curve"] = curve.title;
-  point["baseline"] = number_or_null(curve.baseline);
+  point["baseline"] = render::number_or_null(curve.baseline);
   point["side"] = of.sides[s].name;
   point["launch_count"] = point["launches"].size();
   point["mesh_text"] = mesh::to_string(side.curve.points[i].data->mesh);
@@ -303,7 +304,9 @@ Json compare_json(const Comparison& of) {
           {"warnings", of.warnings}};
 }
 
-std::string render_json(const Comparison& comparison) { return dumped(compare_json(comparison)); }
+std::string render_json(const Comparison& comparison) {
+  return render::dumped(compare_json(comparison));
+}
 
 std::string render_csv(const Comparison& of) {
   std::string heading, text;
@@ -320,15 +323,15 @@ std::string render_csv(const Comparison& of) {
             difference["why_points"][part.cause] = fmt::format("{:.4g}", -100 * part.value);
           }
         }
-        std::vector<CsvCell> cells;
-        add_csv_cells(cells, line_json(of, c, s, i), point_columns);
-        add_csv_cells(cells, difference, difference_columns);
-        heading = csv_heading(cells);
-        text += csv_values(cells);
+        std::vector<render::CsvCell> cells;
+        render::add_csv_cells(cells, line_json(of, c, s, i), point_columns);
+        render::add_csv_cells(cells, difference, difference_columns);
+        heading = render::csv_heading(cells);
+        text += render::csv_values(cells);
       }
     }
   }
   return heading + text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -15,7 +15,7 @@
 /// Writes JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with
 /// failure, error or skipped inside. XML 1.0 forbids control characters, even as references;
 /// escape() has made all text here visible.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 std::string xml(std::string_view escaped) {
@@ -77,13 +77,13 @@ std::string case_text(const Comparison& of, const Difference& at, Cases& cases) 
   std::string name = fmt::format("{}, {} against {}", base::counted(at.ranks, "rank"),
                                  of.sides[at.side].name, of.sides.front().name);
   const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
-  if (!marks.empty()) name += escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
+  if (!marks.empty()) name += render::escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
   std::string text = cases.open(curve_title(of, at.curve), name);
   ++cases.count.tests;
   const std::string said = throughput_sentence(of, at);
   if (const std::string_view element = element_of(of, at.verdict); !element.empty()) {
     (element == "failure" ? cases.count.failures : cases.count.skipped) += 1;
-    text += inside(element, fmt::format("{}: {}", analysis::name(at.verdict), said));
+    text += inside(element, fmt::format("{}: {}", compare::name(at.verdict), said));
   }
   std::string out;
   for (const std::string& sentence : sentences_of(of, at)) out += sentence + "\n";
@@ -102,9 +102,9 @@ std::string absent_text(const Comparison& of, Cases& cases) {
     (strict ? cases.count.failures : cases.count.skipped) += 1;
     const std::string where = at.ranks.empty() ? "the curve" : base::counted(at.ranks, "rank");
     const std::string why = at.reason.empty() ? "" : ": " + at.reason;
-    text += cases.open(escape_up_to(at.title, 200), where) +
+    text += cases.open(render::escape_up_to(at.title, 200), where) +
             inside(strict ? "failure" : "skipped",
-                   escape_up_to("only in " + of.sides.front().name + why, 500)) +
+                   render::escape_up_to("only in " + of.sides.front().name + why, 500)) +
             "    </testcase>\n";
   }
   return text;
@@ -115,10 +115,10 @@ std::string refusals(const Comparison& of, Cases& cases) {
   for (const Unlike& at : of.unlike) {
     ++cases.count.tests;
     ++cases.count.errors;
-    const std::string where =
-        fmt::format("{}{}, {} against {}", at.ranks ? base::counted(*at.ranks, "rank") + ", " : "",
-                    "alike: " + escape_up_to(at.what, 200), at.there.side, of.sides.front().name);
-    text += cases.open(escape_up_to(at.title, 200), where) +
+    const std::string where = fmt::format(
+        "{}{}, {} against {}", at.ranks ? base::counted(*at.ranks, "rank") + ", " : "",
+        "alike: " + render::escape_up_to(at.what, 200), at.there.side, of.sides.front().name);
+    text += cases.open(render::escape_up_to(at.title, 200), where) +
             inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";
   }
   return text;
@@ -146,4 +146,4 @@ std::string render_junit(const Comparison& of) {
       counts, text, xml(out));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -12,7 +12,7 @@
 #include "analysis/render/text_and_markdown.hpp"
 
 /// Renders comparisons. No renderer computes numbers, so that none can disagree with another.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 [[nodiscard]] std::string render_text(const Comparison& comparison);
 [[nodiscard]] std::string render_json(const Comparison& comparison);
@@ -34,15 +34,15 @@ namespace isoscale::analysis {
 /// Returns sentences on each side over all points, the first lines of every comparison.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns launches, dates and files of the sides, and their machines where these differ.
-[[nodiscard]] TitledTable sides_table(const Comparison& of);
+[[nodiscard]] render::TitledTable sides_table(const Comparison& of);
 /// Returns the points of all sides of a curve.
-[[nodiscard]] TitledTable points_table(const Comparison& of, std::size_t curve);
+[[nodiscard]] render::TitledTable points_table(const Comparison& of, std::size_t curve);
 /// Returns the causes of the differences, the figures that rates were divided by, and the launches
 /// that do not count.
-[[nodiscard]] Facts curve_facts(const Comparison& of, std::size_t curve);
+[[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
 /// Returns the differing settings, the points that only one side has, labels, warnings and missing
 /// rates.
-[[nodiscard]] Facts comparison_facts(const Comparison& of);
+[[nodiscard]] render::Facts comparison_facts(const Comparison& of);
 /// Returns the title of a curve, with "unlike: dtype" where settings differ.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
 /// Explains how to read the numbers, one sentence per line.
@@ -96,4 +96,4 @@ namespace isoscale::analysis {
 /// If no difference is established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

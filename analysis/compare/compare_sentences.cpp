@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 constexpr std::size_t most_of_name = 120;
@@ -68,8 +68,9 @@ std::string causes_text(const Causes& of) {
     const std::string size = one_decimal(of.scale * at.value);
     if (size == "0.0") continue;
     const bool is_cause = at.cause != untraced_part;
-    parts.push_back(fmt::format("{}{} {}", size, of.unit,
-                                is_cause ? escape(at.cause) : std::string{traced_steps_differ}));
+    parts.push_back(
+        fmt::format("{}{} {}", size, of.unit,
+                    is_cause ? render::escape(at.cause) : std::string{traced_steps_differ}));
     uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
   }
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
@@ -127,8 +128,9 @@ std::string between_text(const statistics::Located& at) {
 std::string cause_text(const Overall& at) {
   constexpr double mostly = 0.5, worth_saying = 0.2;
   if (at.cause_share < worth_saying) return "";
-  if (at.cause_share > mostly) return "; mostly " + escape(at.cause);
-  return fmt::format("; largest cause {}, {} of it", escape(at.cause), share_text(at.cause_share));
+  if (at.cause_share > mostly) return "; mostly " + render::escape(at.cause);
+  return fmt::format("; largest cause {}, {} of it", render::escape(at.cause),
+                     share_text(at.cause_share));
 }
 
 }  // namespace
@@ -183,20 +185,22 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
   switch (at.verdict) {
     case Verdict::regression:
       return fmt::format("{}'s throughput is at least {} lower {}, p = {:.2g}: {}", side,
-                         percent(of.gate->loss), where, *at.p_regression, measured);
+                         render::percent(of.gate->loss), where, *at.p_regression, measured);
     case Verdict::passed:
       return fmt::format("{}'s throughput is less than {} lower {}, p = {:.2g}: {}", side,
-                         percent(of.gate->loss), where, *at.p_passed, measured);
+                         render::percent(of.gate->loss), where, *at.p_passed, measured);
     case Verdict::too_noisy:
       return fmt::format("launches differ too much to tell if {}'s throughput is {} lower {}: {}",
-                         side, percent(of.gate->loss), where, measured);
+                         side, render::percent(of.gate->loss), where, measured);
     case Verdict::no_difference:
       return fmt::format("no difference of {}'s throughput is shown {}: {}", side, where, measured);
     default:
       break;
   }
   const bool lower = at.throughput.value < 1;
-  const auto change = [lower](double ratio) { return percent(lower ? 1 - ratio : ratio - 1); };
+  const auto change = [lower](double ratio) {
+    return render::percent(lower ? 1 - ratio : ratio - 1);
+  };
   const std::string text =
       fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
                   lower ? "lower" : "higher", where);
@@ -214,8 +218,8 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const Why& why = at.why;
   if (!(why.step_first > 0)) return "";
   const double change = why.step_here / why.step_first - 1;
-  const std::string size = percent(std::abs(change));
-  if (size == percent(0.0)) return "";
+  const std::string size = render::percent(std::abs(change));
+  if (size == render::percent(0.0)) return "";
   const bool longer = change > 0;
   constexpr double twice = 1;
   const std::string changed = change >= twice
@@ -245,7 +249,7 @@ std::vector<std::string> sentences_of(const Comparison& of, const Difference& at
 std::vector<std::string> caveats_of(const Difference& at) {
   std::vector<std::string> all;
   if (at.efficiency && !at.why.no_efficiency.empty()) all.push_back(at.why.no_efficiency);
-  for (const std::string& note : at.why.notes) all.push_back(escape(note));
+  for (const std::string& note : at.why.notes) all.push_back(render::escape(note));
   return all;
 }
 
@@ -255,18 +259,18 @@ std::string change_text(double ratio) {
 }
 
 std::string change_interval(const statistics::Located& ratio) {
-  if (!ratio.lower) return std::string{undefined};
+  if (!ratio.lower) return std::string{render::undefined};
   return fmt::format("{} to {}{}", change_text(*ratio.lower), change_text(*ratio.upper),
                      mark_of(ratio));
 }
 
 std::string points_text(const std::optional<statistics::Located>& difference) {
-  if (!difference) return std::string{undefined};
+  if (!difference) return std::string{render::undefined};
   return fmt::format("{:+.1f}", hundred * difference->value);
 }
 
 std::string points_interval(const std::optional<statistics::Located>& difference) {
-  if (!difference || !difference->lower) return std::string{undefined};
+  if (!difference || !difference->lower) return std::string{render::undefined};
   return fmt::format("{:+.1f} to {:+.1f}{}", hundred * *difference->lower,
                      hundred * *difference->upper, mark_of(*difference));
 }
@@ -287,21 +291,22 @@ std::string gate_sentence(const Comparison& of) {
   add(gate.too_noisy, "too noisy to tell");
   add(gate.one_launch, "with too few launches");
   add(gate.absent, "missing on another side");
-  return fmt::format("gate {}: {}: of {}: {}", percent(gate.loss), gate_word(gate),
+  return fmt::format("gate {}: {}: of {}: {}", render::percent(gate.loss), gate_word(gate),
                      base::counted(of.differences.size() + gate.absent, "point"),
                      fmt::join(parts, ", "));
 }
 
 std::string only_sentence(const Comparison& of, const OnlyOn& only) {
-  return fmt::format("{}{} only in {}: {}", escape_up_to(only.title, most_of_name),
+  return fmt::format("{}{} only in {}: {}", render::escape_up_to(only.title, most_of_name),
                      only.ranks.empty() ? "" : ", " + base::counted(only.ranks, "rank"),
-                     of.sides[only.side].name, escape(only.reason));
+                     of.sides[only.side].name, render::escape(only.reason));
 }
 
 std::string files_text(const Side& side) {
   constexpr std::size_t most_files = 4;
   std::vector<std::string> files;
-  for (const RunReport& run : side.runs) files.push_back(escape_up_to(run.file, most_of_name));
+  for (const RunReport& run : side.runs)
+    files.push_back(render::escape_up_to(run.file, most_of_name));
   return base::listed(files, most_files);
 }
 
@@ -331,4 +336,4 @@ std::string overall_sentence(const Comparison& of, const Overall& at) {
                      between_text(at.throughput), cause_text(at), marked);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -16,7 +16,7 @@
 #include "analysis/render/text_and_markdown.hpp"
 #include "mesh/mesh.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 constexpr std::size_t most_of_value = 60, most_of_title = 200;
@@ -47,47 +47,48 @@ std::string launches_cell(const SideCurve& side, std::size_t i) {
   const int ranks = side.curve.points[i].data->ranks;
   const std::size_t counted = side.joined->launches[i].size();
   const auto left_out = static_cast<std::size_t>(std::ranges::count_if(
-      side.joined->left_out, [&](const LeftOut& at) { return at.at.point->data->ranks == ranks; }));
+      side.joined->left_out,
+      [&](const merge::LeftOut& at) { return at.at.point->data->ranks == ranks; }));
   return left_out == 0 ? std::to_string(counted)
                        : fmt::format("{} of {}", counted, counted + left_out);
 }
 
 std::string efficiency_cell(const PointReport& point) {
-  const auto efficiency = efficiency_of(point);
-  return efficiency ? with_interval(*efficiency, "%", "") : std::string{undefined};
+  const auto efficiency = render::efficiency_of(point);
+  return efficiency ? with_interval(*efficiency, "%", "") : std::string{render::undefined};
 }
 
-TitledTable differences_table(const Comparison& of, std::size_t c) {
-  TitledTable table{
+render::TitledTable differences_table(const Comparison& of, std::size_t c) {
+  render::TitledTable table{
       fmt::format("differences from {}, 95% intervals over launches", of.sides.front().name)};
   for (const Difference& at : of.differences) {
     if (at.curve != c) continue;
     table.add({{"ranks", std::to_string(at.ranks)},
-               words_cell("side", of.sides[at.side].name),
+               render::words_cell("side", of.sides[at.side].name),
                {"throughput", change_text(at.throughput.value)},
                {"95%", change_interval(at.throughput)},
                {"efficiency, points", points_text(at.efficiency)},
                {"95%", points_interval(at.efficiency)},
                {"launches", fmt::format("{}, {}", at.launches_first, at.launches)},
-               words_cell("throughput verdict", std::string{name(at.verdict)}),
-               words_cell("", mark(of, at))});
+               render::words_cell("throughput verdict", std::string{name(at.verdict)}),
+               render::words_cell("", mark(of, at))});
   }
   return table;
 }
 
 std::string rate_cell(const Normalised& rate, double factor) {
-  return rate.value ? count_text(*rate.value * factor) : std::string{undefined};
+  return rate.value ? render::count_text(*rate.value * factor) : std::string{render::undefined};
 }
 
-TitledTable normalised_table(const Comparison& of, std::size_t c) {
+render::TitledTable normalised_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
-  const std::string unit = throughput_unit(curve.sides.front()->curve);
-  TitledTable table{"over what the machines have"};
+  const std::string unit = render::throughput_unit(curve.sides.front()->curve);
+  render::TitledTable table{"over what the machines have"};
   for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     if (!side.of_peak[i].value && !side.per_link[i].value && !side.per_watt[i].value) return;
     table.add({{"ranks", std::to_string(side.curve.points[i].data->ranks)},
-               words_cell("side", of.sides[s].name),
-               {"FLOP/s of peak", percent(side.of_peak[i].value)},
+               render::words_cell("side", of.sides[s].name),
+               {"FLOP/s of peak", render::percent(side.of_peak[i].value)},
                {unit + " per GB/s of link", rate_cell(side.per_link[i], giga)},
                {unit + " per W", rate_cell(side.per_watt[i], 1)}});
   });
@@ -95,15 +96,16 @@ TitledTable normalised_table(const Comparison& of, std::size_t c) {
 }
 
 /// Returns the differences between the machines; no rows where there are none.
-TitledTable machines_table(const Comparison& of) {
-  TitledTable table{"what differs between the machines"};
+render::TitledTable machines_table(const Comparison& of) {
+  render::TitledTable table{"what differs between the machines"};
   for (const MachineDifference& at : of.machines) {
-    std::vector<Cell> cells{words_cell("", escape_up_to(at.name, most_of_value))};
+    std::vector<render::Cell> cells{
+        render::words_cell("", render::escape_up_to(at.name, most_of_value))};
     for (std::size_t s = 0; s < at.values.size(); ++s) {
       const std::string& value = at.values[s];
-      cells.push_back(words_cell(of.sides[s].name, value.empty()
-                                                       ? std::string{undefined}
-                                                       : escape_up_to(value, most_of_value)));
+      cells.push_back(render::words_cell(
+          of.sides[s].name, value.empty() ? std::string{render::undefined}
+                                          : render::escape_up_to(value, most_of_value)));
     }
     table.add(std::move(cells));
   }
@@ -111,116 +113,119 @@ TitledTable machines_table(const Comparison& of) {
 }
 
 /// Returns a table with a row for each point that it tested.
-TitledTable gate_table(const Comparison& of) {
-  TitledTable table{fmt::format("gate {}, point by point", percent(of.gate->loss))};
+render::TitledTable gate_table(const Comparison& of) {
+  render::TitledTable table{fmt::format("gate {}, point by point", render::percent(of.gate->loss))};
   for (const Difference& at : of.differences) {
-    table.add({words_cell("curve", escape_up_to(of.curves[at.curve].title, most_of_value)),
+    table.add({render::words_cell("curve",
+                                  render::escape_up_to(of.curves[at.curve].title, most_of_value)),
                {"ranks", std::to_string(at.ranks)},
-               words_cell("side", of.sides[at.side].name),
+               render::words_cell("side", of.sides[at.side].name),
                {"throughput", change_text(at.throughput.value)},
                {"95%", change_interval(at.throughput)},
-               words_cell("throughput verdict", std::string{name(at.verdict)}),
-               words_cell("", mark(of, at))});
+               render::words_cell("throughput verdict", std::string{name(at.verdict)}),
+               render::words_cell("", mark(of, at))});
   }
   return table;
 }
 
 /// Returns the comparison without its gate, of which `opening` are the first blocks.
-Document comparison_document(const Comparison& of, Document opening) {
-  Document document = std::move(opening);
-  append(document, sides_table(of));
-  append(document, machines_table(of));
-  append(document, comparison_facts(of));
+render::Document comparison_document(const Comparison& of, render::Document opening) {
+  render::Document document = std::move(opening);
+  render::append(document, sides_table(of));
+  render::append(document, machines_table(of));
+  render::append(document, comparison_facts(of));
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
-    document.emplace_back(Heading{curve_title(of, c), Underline::yes});
-    append(document, points_table(of, c));
-    if (!of.refused) append(document, differences_table(of, c));
-    append(document, normalised_table(of, c));
-    append(document, curve_facts(of, c));
+    document.emplace_back(render::Heading{curve_title(of, c), render::Underline::yes});
+    render::append(document, points_table(of, c));
+    if (!of.refused) render::append(document, differences_table(of, c));
+    render::append(document, normalised_table(of, c));
+    render::append(document, curve_facts(of, c));
   }
-  document.emplace_back(Heading{""});
-  for (const std::string& sentence : comparison_key(of)) document.emplace_back(Paragraph{sentence});
+  document.emplace_back(render::Heading{""});
+  for (const std::string& sentence : comparison_key(of))
+    document.emplace_back(render::Paragraph{sentence});
   return document;
 }
 
-void add_sentences(Document& document, const std::vector<std::string>& sentences) {
-  for (const std::string& sentence : sentences) document.emplace_back(Paragraph{sentence});
+void add_sentences(render::Document& document, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) document.emplace_back(render::Paragraph{sentence});
 }
 
 }  // namespace
 
 std::string curve_title(const Comparison& of, std::size_t curve) {
-  std::string text = escape_up_to(of.curves[curve].title, most_of_title);
+  std::string text = render::escape_up_to(of.curves[curve].title, most_of_title);
   std::set<std::string> whats;
   for (const Unlike& at : of.unlike) {
-    if (at.curve == curve) whats.insert(escape_up_to(at.what, most_of_value));
+    if (at.curve == curve) whats.insert(render::escape_up_to(at.what, most_of_value));
   }
   return whats.empty() ? text : fmt::format("{} [UNLIKE {}]", text, fmt::join(whats, ", "));
 }
 
-TitledTable points_table(const Comparison& of, std::size_t c) {
+render::TitledTable points_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
-  TitledTable table{"points of each side"};
-  const std::string unit = throughput_unit(curve.sides.front()->curve);
+  render::TitledTable table{"points of each side"};
+  const std::string unit = render::throughput_unit(curve.sides.front()->curve);
   for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     const PointReport& point = side.curve.points[i];
     table.add({{"ranks", std::to_string(point.data->ranks)},
-               words_cell("side", of.sides[s].name),
-               words_cell("mesh", mesh::to_string(point.data->mesh)),
+               render::words_cell("side", of.sides[s].name),
+               render::words_cell("mesh", mesh::to_string(point.data->mesh)),
                {"launches", launches_cell(side, i)},
-               {"step time", step_time(point)},
-               {"±95%", interval(point)},
-               {unit, throughput(point)},
-               {"FLOP/s/rank", flops_per_rank(point)},
+               {"step time", render::step_time(point)},
+               {"±95%", render::interval(point)},
+               {unit, render::throughput(point)},
+               {"FLOP/s/rank", render::flops_per_rank(point)},
                {"efficiency", efficiency_cell(point)},
-               words_cell("", notes(point))});
+               render::words_cell("", render::notes(point))});
   });
   return table;
 }
 
-TitledTable sides_table(const Comparison& of) {
-  TitledTable table{
+render::TitledTable sides_table(const Comparison& of) {
+  render::TitledTable table{
       fmt::format("{} sides; what follows is against {}", of.sides.size(), of.sides.front().name)};
   std::set<std::vector<std::string>> machines;
   for (const Side& side : of.sides) machines.insert(machine_names(side));
   for (const Side& side : of.sides) {
     std::string first = side.runs.front().data->created;
     for (const RunReport& run : side.runs) first = std::min(first, run.data->created);
-    std::vector<Cell> cells{words_cell("side", side.name),
-                            {"launches", std::to_string(side.runs.size())},
-                            words_cell("began", escape_up_to(first, most_of_value))};
+    std::vector<render::Cell> cells{
+        render::words_cell("side", side.name),
+        {"launches", std::to_string(side.runs.size())},
+        render::words_cell("began", render::escape_up_to(first, most_of_value))};
     if (machines.size() > 1) {
       const std::string names = fmt::format("{}", fmt::join(machine_names(side), "; "));
-      cells.push_back(words_cell("machine", escape_up_to(names, most_of_value)));
+      cells.push_back(render::words_cell("machine", render::escape_up_to(names, most_of_value)));
     }
-    cells.push_back(words_cell("files", files_text(side)));
+    cells.push_back(render::words_cell("files", files_text(side)));
     table.add(std::move(cells));
   }
   return table;
 }
 
 std::string render_text(const Comparison& of) {
-  Document opening;
+  render::Document opening;
   add_sentences(opening, overall_sentences(of));
-  Document document = comparison_document(of, std::move(opening));
+  render::Document document = comparison_document(of, std::move(opening));
   if (of.gate) {
-    append(document, gate_table(of));
-    document.emplace_back(Heading{gate_sentence(of)});
+    render::append(document, gate_table(of));
+    document.emplace_back(render::Heading{gate_sentence(of)});
   }
   return to_text(document, unlimited);
 }
 
 std::string render_markdown(const Comparison& of) {
-  Document opening{Heading{"Comparison"}};
+  render::Document opening{render::Heading{"Comparison"}};
   if (of.refused) {
-    opening.emplace_back(Paragraph{"Not compared: the sides measured different things."});
+    opening.emplace_back(render::Paragraph{"Not compared: the sides measured different things."});
   }
   add_sentences(opening, overall_sentences(of));
   if (of.gate) {
-    opening.emplace_back(Paragraph{gate_sentence(of)});
-    append(opening, gate_table(of));
+    opening.emplace_back(render::Paragraph{gate_sentence(of)});
+    render::append(opening, gate_table(of));
   }
-  return to_markdown(comparison_document(of, std::move(opening)));
+  return render::to_markdown(comparison_document(of, std::move(opening)));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -27,7 +27,7 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 namespace {
 
@@ -51,7 +51,7 @@ std::optional<Place> place_of(SideCurve* side, int ranks) {
   for (std::size_t i = 0; i < side->curve.points.size(); ++i) {
     const PointReport& point = side->curve.points[i];
     if (point.data->ranks != ranks) continue;
-    for (const LaunchPoint& at : side->joined->launches[i]) {
+    for (const merge::LaunchPoint& at : side->joined->launches[i]) {
       if (at.point->data == point.data) return Place{.side = side, .index = i, .run = at.run};
     }
   }
@@ -59,11 +59,12 @@ std::optional<Place> place_of(SideCurve* side, int ranks) {
 }
 
 /// Returns the datasheet of all GPUs of a point; null unless all are of one known kind.
-const Datasheet* datasheet_of(const Place& at) {
-  const Datasheet* common = nullptr;
+const microbench::Datasheet* datasheet_of(const Place& at) {
+  const microbench::Datasheet* common = nullptr;
   for (int rank = 0; rank < at.point().data->ranks; ++rank) {
     const auto* const facts = facts_of(at.run->data->rank_facts, *at.point().data, rank);
-    const Datasheet* const of_rank = facts == nullptr ? nullptr : analysis::datasheet_of(*facts);
+    const microbench::Datasheet* const of_rank =
+        facts == nullptr ? nullptr : analysis::microbench::datasheet_of(*facts);
     if (of_rank == nullptr || (common != nullptr && of_rank != common)) return nullptr;
     common = of_rank;
   }
@@ -71,7 +72,7 @@ const Datasheet* datasheet_of(const Place& at) {
 }
 
 std::optional<Reference> peak_of_datasheet(const Place& at) {
-  const Datasheet* const sheet = datasheet_of(at);
+  const microbench::Datasheet* const sheet = datasheet_of(at);
   const auto peak = sheet == nullptr ? std::nullopt : sheet->peak(at.point().data->dtype);
   if (!peak) return std::nullopt;
   return Reference{.value = *peak,
@@ -89,7 +90,7 @@ std::optional<Reference> peak_measured(const Place& at) {
 
 std::optional<Reference> link_of_datasheet(const Place& at) {
   if (at.point().data->nodes != 1) return std::nullopt;
-  const Datasheet* const sheet = datasheet_of(at);
+  const microbench::Datasheet* const sheet = datasheet_of(at);
   if (sheet == nullptr || !sheet->link) return std::nullopt;
   return Reference{.value = *sheet->link,
                    .name = fmt::format("datasheet NVLink of {}, {} one way", sheet->gpu,
@@ -104,7 +105,7 @@ bool is_widest(const results::CalibrationCurve& curve, bool pairs, bool several_
     return curve.op == "p2p" &&
            curve.link_class.starts_with(several_nodes ? "other node" : "same node");
   }
-  return bus_factor(curve.op, curve.members).value_or(0) > 0 &&
+  return microbench::bus_factor(curve.op, curve.members).value_or(0) > 0 &&
          curve.link_class == (several_nodes ? "several nodes" : "one node");
 }
 
@@ -114,7 +115,7 @@ std::optional<Reference> link_measured(const Place& at) {
     std::optional<Reference> slowest;
     for (const results::CalibrationCurve& curve : at.run->calibration.curves) {
       if (!is_widest(curve, pairs, several_nodes)) continue;
-      const double factor = pairs ? 1 : *bus_factor(curve.op, curve.members);
+      const double factor = pairs ? 1 : *microbench::bus_factor(curve.op, curve.members);
       const double bandwidth = curve.bandwidth->value * factor;
       if (slowest && slowest->value <= bandwidth) continue;
       const std::string what =
@@ -157,8 +158,8 @@ std::vector<std::optional<Reference>> references(const std::vector<Place>& place
 Normalised per_watt(const Place& at) {
   std::vector<double> watts;
   std::string missing = "nothing sampled the devices' power";
-  for (const LaunchPoint& launch : at.side->joined->launches[at.index]) {
-    const Energy& energy = launch.point->devices.energy;
+  for (const merge::LaunchPoint& launch : at.side->joined->launches[at.index]) {
+    const devices::Energy& energy = launch.point->devices.energy;
     if (energy.power && *energy.power > 0) watts.push_back(*energy.power);
     if (!energy.missing.empty()) missing = energy.missing;
   }
@@ -399,4 +400,4 @@ const PointReport* point_of(const Curve& curve, int ranks) {
   return found == curve.points.end() ? nullptr : &*found;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -16,7 +16,7 @@
 
 /// Compares curves of several machines, or of one machine over time, with pure functions over
 /// reports.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 /// The options of a comparison.
 struct CompareOptions {
@@ -34,7 +34,7 @@ struct CompareOptions {
 struct Side {
   std::string name;  ///< different from that of every other side
   std::span<const RunReport> runs;
-  Joined joined;  ///< every point that has times, see Counted::all
+  merge::Joined joined;  ///< every point that has times, see Counted::all
 };
 
 /// A rate divided by a figure of the machine; absent with the reason.
@@ -46,8 +46,8 @@ struct Normalised {
 
 /// One side's curve in a comparison.
 struct SideCurve {
-  const JoinedCurve* joined = nullptr;  ///< not owned: it belongs to the side
-  Curve curve;                          ///< its points relative to the common baseline
+  const merge::JoinedCurve* joined = nullptr;  ///< not owned: it belongs to the side
+  Curve curve;                                 ///< its points relative to the common baseline
   /// For each point: FLOP/s over the peak, throughput over the bytes/s of a link, throughput over
   /// watts.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
@@ -215,4 +215,4 @@ struct Comparison {
 /// Returns the point of a curve with this rank count; null without one. Not owned.
 [[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

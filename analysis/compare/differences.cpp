@@ -21,20 +21,20 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/t_test.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
-std::vector<double> log_throughputs(std::span<const LaunchPoint> launches) {
+std::vector<double> log_throughputs(std::span<const merge::LaunchPoint> launches) {
   std::vector<double> logs;
-  for (const LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
+  for (const merge::LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
   return logs;
 }
 
 /// Returns the efficiency in each launch that has both the point and its baseline.
 std::vector<double> paired_efficiencies(const PointLaunches& of) {
   std::vector<double> efficiencies;
-  for (const LaunchPoint& at : of.launches) {
-    const auto base = std::ranges::find(of.of_baseline, at.run, &LaunchPoint::run);
+  for (const merge::LaunchPoint& at : of.launches) {
+    const auto base = std::ranges::find(of.of_baseline, at.run, &merge::LaunchPoint::run);
     if (base == of.of_baseline.end()) continue;
     efficiencies.push_back(*at.point->throughput / *base->point->throughput *
                            base->point->data->ranks / at.point->data->ranks);
@@ -43,7 +43,7 @@ std::vector<double> paired_efficiencies(const PointLaunches& of) {
 }
 
 /// Returns the mean logarithm of the launches' throughputs; absent below 3 launches.
-std::optional<statistics::Mean> log_throughput(std::span<const LaunchPoint> launches) {
+std::optional<statistics::Mean> log_throughput(std::span<const merge::LaunchPoint> launches) {
   if (launches.size() < least_launches) return std::nullopt;
   return statistics::mean_of(log_throughputs(launches));
 }
@@ -87,8 +87,8 @@ Verdict without_gate(const statistics::Located& throughput) {
 /// Smaller causes, below half a point, are not shown by name.
 constexpr double least_shown = 0.005;
 
-bool has_cause(const Waterfall& of, std::string_view cause) {
-  return std::ranges::find(of.lost, cause, &LostTime::cause) != of.lost.end();
+bool has_cause(const efficiency::Waterfall& of, std::string_view cause) {
+  return std::ranges::find(of.lost, cause, &efficiency::LostTime::cause) != of.lost.end();
 }
 
 bool is_gemm(std::string_view cause) { return cause.starts_with("GEMM"); }
@@ -103,7 +103,7 @@ bool is_communication(std::string_view cause) {
 /// Merges causes until both waterfalls separate the same ones.
 class Partition {
  public:
-  Partition(const Waterfall& a, const Waterfall& b)
+  Partition(const efficiency::Waterfall& a, const efficiency::Waterfall& b)
       : gemms_(has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap")),
         waiting_(has_cause(a, "waiting") != has_cause(b, "waiting")),
         communication_(has_cause(a, "communication") || has_cause(b, "communication")) {}
@@ -128,7 +128,7 @@ void add(std::vector<CausePart>& parts, const std::string& cause, double value) 
   }
 }
 
-void add_notes(const Waterfall& from, std::vector<std::string>& notes) {
+void add_notes(const efficiency::Waterfall& from, std::vector<std::string>& notes) {
   for (const std::string& sentence : from.missing) {
     if (std::ranges::find(notes, sentence) == notes.end()) notes.push_back(sentence);
   }
@@ -148,7 +148,7 @@ void explain_efficiency(const PointReport& first, const PointReport& here, Why& 
 }
 
 void explain_step(const PointReport& first, const PointReport& here, Why& result) {
-  const std::optional<StepLoss> a = step_loss(first), b = step_loss(here);
+  const std::optional<efficiency::StepLoss> a = step_loss(first), b = step_loss(here);
   if (!a || !b) {
     result.no_step = "the causes need traced steps on both sides";
     result.step_first =
@@ -156,11 +156,11 @@ void explain_step(const PointReport& first, const PointReport& here, Why& result
     result.step_here = here.step_time->median;
     return;
   }
-  const Waterfall between = waterfall(*b, *a);
+  const efficiency::Waterfall between = efficiency::waterfall(*b, *a);
   result.step_first = between.ideal;
   result.step_here = between.measured;
   std::vector<CausePart> parts;
-  for (const LostTime& lost : between.lost) add(parts, lost.cause, lost.seconds);
+  for (const efficiency::LostTime& lost : between.lost) add(parts, lost.cause, lost.seconds);
   result.step = above(std::move(parts), least_shown * between.ideal);
   add_notes(between, result.notes);
 }
@@ -194,9 +194,9 @@ double mean(const std::vector<double>& of) {
 
 /// Returns the mean logarithm of a point's throughputs; adds each launch's distance from it to
 /// `residuals`.
-double mean_log(std::span<const LaunchPoint> launches, Residuals& residuals) {
+double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residuals) {
   std::vector<double> logs;
-  for (const LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
+  for (const merge::LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
   const double middle = mean(logs);
   for (std::size_t i = 0; i < logs.size(); ++i) {
     residuals[launches[i].run].push_back(logs[i] - middle);
@@ -290,13 +290,14 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
   return result;
 }
 
-std::vector<CausePart> efficiency_causes(const Waterfall& here, const Waterfall& there) {
+std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
+                                         const efficiency::Waterfall& there) {
   const Partition partition{here, there};
   std::vector<CausePart> parts;
-  for (const LostTime& lost : here.lost) {
+  for (const efficiency::LostTime& lost : here.lost) {
     add(parts, partition.name(lost.cause), -lost.seconds / here.measured);
   }
-  for (const LostTime& lost : there.lost) {
+  for (const efficiency::LostTime& lost : there.lost) {
     add(parts, partition.name(lost.cause), lost.seconds / there.measured);
   }
   return parts;
@@ -382,4 +383,4 @@ std::vector<Overall> overall(const Comparison& of) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -13,14 +13,14 @@
 
 /// Compares two points by the values of their launches, divides the difference by cause, and sums
 /// up all points: the gate, and each side as a whole.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 /// A point of a curve over its launches, with its baseline. Not owned.
 struct PointLaunches {
   const PointReport* point = nullptr;  ///< over launches
-  std::span<const LaunchPoint> launches;
+  std::span<const merge::LaunchPoint> launches;
   const PointReport* baseline = nullptr;  ///< null where there is none
-  std::span<const LaunchPoint> of_baseline;
+  std::span<const merge::LaunchPoint> of_baseline;
 };
 [[nodiscard]] PointLaunches point_launches(const SideCurve& of, int ranks,
                                            std::optional<int> baseline);
@@ -43,8 +43,8 @@ inline constexpr std::size_t least_launches = 3;
 /// Returns, for each cause, the efficiency that it costs `there` less what it costs `here`, each
 /// relative to the point's own baseline. Causes that only one of the waterfalls separates are
 /// merged.
-[[nodiscard]] std::vector<CausePart> efficiency_causes(const Waterfall& here,
-                                                       const Waterfall& there);
+[[nodiscard]] std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
+                                                       const efficiency::Waterfall& there);
 
 /// Returns the parts with an absolute size of at least `limit`, the largest first, then "other
 /// causes" with the sum of the rest, then untraced_part.
@@ -62,4 +62,4 @@ inline constexpr std::size_t least_launches = 3;
 /// Compares each side but the first with the first over all points; see Overall.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

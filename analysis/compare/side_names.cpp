@@ -9,7 +9,7 @@
 #include "analysis/catalog/index.hpp"
 #include "analysis/compare/sides.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 using Runs = std::span<const RunReport>;
@@ -59,18 +59,18 @@ std::string of_folders(Runs runs) {
 template <class Text>
 std::string only(Runs runs, const Text& text) {
   std::set<std::string> all;
-  for (const RunReport& run : runs) all.insert(text(index_run(run)));
+  for (const RunReport& run : runs) all.insert(text(catalog::index_run(run)));
   return all.size() == 1 ? *all.begin() : "";
 }
 
 std::string of_gpus(Runs runs) {
-  return only(runs, [](const IndexRun& run) { return run.gpu; });
+  return only(runs, [](const catalog::IndexRun& run) { return run.gpu; });
 }
 std::string of_cpus(Runs runs) {
-  return only(runs, [](const IndexRun& run) { return run.cpu; });
+  return only(runs, [](const catalog::IndexRun& run) { return run.cpu; });
 }
 std::string of_hosts(Runs runs) {
-  return only(runs, [](const IndexRun& run) {
+  return only(runs, [](const catalog::IndexRun& run) {
     if (run.hosts.size() == 1) return run.hosts.front();
     return run.hosts.empty() ? std::string{} : without_number(common_beginning(run.hosts));
   });
@@ -88,4 +88,4 @@ std::vector<std::string> default_names(const std::vector<Runs>& sides) {
   return {};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

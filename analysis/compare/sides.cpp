@@ -22,7 +22,7 @@
 #include "base/error.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 namespace {
 
@@ -54,7 +54,7 @@ struct CurvePair {
   }
 };
 
-std::size_t launches_at(const JoinedCurve& curve, std::span<const int> ranks) {
+std::size_t launches_at(const merge::JoinedCurve& curve, std::span<const int> ranks) {
   std::size_t count = 0;
   for (const auto& launches : curve.launches) {
     if (std::ranges::find(ranks, launches.front().point->data->ranks) != ranks.end()) {
@@ -64,8 +64,8 @@ std::size_t launches_at(const JoinedCurve& curve, std::span<const int> ranks) {
   return count;
 }
 
-std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
-                                  std::span<const JoinedCurve> other) {
+std::vector<CurvePair> candidates(std::span<const merge::JoinedCurve> first,
+                                  std::span<const merge::JoinedCurve> other) {
   std::vector<CurvePair> all;
   for (std::size_t i = 0; i < first.size(); ++i) {
     for (std::size_t j = 0; j < other.size(); ++j) {
@@ -86,8 +86,8 @@ std::vector<CurvePair> candidates(std::span<const JoinedCurve> first,
 /// come curves with equal settings, those with most points in common first; then other curves of
 /// the same workload, those with fewest differing settings first. The pairs are returned in the
 /// order of `first`.
-std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
-                              std::span<const JoinedCurve> other) {
+std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
+                              std::span<const merge::JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
   std::vector<Pair> pairs;
   for (CurvePair& at : candidates(first, other)) {
@@ -122,15 +122,16 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
           throw base::UsageError(fmt::format(
               "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
               "claims nothing; give each launch to one side only",
-              escape_up_to(a.file, most_shown), names[s], escape_up_to(b.file, most_shown),
-              names[t], escape_up_to(a.data->id, most_shown)));
+              render::escape_up_to(a.file, render::most_shown), names[s],
+              render::escape_up_to(b.file, render::most_shown), names[t],
+              render::escape_up_to(a.data->id, render::most_shown)));
         }
       }
     }
   }
 }
 
-bool has_points(const JoinedCurve& curve) { return !curve.curve.points.empty(); }
+bool has_points(const merge::JoinedCurve& curve) { return !curve.curve.points.empty(); }
 
 /// Adds differences between two sides, with the names of the sides and the compared curve.
 void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here, std::size_t there,
@@ -146,7 +147,7 @@ void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here,
 
 /// Returns the index of the compared curve that a side's joined curve is part of.
 std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
-                                          const JoinedCurve* joined) {
+                                          const merge::JoinedCurve* joined) {
   for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
     const auto& of_side = comparison.curves[c].sides[side];
     if (of_side && of_side->joined == joined) return c;
@@ -188,7 +189,7 @@ void pair_sides(Comparison& comparison) {
       const auto pair = std::ranges::find(pairs[s], i, &Pair::first);
       if (pair == pairs[s].end()) continue;
       found = true;
-      const JoinedCurve& other = comparison.sides[s].joined.curves[pair->other];
+      const merge::JoinedCurve& other = comparison.sides[s].joined.curves[pair->other];
       curve.sides[s] = SideCurve{.joined = &other, .curve = other.curve};
       add_ends(pair->unlike, comparison, 0, s, comparison.curves.size(), comparison.unlike);
     }
@@ -200,7 +201,7 @@ void pair_sides(Comparison& comparison) {
 
 /// Adds curves and points of side `here` that side `there` does not have.
 void add_only(Comparison& comparison, std::size_t here, std::size_t there) {
-  for (const JoinedCurve& joined : comparison.sides[here].joined.curves) {
+  for (const merge::JoinedCurve& joined : comparison.sides[here].joined.curves) {
     if (!has_points(joined)) continue;
     const auto curve = compared_curve(comparison, here, &joined);
     const std::string absent = "not measured on " + comparison.sides[there].name;
@@ -216,7 +217,7 @@ void add_only(Comparison& comparison, std::size_t here, std::size_t there) {
       const int ranks = point.data->ranks;
       if (point_of(other.curve, ranks) != nullptr) continue;
       std::string reason = absent;
-      for (const LeftOut& at : other.joined->left_out) {
+      for (const merge::LeftOut& at : other.joined->left_out) {
         if (at.at.point->data->ranks != ranks) continue;
         reason = fmt::format("left out on {}: {}", comparison.sides[there].name, at.reason);
       }
@@ -232,15 +233,16 @@ void require_common(const Comparison& comparison) {
     if (std::ranges::any_of(comparison.curves, has)) continue;
     const auto titles = [&](std::size_t side) {
       std::set<std::string> all;
-      for (const JoinedCurve& at : comparison.sides[side].joined.curves) {
+      for (const merge::JoinedCurve& at : comparison.sides[side].joined.curves) {
         std::vector<int> ranks;
         for (const PointReport& point : at.curve.points) ranks.push_back(point.data->ranks);
         std::string which = fmt::format("ranks {}", fmt::join(ranks, ", "));
         if (ranks.empty()) which = "no point that counts";
         if (ranks.empty() && !at.left_out.empty()) {
-          which += ": " + escape_up_to(at.left_out.front().reason, most_shown);
+          which += ": " + render::escape_up_to(at.left_out.front().reason, render::most_shown);
         }
-        all.insert(fmt::format("{} ({})", escape_up_to(at.curve.title, most_shown), which));
+        all.insert(fmt::format("{} ({})", render::escape_up_to(at.curve.title, render::most_shown),
+                               which));
       }
       return all.empty() ? std::string{"no curve"} : fmt::format("{}", fmt::join(all, "; "));
     };
@@ -319,10 +321,10 @@ void set_baselines(Comparison& comparison, const CompareOptions& options) {
 }  // namespace
 
 std::vector<std::string> machine_names(const Side& side) {
-  std::vector<IndexRun> runs;
-  for (const RunReport& run : side.runs) runs.push_back(index_run(run));
+  std::vector<catalog::IndexRun> runs;
+  for (const RunReport& run : side.runs) runs.push_back(catalog::index_run(run));
   std::vector<std::string> names;
-  for (const IndexMachine& at : make_index(std::move(runs)).machines) {
+  for (const catalog::IndexMachine& at : catalog::make_index(std::move(runs)).machines) {
     if (std::ranges::find(names, at.name) == names.end()) names.push_back(at.name);
   }
   return names;
@@ -336,7 +338,7 @@ std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& side
   for (std::size_t s = 0; s < sides.size(); ++s) {
     joined.push_back({.name = std::move(named[s]),
                       .runs = sides[s],
-                      .joined = join(sides[s], {}, Counted::all)});
+                      .joined = merge::join(sides[s], {}, merge::Counted::all)});
   }
   return joined;
 }
@@ -352,4 +354,4 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options) {
   set_baselines(comparison, options);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

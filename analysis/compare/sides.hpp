@@ -9,7 +9,7 @@
 
 #include "analysis/compare/comparison.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 /// Returns names for sides without given names, from the first source whose names are short and all
 /// different: file names or what a side's file names begin with, folders, GPUs, CPUs, hosts. Empty
@@ -30,4 +30,4 @@ namespace isoscale::analysis {
 /// curve has the baseline that was asked for.
 void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

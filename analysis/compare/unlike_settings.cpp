@@ -13,13 +13,14 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 namespace {
 
 /// Collects the differences between two curves.
 class Collector {
  public:
-  Collector(const JoinedCurve& here, const JoinedCurve& there) : here_(here), there_(there) {}
+  Collector(const merge::JoinedCurve& here, const merge::JoinedCurve& there)
+      : here_(here), there_(there) {}
 
   /// Adds fields of one point, or of the whole curve. Those of the curve are not repeated for each
   /// point.
@@ -40,28 +41,29 @@ class Collector {
   void for_each_point(const Visit& visit) {
     for (const PointReport& a : here_.curve.points) {
       const PointReport* const b = point_of(there_.curve, a.data->ranks);
-      if (b != nullptr) visit(a.data->ranks, unlike_fields(a, *b));
+      if (b != nullptr) visit(a.data->ranks, merge::unlike_fields(a, *b));
     }
   }
 
   [[nodiscard]] std::vector<Unlike> take() { return std::move(found_); }
 
  private:
-  const JoinedCurve& here_;
-  const JoinedCurve& there_;
+  const merge::JoinedCurve& here_;
+  const merge::JoinedCurve& there_;
   std::set<std::string> of_curve_;
   std::vector<Unlike> found_;
 };
 
-std::string device_of(const JoinedCurve& curve) {
+std::string device_of(const merge::JoinedCurve& curve) {
   return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
 }
 
 std::string end_text(const UnlikeEnd& end) {
   constexpr std::size_t most_files = 3, most_characters = 100;
   std::vector<std::string> files;
-  for (const std::string& file : end.files) files.push_back(escape_up_to(file, most_characters));
-  return fmt::format("{} in {} ({})", escape_up_to(end.value, most_characters), end.side,
+  for (const std::string& file : end.files)
+    files.push_back(render::escape_up_to(file, most_characters));
+  return fmt::format("{} in {} ({})", render::escape_up_to(end.value, most_characters), end.side,
                      base::listed(files, most_files));
 }
 
@@ -163,10 +165,10 @@ std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
 
 }  // namespace
 
-std::vector<std::string> files_of(const JoinedCurve& curve, std::optional<int> ranks) {
+std::vector<std::string> files_of(const merge::JoinedCurve& curve, std::optional<int> ranks) {
   std::vector<std::string> files;
   for (const auto& launches : curve.launches) {
-    for (const LaunchPoint& at : launches) {
+    for (const merge::LaunchPoint& at : launches) {
       if (ranks && at.point->data->ranks != *ranks) continue;
       if (std::ranges::find(files, at.run->file) == files.end()) files.push_back(at.run->file);
     }
@@ -181,12 +183,13 @@ std::string text_of(const Unlike& unlike) {
 std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
   constexpr std::size_t most_characters = 200;
   const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
-  return fmt::format("{}: {}{}; {}{}", escape_up_to(unlike.what, most_characters), here,
-                     end_text(unlike.there), escape_up_to(unlike.title, most_characters),
+  return fmt::format("{}: {}{}; {}{}", render::escape_up_to(unlike.what, most_characters), here,
+                     end_text(unlike.there), render::escape_up_to(unlike.title, most_characters),
                      ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
-std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCurve& there) {
+std::vector<Unlike> differences_between(const merge::JoinedCurve& here,
+                                        const merge::JoinedCurve& there) {
   Collector found{here, there};
   const std::string a = device_of(here), b = device_of(there);
   if (a != b) found.add({{"executor", a, b}});
@@ -195,7 +198,8 @@ std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCur
   return found.take();
 }
 
-std::vector<Unlike> differences_within(const JoinedCurve& here, const JoinedCurve& there) {
+std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
+                                       const merge::JoinedCurve& there) {
   if (!are_alike(here.experiment, there.experiment)) return {};
   Collector found{here, there};
   found.add(unlike_texts("machine ", here.machine, there.machine));
@@ -209,9 +213,9 @@ std::vector<Unlike> differences_within(const JoinedCurve& here, const JoinedCurv
   return found.take();
 }
 
-std::vector<Unlike> not_verified(const JoinedCurve& curve) {
+std::vector<Unlike> not_verified(const merge::JoinedCurve& curve) {
   std::vector<Unlike> found;
-  const auto add = [&](const LaunchPoint& at) {
+  const auto add = [&](const merge::LaunchPoint& at) {
     if (at.point->data->verified != false) return;
     const std::string& said = at.point->data->verification;
     found.push_back({.what = "verification",
@@ -223,7 +227,7 @@ std::vector<Unlike> not_verified(const JoinedCurve& curve) {
                      .ranks = at.point->data->ranks,
                      .title = curve.curve.title});
   };
-  for (const LeftOut& at : curve.left_out) add(at.at);
+  for (const merge::LeftOut& at : curve.left_out) add(at.at);
   for (const auto& launches : curve.launches) std::ranges::for_each(launches, add);
   return found;
 }
@@ -252,4 +256,4 @@ std::vector<std::string> unlike_lines(const Comparison& of) {
   return lines;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

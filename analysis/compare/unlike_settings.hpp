@@ -11,7 +11,7 @@
 
 /// Finds the settings in which two curves differ, so that they cannot be compared, and renders them
 /// as sentences.
-namespace isoscale::analysis {
+namespace isoscale::analysis::compare {
 
 /// Returns "dtype: f32 in A (a.h5), bf16 in B (b.h5); dp, tiny, ...: 4 ranks". Texts of files in it
 /// are escaped.
@@ -23,20 +23,20 @@ namespace isoscale::analysis {
 /// the same rank count. Compared are executor, model with its numbers, element type, scaling,
 /// placement, options and settings; for points mesh, options, labels and injected faults. The names
 /// of the sides are still empty.
-[[nodiscard]] std::vector<Unlike> differences_between(const JoinedCurve& here,
-                                                      const JoinedCurve& there);
+[[nodiscard]] std::vector<Unlike> differences_between(const merge::JoinedCurve& here,
+                                                      const merge::JoinedCurve& there);
 
 /// Returns unintended differences between curves of one side and one experiment: machines, and
 /// labels of the same point.
-[[nodiscard]] std::vector<Unlike> differences_within(const JoinedCurve& here,
-                                                     const JoinedCurve& there);
+[[nodiscard]] std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
+                                                     const merge::JoinedCurve& there);
 
 /// Returns an entry for each launch of a curve that fails verification; `there` names the launch.
-[[nodiscard]] std::vector<Unlike> not_verified(const JoinedCurve& curve);
+[[nodiscard]] std::vector<Unlike> not_verified(const merge::JoinedCurve& curve);
 
 /// Returns the files of the launches that have points on a curve; only those of one rank count, if
 /// it is given.
-[[nodiscard]] std::vector<std::string> files_of(const JoinedCurve& curve,
+[[nodiscard]] std::vector<std::string> files_of(const merge::JoinedCurve& curve,
                                                 std::optional<int> ranks = std::nullopt);
 
 /// Returns all differences in few lines. Differences that all curves of a side have come first and
@@ -44,4 +44,4 @@ namespace isoscale::analysis {
 /// curve, where rank counts with the same text share a line. Texts of files are escaped.
 [[nodiscard]] std::vector<std::string> unlike_lines(const Comparison& of);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::compare

@@ -22,7 +22,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::devices {
 namespace {
 
 using results::DeviceSeries;
@@ -350,4 +350,4 @@ DeviceState device_state(const results::RunData& run, const PointData& point) {
   return state;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::devices

@@ -16,7 +16,7 @@
 /// Tells the state of devices while a point was measured, from the samples in a run file, with pure
 /// functions. They check which conclusions the samples allow, since files may be damaged or written
 /// by other programs.
-namespace isoscale::analysis {
+namespace isoscale::analysis::devices {
 
 /// The kind of a quantity: the value of a level holds at one time; of a counter only the difference
 /// of two samples has a meaning; bits are a set of flags.
@@ -138,4 +138,4 @@ struct DeviceState {
 /// The last warnings name the series that cannot be used.
 [[nodiscard]] std::vector<std::string> device_warnings(const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::devices

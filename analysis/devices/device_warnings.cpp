@@ -17,7 +17,7 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::devices {
 namespace {
 
 using results::DeviceSeries;
@@ -218,4 +218,4 @@ std::vector<std::string> device_warnings(const PointData& point) {
   return warnings;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::devices

@@ -21,7 +21,7 @@
 #include "statistics/t_test.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 namespace {
 
 constexpr double visible = 0.01;           ///< share of the step: less waiting is not reported
@@ -63,7 +63,7 @@ NamedCause describe(const results::RunData& run, const results::PointData& point
 }
 
 void add_links(const results::RunData& run, const results::PointData& point,
-               const TracedSteps& traced, std::vector<NamedCause>& result) {
+               const breakdown::TracedSteps& traced, std::vector<NamedCause>& result) {
   const std::vector<SlowLink> links = slow_links(point, traced);
   for (const SlowLink& link : links) {
     result.push_back({.kind = "slow link",
@@ -84,15 +84,16 @@ void add_links(const results::RunData& run, const results::PointData& point,
 
 /// Returns the category in which a rank exceeds other ranks with the same program most, "gaps
 /// before its ops"; "" if there is none, or if no other rank has its program.
-std::string reason_of(const results::PointData& point, const BreakdownResult& breakdown, int rank) {
+std::string reason_of(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
+                      int rank) {
   struct Part {
-    double Breakdown::*seconds;
+    double breakdown::Breakdown::*seconds;
     const char* text;
   };
-  constexpr Part parts[]{{&Breakdown::compute, "more computation"},
-                         {&Breakdown::copies, "more copies"},
-                         {&Breakdown::gap, "gaps before its ops"},
-                         {&Breakdown::other, "time that nothing explains"}};
+  constexpr Part parts[]{{&breakdown::Breakdown::compute, "more computation"},
+                         {&breakdown::Breakdown::copies, "more copies"},
+                         {&breakdown::Breakdown::gap, "gaps before its ops"},
+                         {&breakdown::Breakdown::other, "time that nothing explains"}};
   const auto program_of = [&point](int at) {
     return point.outline.outline_of_rank[static_cast<std::size_t>(at)];
   };
@@ -118,7 +119,7 @@ std::string reason_of(const results::PointData& point, const BreakdownResult& br
 }
 
 /// Returns the rank that causes most of the waiting, if there is one.
-std::optional<int> most_awaited(const BreakdownResult& breakdown) {
+std::optional<int> most_awaited(const breakdown::BreakdownResult& breakdown) {
   const auto& caused = breakdown.caused.of_rank;
   if (caused.size() < 2) return std::nullopt;
   const auto most = std::ranges::max_element(caused);
@@ -129,7 +130,7 @@ std::optional<int> most_awaited(const BreakdownResult& breakdown) {
 
 /// Returns "mostly for rank 3 (node1), last in 4 of 4 traced steps"; "" where no rank stands out.
 std::string awaited_text(const results::RunData& run, const results::PointData& point,
-                         const BreakdownResult& breakdown) {
+                         const breakdown::BreakdownResult& breakdown) {
   const auto late = most_awaited(breakdown);
   if (!late) return "";
   return fmt::format("mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
@@ -138,7 +139,7 @@ std::string awaited_text(const results::RunData& run, const results::PointData& 
 }
 
 NamedCause imbalance_of(const results::RunData& run, const results::PointData& point,
-                        const BreakdownResult& breakdown, double share) {
+                        const breakdown::BreakdownResult& breakdown, double share) {
   NamedCause cause{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
   cause.text =
       fmt::format("imbalance: {} of the step is waiting for ranks that are consistently late",
@@ -154,7 +155,7 @@ NamedCause imbalance_of(const results::RunData& run, const results::PointData& p
 
 /// Adds the waiting as one cause if too few steps were traced to tell imbalance from noise.
 void add_undivided(const results::RunData& run, const results::PointData& point,
-                   const BreakdownResult& breakdown, std::vector<NamedCause>& result) {
+                   const breakdown::BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   const double share = breakdown.mean->wait / breakdown.mean->step;
   if (!(share > visible)) return;
   const std::string whom = awaited_text(run, point, breakdown);
@@ -167,7 +168,7 @@ void add_undivided(const results::RunData& run, const results::PointData& point,
 }
 
 void add_waits(const results::RunData& run, const results::PointData& point,
-               const BreakdownResult& breakdown, std::vector<NamedCause>& result) {
+               const breakdown::BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   if (!breakdown.mean || !breakdown.wait_known) return;
   if (!breakdown.waits) return add_undivided(run, point, breakdown, result);
   const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
@@ -186,7 +187,8 @@ void add_waits(const results::RunData& run, const results::PointData& point,
 }  // namespace
 
 std::vector<NamedCause> named_causes(const results::RunData& run, const results::PointData& point,
-                                     const TracedSteps& traced, const BreakdownResult& breakdown) {
+                                     const breakdown::TracedSteps& traced,
+                                     const breakdown::BreakdownResult& breakdown) {
   std::vector<NamedCause> result;
   // A rank that shares a core is slow for that reason, so no other cause is named.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
@@ -197,4 +199,4 @@ std::vector<NamedCause> named_causes(const results::RunData& run, const results:
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -13,7 +13,7 @@
 #include "statistics/robust.hpp"
 
 /// Finds the causes why points of a curve are not faster.
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 
 /// Something that is wrong with a rank, a link or a point, and its likely cause.
 struct NamedCause {
@@ -28,8 +28,8 @@ struct NamedCause {
 /// ranks (noise). Waiting counts from 1% of the step.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                                    const results::PointData& point,
-                                                   const TracedSteps& traced,
-                                                   const BreakdownResult& breakdown);
+                                                   const breakdown::TracedSteps& traced,
+                                                   const breakdown::BreakdownResult& breakdown);
 
 /// The causes why a point is not faster.
 struct Causes {
@@ -40,4 +40,4 @@ struct Causes {
   std::vector<NamedCause> named{};
 };
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -16,24 +16,25 @@
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 namespace {
 
 using program::OpKind;
 
-double useful_time(const Breakdown& parts) { return parts.compute + parts.copies; }
+double useful_time(const breakdown::Breakdown& parts) { return parts.compute + parts.copies; }
 
 /// Returns the useful seconds per step by rank of the point; empty where a rank's value is not
 /// known.
 std::vector<double> useful_times(const results::PointData& point,
-                                 const BreakdownResult& breakdown) {
+                                 const breakdown::BreakdownResult& breakdown) {
   std::vector<double> times;
   if (std::cmp_equal(breakdown.ranks.size(), point.ranks)) {
-    for (const Breakdown& rank : breakdown.of_rank) times.push_back(useful_time(rank));
+    for (const breakdown::Breakdown& rank : breakdown.of_rank) times.push_back(useful_time(rank));
     return times;
   }
   for (const results::OpSums& step : point.op_sums) {
-    const std::vector<double> busy = busy_seconds(step, static_cast<std::size_t>(point.ranks));
+    const std::vector<double> busy =
+        breakdown::busy_seconds(step, static_cast<std::size_t>(point.ranks));
     if (busy.empty()) return {};
     times.resize(busy.size());
     for (std::size_t rank = 0; rank < busy.size(); ++rank) {
@@ -87,7 +88,7 @@ TracedSums sum_up(const program::Outline& outline,
 
 std::map<int, TracedSums> traced_sums(const results::PointData& point) {
   std::map<int, TracedSums> sums;
-  for (const auto& [rank, steps] : usable_traces(point))
+  for (const auto& [rank, steps] : breakdown::usable_traces(point))
     sums[rank] = sum_up(point.outline.of(rank), steps);
   return sums;
 }
@@ -126,7 +127,7 @@ double typical(const results::PointData& point, const std::map<int, Part>& of_ra
   return sum / static_cast<double>(of_rank.size());
 }
 
-void divide_gemms(const results::PointData& point, const BreakdownResult& breakdown,
+void divide_gemms(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
                   const std::map<int, TracedSums>& traced, StepCosts& costs) {
   if (breakdown.mean->hidden_communication == 0) {
     costs.gemm_alone = costs.gemm;
@@ -228,7 +229,7 @@ class Differences {
 }  // namespace
 
 std::optional<UsefulWork> useful_work(const results::PointData& point,
-                                      const BreakdownResult& breakdown) {
+                                      const breakdown::BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
   const std::vector<double> useful = useful_times(point, breakdown);
   if (useful.empty()) return std::nullopt;
@@ -238,7 +239,7 @@ std::optional<UsefulWork> useful_work(const results::PointData& point,
                     .flop = std::isfinite(flop) ? flop : 0};
 }
 
-std::optional<Pop> pop(const results::PointData& point, const BreakdownResult& breakdown,
+std::optional<Pop> pop(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
                        const std::optional<UsefulWork>& baseline) {
   if (!breakdown.mean || !(breakdown.mean->step > 0)) return std::nullopt;
   const std::vector<double> useful = useful_times(point, breakdown);
@@ -261,9 +262,9 @@ std::optional<Pop> pop(const results::PointData& point, const BreakdownResult& b
 }
 
 std::optional<StepCosts> step_costs(const results::PointData& point,
-                                    const BreakdownResult& breakdown) {
+                                    const breakdown::BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
-  const Breakdown& mean = *breakdown.mean;
+  const breakdown::Breakdown& mean = *breakdown.mean;
   const std::map<int, TracedSums> traced = traced_sums(point);
   if (traced.empty()) return std::nullopt;
   StepCosts costs{
@@ -325,4 +326,4 @@ Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -12,7 +12,7 @@
 #include "results/records/run_data.hpp"
 
 /// Explains the lost efficiency of a point: POP factors, and the waterfall of lost time by cause.
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 
 /// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics); each is the
 /// product of the two below it. The useful time of a rank is that of compute and copies in its
@@ -36,13 +36,13 @@ struct UsefulWork {
   double flop = 0;    ///< over all ranks; 0 = not known
 };
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
-                                                    const BreakdownResult& breakdown);
+                                                    const breakdown::BreakdownResult& breakdown);
 
 /// Returns the POP factors of a point. The useful time of ranks without traces comes from the op
 /// sums. Absent without traces, without useful time, and if the useful time of some rank is not
 /// known. Without `baseline` there are no factors of scalability and no global efficiency.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
-                                     const BreakdownResult& breakdown,
+                                     const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
 
 /// The costs of a traced step by cause; seconds, mean over ranks. The parts sum to the breakdown's
@@ -69,7 +69,7 @@ struct StepCosts {
 
 /// Returns the costs of a point's traced step; absent without a breakdown.
 [[nodiscard]] std::optional<StepCosts> step_costs(const results::PointData& point,
-                                                  const BreakdownResult& breakdown);
+                                                  const breakdown::BreakdownResult& breakdown);
 
 /// The time that one cause added to a step, compared with ideal scaling from the baseline.
 struct LostTime {
@@ -106,4 +106,4 @@ struct StepLoss {
 /// separate cause.
 [[nodiscard]] Waterfall waterfall(const StepLoss& point, const StepLoss& baseline);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

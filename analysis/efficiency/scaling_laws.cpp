@@ -12,7 +12,7 @@
 
 #include "statistics/t_test.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 namespace {
 
 /// One sample of y = k_0 u_0 + k_1 u_1 + ..., divided by the quantity that its error is
@@ -180,4 +180,4 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -8,7 +8,7 @@
 #include "statistics/robust.hpp"
 
 /// Fits laws of scaling to the points of a curve.
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 
 /// A point that laws of scaling are fitted to. All values are relative to the baseline: `p` = ranks
 /// over its ranks, `speedup` = throughput over its throughput. The error of the measured baseline
@@ -50,4 +50,4 @@ struct Laws {
   std::optional<Usl> usl;
 };
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -16,7 +16,7 @@
 #include "statistics/sample_flags.hpp"
 #include "statistics/trend.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 namespace {
 
 using program::OpKind;
@@ -80,7 +80,7 @@ struct Ratios {
 Ratios ratios_of(const results::PointData& point, const Peers& peers) {
   Ratios ratios{.step = {}, .of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
   for (const results::OpSums& step : point.op_sums) {
-    if (!step_counts(point, step.step)) continue;
+    if (!breakdown::step_counts(point, step.step)) continue;
     if (std::cmp_not_equal(step.gemm.size(), point.ranks)) continue;
     std::vector<double> times;
     for (std::size_t i = 0; i < peers.ranks.size(); ++i) {
@@ -203,23 +203,23 @@ class MembersOf {
 
 /// Returns the seconds that an op of a rank transferred in each traced step; steps in which not all
 /// members are known are left out.
-std::vector<double> transfer_times(const TracedSteps& steps, const Members& members,
+std::vector<double> transfer_times(const breakdown::TracedSteps& steps, const Members& members,
                                    std::size_t rank, std::size_t op) {
   std::vector<double> times;
-  for (const TracedStep& step : steps.steps) {
-    if (!all_known(step, members)) continue;
+  for (const breakdown::TracedStep& step : steps.steps) {
+    if (!breakdown::all_known(step, members)) continue;
     const units::Nanoseconds time =
-        transfer_time(step.traces[rank]->spans[op], step.waits[rank][op]);
+        breakdown::transfer_time(step.traces[rank]->spans[op], step.waits[rank][op]);
     times.push_back(units::to_seconds(time).value());
   }
   return times;
 }
 
-Transfers transfers_of(const results::PointData& point, const TracedSteps& steps) {
+Transfers transfers_of(const results::PointData& point, const breakdown::TracedSteps& steps) {
   Transfers transfers;
   for (int rank = 0; rank < point.ranks; ++rank) {
-    const bool is_known =
-        std::ranges::any_of(steps.steps, [&](const auto& step) { return all_known(step, {rank}); });
+    const bool is_known = std::ranges::any_of(
+        steps.steps, [&](const auto& step) { return breakdown::all_known(step, {rank}); });
     if (!is_known) continue;
     const auto& ops = point.outline.of(rank).ops;
     MembersOf members_of{point, rank};
@@ -262,12 +262,13 @@ std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
 
 std::vector<SlowRank> slow_ranks(const results::PointData& point) {
   std::vector<SlowRank> slow;
-  if (point.op_sums.empty() || !outline_problem(point).empty()) return slow;
+  if (point.op_sums.empty() || !breakdown::outline_problem(point).empty()) return slow;
   for (const Peers& peers : peers_of(point)) add_slow(point, peers, slow);
   return slow;
 }
 
-std::vector<SlowLink> slow_links(const results::PointData& point, const TracedSteps& steps) {
+std::vector<SlowLink> slow_links(const results::PointData& point,
+                                 const breakdown::TracedSteps& steps) {
   std::vector<SlowLink> slow;
   if (steps.steps.size() < fewest_traced) return slow;
   for (const auto& [kind, groups] : transfers_of(point, steps)) {
@@ -298,4 +299,4 @@ std::vector<int> shared_by(const std::vector<SlowLink>& links) {
   return shared;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

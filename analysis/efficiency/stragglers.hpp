@@ -11,7 +11,7 @@
 #include "results/records/run_data.hpp"
 
 /// Finds ranks and links that are slower than their peers.
-namespace isoscale::analysis {
+namespace isoscale::analysis::efficiency {
 
 /// A rank whose own GEMMs take longer than those of others.
 struct SlowRank {
@@ -50,10 +50,10 @@ struct SlowLink {
 /// times with medians. Groups without others of their kind, with a member that was not traced, or
 /// with fewer than three traced steps are not judged.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
-                                               const TracedSteps& steps);
+                                               const breakdown::TracedSteps& steps);
 
 /// Returns the ranks that all of several slow links have in common, which hints at a shared cause.
 /// Empty for fewer than two links.
 [[nodiscard]] std::vector<int> shared_by(const std::vector<SlowLink>& links);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::efficiency

@@ -24,7 +24,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::merge {
 namespace {
 
 using results::PointData;
@@ -314,7 +314,7 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();
-  joined.causes.pop = pop(*joined.data, joined.breakdown, std::nullopt);
+  joined.causes.pop = efficiency::pop(*joined.data, joined.breakdown, std::nullopt);
   joined.causes.waterfall.reset();
   joined.causes.serial_fraction.reset();
   // A launch with fewer ranks per node than another launch had does not fill its nodes.
@@ -407,4 +407,4 @@ std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& poi
   return std::nullopt;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::merge

@@ -14,7 +14,7 @@
 #include "analysis/report.hpp"
 
 /// Joins the reports of several launches to one curve for each experiment.
-namespace isoscale::analysis {
+namespace isoscale::analysis::merge {
 
 /// A point as one launch measured it. Nothing is owned.
 struct LaunchPoint {
@@ -87,7 +87,7 @@ struct Report {
   std::span<const RunReport> runs;
   Joined joined{};
   std::vector<std::string> warnings{};
-  Index index{};  ///< of the runs, in their order, and of the unreadable files
+  catalog::Index index{};  ///< of the runs, in their order, and of the unreadable files
 };
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::merge

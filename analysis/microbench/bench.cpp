@@ -18,7 +18,7 @@
 #include "units/text.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 namespace {
 
 using PairMap = std::map<std::pair<int, int>, PairReport>;
@@ -390,4 +390,4 @@ BenchReport report_bench(const results::RunData& run, const results::PointData& 
   return report;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

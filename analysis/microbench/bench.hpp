@@ -14,7 +14,7 @@
 
 /// Evaluates all rows of a micro-benchmark's point together: pairs of ranks and the slow ones among
 /// them, and the overlap of multiplications with collectives.
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 
 struct PairReport {
   int src = 0, dst = 0;  ///< ranks of the point
@@ -115,4 +115,4 @@ struct BenchReport {
 [[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,
                                        const results::CalibrationData& calibration);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 namespace {
 
 constexpr std::string_view open_book =
@@ -98,4 +98,4 @@ const Datasheet* datasheet_of(const results::RankFacts& facts) {
   return datasheet_of(name->second);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

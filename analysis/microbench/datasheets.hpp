@@ -9,7 +9,7 @@
 #include "results/records/run_data.hpp"
 
 /// The peaks of GPUs by their datasheets.
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 
 /// The peaks by a GPU's datasheet. Figures that are not known are absent.
 struct Datasheet {
@@ -34,4 +34,4 @@ struct Datasheet {
 /// GPU (MIG), which reach only a share of its peaks.
 [[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

@@ -9,7 +9,7 @@
 
 #include "calibration/calibration.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 namespace {
 
 using results::RowData;
@@ -81,4 +81,4 @@ RowReport report_row(const RowData& row, const RowReference& reference) {
   return report;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

@@ -17,7 +17,7 @@
 
 /// Computes the rates of one row of a micro-benchmark, and compares them with the best rates of the
 /// run and with the peaks of GPU datasheets.
-namespace isoscale::analysis {
+namespace isoscale::analysis::microbench {
 
 /// Returns busbw / algbw among `members` ranks as nccl-tests defines it: all_reduce 2 (n-1) / n;
 /// reduce_scatter, all_gather, all_to_all, gather and scatter (n-1) / n; broadcast, reduce and
@@ -58,4 +58,4 @@ void fill_in(T& known, T other) {
 /// Computes the rates of a row; a row has rates only if has_rates() is true.
 [[nodiscard]] RowReport report_row(const results::RowData& row, const RowReference& reference);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::microbench

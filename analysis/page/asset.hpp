@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 /// Returns the page, without data, as built from its sources in analysis/page/web; absent in a
 /// build without npm.
 [[nodiscard]] std::optional<std::string_view> page_asset();
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/asset.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 std::optional<std::string_view> page_asset() { return std::nullopt; }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -17,7 +17,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -47,8 +47,8 @@ using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<con
 
 ByQuantity drawable(const results::PointData& point) {
   ByQuantity result;
-  for (const DeviceSeries* const series : usable_series(point).series) {
-    if (quantity_of(series->quantity).kind == QuantityKind::counter) continue;
+  for (const DeviceSeries* const series : devices::usable_series(point).series) {
+    if (devices::quantity_of(series->quantity).kind == devices::QuantityKind::counter) continue;
     result[{place_of(series->quantity), series->quantity}].push_back(series);
   }
   return result;
@@ -79,7 +79,7 @@ struct Bucket {
 };
 
 Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
-                 QuantityKind kind) {
+                 devices::QuantityKind kind) {
   Bucket bucket{.low = series.value[begin], .high = series.value[begin]};
   std::uint64_t bits = 0;
   for (std::size_t i = begin; i < end; ++i) {
@@ -94,7 +94,8 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
   }
   const auto count = static_cast<double>(end - begin);
   bucket.time /= count;
-  bucket.value = kind == QuantityKind::bits ? static_cast<double>(bits) : bucket.value / count;
+  bucket.value =
+      kind == devices::QuantityKind::bits ? static_cast<double>(bits) : bucket.value / count;
   return bucket;
 }
 
@@ -107,7 +108,7 @@ bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
 }
 
 void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
-  const QuantityKind kind = quantity_of(series.quantity).kind;
+  const devices::QuantityKind kind = devices::quantity_of(series.quantity).kind;
   const std::size_t samples = series.value.size();
   const std::size_t count = std::min(samples, std::max<std::size_t>(most, 2));
   std::vector<Bucket> buckets;
@@ -120,7 +121,7 @@ void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
     const Bucket& at = buckets[i];
     if (i > 0 && i + 1 < count && is_level(buckets[i - 1], at, buckets[i + 1])) continue;
     time.push_back(drawn(at.time, digits));
-    value.push_back(drawn(at.value, kind == QuantityKind::bits ? 16 : digits));
+    value.push_back(drawn(at.value, kind == devices::QuantityKind::bits ? 16 : digits));
     low.push_back(drawn(at.low, digits));
     high.push_back(drawn(at.high, digits));
     varies = varies || at.low != at.high;
@@ -128,7 +129,7 @@ void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
   line["averaged"] = (samples + count - 1) / count;
   line["time"] = std::move(time);
   line["value"] = std::move(value);
-  if (!varies || kind == QuantityKind::bits) return;
+  if (!varies || kind == devices::QuantityKind::bits) return;
   line["low"] = std::move(low);
   line["high"] = std::move(high);
 }
@@ -170,4 +171,4 @@ std::size_t count_device_lines(const results::PointData& point,
   return count;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -10,12 +10,12 @@ endif()
 file(WRITE ${OUTPUT} "// Generated: see analysis/page/embed.cmake.
 #include \"analysis/page/asset.hpp\"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 std::optional<std::string_view> page_asset() {
   static constexpr char page[] = R\"isoscale(${page})isoscale\";
   return std::string_view{page, sizeof(page) - 1};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page
 ")

@@ -8,7 +8,7 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using program::OpKind;
@@ -17,13 +17,13 @@ using units::Nanoseconds;
 
 std::vector<LaneStep> usable_steps(const results::PointData& point) {
   std::vector<LaneStep> steps;
-  if (!missing_traces(point).empty()) return steps;
+  if (!breakdown::missing_traces(point).empty()) return steps;
   for (const timeline::Timeline& timeline : point.traces) {
-    if (!step_counts(point, timeline)) continue;
+    if (!breakdown::step_counts(point, timeline)) continue;
     LaneStep step;
     step.of.resize(static_cast<std::size_t>(point.ranks), nullptr);
     for (const timeline::StepTrace& trace : timeline.ranks) {
-      if (check_trace(point, trace) != TraceState::usable) continue;
+      if (breakdown::check_trace(point, trace) != breakdown::TraceState::usable) continue;
       step.of[static_cast<std::size_t>(trace.rank)] = &trace;
       step.step = trace.step;
       step.length = std::max(step.length, trace.end - trace.begin);
@@ -35,7 +35,7 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
 
 /// Returns the traced rank with the largest `value`, a function of the index in the breakdown.
 template <class Value>
-std::optional<int> largest(const BreakdownResult& breakdown, const Value& value) {
+std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
   double most = 0;
   for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
@@ -129,7 +129,7 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
   const std::size_t most = std::min(limits.stages, std::max(limits.lanes, ranks.size()));
   add(0, most);
   add(data.ranks - 1, most);
-  const BreakdownResult& breakdown = point.breakdown;
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
   add(largest(breakdown, [&](std::size_t i) { return breakdown.of_rank[i].compute; }), most);
   add(largest(breakdown,
               [&](std::size_t i) {
@@ -209,4 +209,4 @@ LaneTotals totals_of(const std::vector<LaneSpan>& spans, const timeline::Interva
           .gap = timeline::total(uses.gap)};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -15,7 +15,7 @@
 
 /// Chooses the step and the ranks that a timeline shows, one lane for each rank, and the spans of
 /// each lane.
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 /// A traced step with its usable traces.
 struct LaneStep {
@@ -91,4 +91,4 @@ struct LaneTotals {
 [[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
                                    const timeline::Interval& step);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

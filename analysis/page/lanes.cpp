@@ -19,7 +19,7 @@
 #include "analysis/page/lane_spans.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -49,7 +49,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
   for (const int rank : ranks) {
-    if (aligned(point, rank)) begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
+    if (breakdown::aligned(point, rank))
+      begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
   }
   std::ranges::sort(begins);
   // A rank whose step begins more than two step lengths from the others' is not compared with them,
@@ -63,7 +64,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   if (!begins.empty()) set.begin = begins.front();
   for (const int rank : ranks) {
     const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(rank)];
-    const bool fits = aligned(point, rank) && !begins.empty() && is_near(trace.begin);
+    const bool fits = breakdown::aligned(point, rank) && !begins.empty() && is_near(trace.begin);
     Lane& lane = set.lanes.emplace_back(Lane{.rank = rank, .zero = fits ? set.begin : trace.begin});
     set.length = std::max(set.length, trace.end - lane.zero);
   }
@@ -246,8 +247,8 @@ Json totals_json(const LaneSet& set) {
 
 /// Returns the breakdown's means over the lanes and all traced steps that count; null where no lane
 /// has a breakdown.
-Json breakdown_json(const LaneSet& set, const BreakdownResult& of) {
-  Breakdown sum;
+Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
+  breakdown::Breakdown sum;
   int count = 0;
   for (const Lane& lane : set.lanes) {
     const auto at = std::ranges::find(of.ranks, lane.rank);
@@ -309,4 +310,4 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   return timeline;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -20,7 +20,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 namespace {
 
@@ -95,17 +95,17 @@ std::string page_document(const nlohmann::ordered_json& data) {
   return document;
 }
 
-Json page_data(const Comparison& comparison) {
-  return data_of("compare", "compare", compare_json(comparison));
+Json page_data(const compare::Comparison& comparison) {
+  return data_of("compare", "compare", compare::compare_json(comparison));
 }
 
-Json page_data(const IndexReport& report) {
-  return data_of("index", "report", index_report_json(report));
+Json page_data(const render::IndexReport& report) {
+  return data_of("index", "report", render::index_report_json(report));
 }
 
-Json page_data(const Prediction& prediction) {
+Json page_data(const predict::Prediction& prediction) {
   PageNotes notes;
-  Json predicted = prediction_json(prediction);
+  Json predicted = predict::prediction_json(prediction);
   thin_curves(predicted, notes);
   return data_of("predict", "prediction", std::move(predicted), std::move(notes));
 }
@@ -116,9 +116,13 @@ void write_page_file(const Source& source, const std::filesystem::path& path,
   const std::string document = page_document(page_data(source));
   write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
 }
-template void write_page_file(const Report&, const std::filesystem::path&, settings::IfExists);
-template void write_page_file(const Comparison&, const std::filesystem::path&, settings::IfExists);
-template void write_page_file(const IndexReport&, const std::filesystem::path&, settings::IfExists);
-template void write_page_file(const Prediction&, const std::filesystem::path&, settings::IfExists);
+template void write_page_file(const merge::Report&, const std::filesystem::path&,
+                              settings::IfExists);
+template void write_page_file(const compare::Comparison&, const std::filesystem::path&,
+                              settings::IfExists);
+template void write_page_file(const render::IndexReport&, const std::filesystem::path&,
+                              settings::IfExists);
+template void write_page_file(const predict::Prediction&, const std::filesystem::path&,
+                              settings::IfExists);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

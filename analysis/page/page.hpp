@@ -15,7 +15,7 @@
 
 /// Writes reports as one self-contained HTML page: it contains its data as JSON, and the script
 /// that draws it was embedded when the program was built (analysis/page/web).
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 /// Does nothing if this build has a page. Throws base::UsageError if not, which says how to get
 /// one.
@@ -37,15 +37,15 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 /// that only pictures show (steps, ranks, ops and devices). Large series are sampled, and `notes`
 /// says how many of how many are shown. The JSON takes at most `most_bytes`, unless the required
 /// parts of the report alone exceed this.
-[[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
+[[nodiscard]] nlohmann::ordered_json page_data(const merge::Report& report,
                                                std::size_t most_bytes = most_page_bytes);
 
 /// Returns the data of the page of a comparison, an index or a prediction: `kind` ("compare",
 /// "index" or "predict"), and its JSON as --format json has it, under `compare`, `report` or
 /// `prediction`. Texts and curves too long for a page are cut, and `notes` says so.
-[[nodiscard]] nlohmann::ordered_json page_data(const Comparison& comparison);
-[[nodiscard]] nlohmann::ordered_json page_data(const IndexReport& report);
-[[nodiscard]] nlohmann::ordered_json page_data(const Prediction& prediction);
+[[nodiscard]] nlohmann::ordered_json page_data(const compare::Comparison& comparison);
+[[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
+[[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
 
 /// Writes the page of a Report, Comparison, IndexReport or Prediction. Throws what
 /// write_output_file() and require_page() throw.
@@ -62,4 +62,4 @@ void write_page_file(const Source& source, const std::filesystem::path& path,
 /// that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

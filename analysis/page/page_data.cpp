@@ -17,7 +17,7 @@
 #include "analysis/render/render_json.hpp"
 #include "base/build_info.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -171,9 +171,9 @@ std::size_t page_bytes(const Json& part) {
   return text.size() + escaped * static_cast<std::size_t>(std::ranges::count(text, '<'));
 }
 
-Json page_data(const Report& report, std::size_t most_bytes) {
+Json page_data(const merge::Report& report, std::size_t most_bytes) {
   PageNotes notes;
-  Json pruned = report_json(report);
+  Json pruned = render::report_json(report);
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
   // The report may take up to two thirds of the room, and the pictures take the rest.
@@ -193,4 +193,4 @@ Json page_data(const Report& report, std::size_t most_bytes) {
   return data;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -13,7 +13,7 @@
 
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -136,7 +136,7 @@ Json step_series(const results::PointData& point, std::size_t most) {
           {"quantiles", quantiles(point)}};
 }
 
-std::vector<DetailedPoint> detailed_points(const Report& report) {
+std::vector<DetailedPoint> detailed_points(const merge::Report& report) {
   std::vector<DetailedPoint> points;
   const auto add = [&](const RunReport& run, const PointReport& point) {
     if (point.data->step_times.empty() || point.data->ranks <= 0) return;
@@ -150,9 +150,9 @@ std::vector<DetailedPoint> detailed_points(const Report& report) {
     }
     return points;
   }
-  for (const JoinedCurve& joined : report.joined.curves) {
+  for (const merge::JoinedCurve& joined : report.joined.curves) {
     for (std::size_t i = 0; i < joined.launches.size(); ++i) {
-      for (const LaunchPoint& at : joined.launches[i]) {
+      for (const merge::LaunchPoint& at : joined.launches[i]) {
         if (at.point->data == joined.curve.points[i].data) add(*at.run, *at.point);
       }
     }
@@ -253,4 +253,4 @@ void note_details(const std::vector<DetailedPoint>& points, const Json& details,
              notes);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

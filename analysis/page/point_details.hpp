@@ -16,7 +16,7 @@
 #include "results/records/run_data.hpp"
 
 /// Turns the pictures of a point into JSON: steps, ranks, timeline and devices, each sampled.
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 /// Limits on the size of a point's pictures; by default the most that a screen can show.
 struct DetailLimits {
@@ -53,7 +53,7 @@ struct DetailedPoint {
 
 /// Returns the points with step times of a single run; for several runs, the point of the typical
 /// launch for each joined point.
-[[nodiscard]] std::vector<DetailedPoint> detailed_points(const Report& report);
+[[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
 /// Returns the data for the pictures of a point: run, point, ranks, steps, rank_map, timeline,
 /// devices.
@@ -144,4 +144,4 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] nlohmann::ordered_json drawn(double value, int digits = 6);
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

@@ -15,7 +15,7 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -167,7 +167,7 @@ Json kinds_of_ranks(const Json& ranks) {
                            [](const Kind& kind) { return kind.ranks.size(); });
   Json result = Json::array();
   for (Kind& kind : kinds) {
-    std::ranges::sort(kind.hosts, before_naturally);
+    std::ranges::sort(kind.hosts, render::before_naturally);
     kind.hosts.erase(std::ranges::unique(kind.hosts).begin(), kind.hosts.end());
     result.push_back(kind_json(kind.text, kind.number, kind.ranks, kind.hosts));
   }
@@ -196,4 +196,4 @@ void cut_texts(Json& data, PageNotes& notes) {
                               longest_text, count == 1 ? "is" : "are"));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

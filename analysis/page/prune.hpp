@@ -8,7 +8,7 @@
 #include "analysis/page/point_details.hpp"
 
 /// Removes parts of the JSON report that would fill pages without being read there.
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 
 /// The largest number of characters of a text or a key on a page.
 inline constexpr std::size_t longest_text = 2000;
@@ -28,4 +28,4 @@ void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
 /// Cuts texts and keys to longest_text characters; `notes` says how many were cut.
 void cut_texts(nlohmann::ordered_json& data, PageNotes& notes);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

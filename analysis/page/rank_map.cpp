@@ -19,7 +19,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::page {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -39,8 +39,9 @@ std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointD
     ranks.emplace_back(host_of(facts, point, rank), rank);
   }
   std::ranges::stable_sort(ranks, {}, [&](const auto& at) { return world_rank(point, at.second); });
-  std::ranges::stable_sort(
-      ranks, [](const auto& a, const auto& b) { return before_naturally(a.first, b.first); });
+  std::ranges::stable_sort(ranks, [](const auto& a, const auto& b) {
+    return render::before_naturally(a.first, b.first);
+  });
   std::vector<int> order;
   for (const auto& at : ranks) order.push_back(at.second);
   return order;
@@ -77,7 +78,7 @@ template <class ValueOf>
 OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),
                 std::numeric_limits<double>::quiet_NaN());
-  const BreakdownResult& breakdown = point.breakdown;
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
   for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
     values[static_cast<std::size_t>(breakdown.ranks[i])] = value_of(i);
   }
@@ -86,7 +87,7 @@ OfRank traced(const PointReport& point, const ValueOf& value_of) {
 
 /// Returns how long others waited for each rank; seconds.
 OfRank caused_waits(const PointReport& point) {
-  const BreakdownResult& breakdown = point.breakdown;
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
   return traced(point, [&](std::size_t i) {
     const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
     const bool is_known = breakdown.wait_known && rank < breakdown.caused.of_rank.size();
@@ -181,8 +182,8 @@ Json rank_map(std::span<const results::RankFacts> facts, const PointReport& poin
   Json map{{"hosts", hosts}, {"rank", ranks}, {"world_rank", world}, {"host", host}};
   map["traced"] = point.breakdown.of_rank.size();
   add_column("step", medians, ranks, map);
-  for (const Category& category : categories()) {
-    const bool known = is_known(point.breakdown, category.seconds);
+  for (const render::Category& category : render::categories()) {
+    const bool known = render::is_known(point.breakdown, category.seconds);
     add_column(
         std::string{category.name}.c_str(),
         known ? traced(point,
@@ -195,4 +196,4 @@ Json rank_map(std::span<const results::RankFacts> facts, const PointReport& poin
   return map;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::page

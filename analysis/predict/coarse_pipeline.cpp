@@ -14,7 +14,7 @@
 #include "analysis/predict/quick_estimate.hpp"
 #include "workloads/stack/pipeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 namespace {
 
@@ -173,4 +173,4 @@ double play_extended(const CoarsePipeline& coarse) {
   return of_more + (of_more - of_few) / (more - few) * (wanted - more);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

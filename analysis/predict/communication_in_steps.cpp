@@ -12,7 +12,7 @@
 #include "simulate/measured_time.hpp"
 #include "timeline/timeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using results::PointData;
@@ -55,13 +55,13 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
 
 /// Returns, by instance, the time at which the last member ended it; the root of a tree may end
 /// much earlier.
-std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
+std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
     if (step.traces[rank] == nullptr) continue;
     for (const timeline::Span& span : step.traces[rank]->spans) {
       const std::uint32_t instance = step.instance[rank][span.op];
-      if (instance != no_instance) ends[instance] = std::max(ends[instance], span.end);
+      if (instance != breakdown::no_instance) ends[instance] = std::max(ends[instance], span.end);
     }
   }
   return ends;
@@ -70,7 +70,7 @@ std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
 /// Adds one rank's step. A transfer counts as `beside` if most of it overlaps with compute, and as
 /// `apart` if hardly any of it does. Transfers between these, and those that overlap with other
 /// communication and share its link, are left out.
-void add_rank(const PointData& point, const TracedStep& step,
+void add_rank(const PointData& point, const breakdown::TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {
   constexpr double mostly = 0.8, hardly = 0.1;
@@ -83,7 +83,7 @@ void add_rank(const PointData& point, const TracedStep& step,
   for (const timeline::Span& span : trace.spans) {
     const program::OutlineOp& op = outline.ops[span.op];
     if (!is_collective(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
-    const units::Nanoseconds transfer = transfer_time(span, waits[span.op]);
+    const units::Nanoseconds transfer = breakdown::transfer_time(span, waits[span.op]);
     if (!(transfer.value() > 0)) continue;
     const auto [place, added] = places.try_emplace(op.axes);
     if (added) place->second = simulate::place_of(point.mesh, layout, rank, op.axes);
@@ -102,7 +102,7 @@ void add_rank(const PointData& point, const TracedStep& step,
     Times& times = (share >= mostly ? sums.beside : sums.apart)[op.kind];
     const std::uint32_t instance = step.instance[static_cast<std::size_t>(rank)][span.op];
     const units::Nanoseconds later =
-        instance == no_instance ? units::Nanoseconds{0} : ends[instance] - span.end;
+        instance == breakdown::no_instance ? units::Nanoseconds{0} : ends[instance] - span.end;
     times.taken += units::to_seconds(transfer + later).value();
     times.alone += *alone;
   }
@@ -137,11 +137,12 @@ CommunicationInSteps communication_in_steps(const results::RunData& run,
   Sums sums;
   for (const PointData* const point : points) {
     if (point->ranks < 2 || 2 * point->ranks < most_ranks) continue;
-    if (!outline_problem(*point).empty() || !missing_traces(*point).empty()) continue;
+    if (!breakdown::outline_problem(*point).empty() || !breakdown::missing_traces(*point).empty())
+      continue;
     const simulate::Layout layout = layout_of(run, *point);
-    const TracedSteps traced = traced_steps(*point);
+    const breakdown::TracedSteps traced = breakdown::traced_steps(*point);
     if (!traced.knows_waits()) continue;
-    for (const TracedStep& step : traced.steps) {
+    for (const breakdown::TracedStep& step : traced.steps) {
       const std::vector<units::Nanoseconds> ends = ends_of(step);
       for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
         if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
@@ -162,4 +163,4 @@ void stretch(simulate::Measured& measured, const std::map<program::OpKind, doubl
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 Forecast refused(int ranks, const Question& question, std::string why) {
@@ -265,7 +265,7 @@ struct Stretch {
 
 double share_of(const Forecast& forecast) {
   const auto& lost = forecast.waterfall->lost;
-  const auto found = std::ranges::find(lost, forecast.limit, &LostTime::cause);
+  const auto found = std::ranges::find(lost, forecast.limit, &efficiency::LostTime::cause);
   return found == lost.end() ? 0 : found->seconds / forecast.waterfall->measured;
 }
 
@@ -346,4 +346,4 @@ std::vector<std::string> limit_sentences(const ForecastCurve& curve) {
   return sentences;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

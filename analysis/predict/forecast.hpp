@@ -13,7 +13,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// Answers a question. Throws base::UsageError for impossible requests. With a search, single rank
 /// counts for which it finds nothing are refused in the result; it throws only if all are.
@@ -56,12 +56,12 @@ inline constexpr double sheet_error = 0.05;
 struct ForecastBaseline {
   int ranks = 1;
   double throughput = 0;  ///< work per second
-  StepLoss loss{};
+  efficiency::StepLoss loss{};
   bool measured = false;  ///< true: a measured point; false: a forecast of the curve
 };
 
 /// Returns the losses of a forecast in the form that a waterfall takes; absent without costs.
-[[nodiscard]] std::optional<StepLoss> step_loss(const Forecast& forecast);
+[[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const Forecast& forecast);
 
 /// Fills in the forecast's speed-up, efficiency, waterfall and limit. If the baseline is itself a
 /// forecast, its efficiency is 1 without an interval.
@@ -72,4 +72,4 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

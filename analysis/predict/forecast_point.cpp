@@ -17,7 +17,7 @@
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 std::optional<double> peak_rate(const simulate::Machine& machine, program::Precision precision) {
   const workloads::stack::Types types = workloads::stack::types_of(precision);
@@ -37,7 +37,7 @@ std::optional<double> peak_rate(const simulate::Machine& machine, program::Preci
 namespace {
 
 /// Multiplies all costs of the step by `factor`.
-void stretch(StepCosts& costs, double factor) {
+void stretch(efficiency::StepCosts& costs, double factor) {
   for (double* const part :
        {&costs.gemm, &costs.other_compute, &costs.copies, &costs.bubble, &costs.waiting,
         &costs.uneven, &costs.hiccups, &costs.gap, &costs.other}) {
@@ -53,7 +53,7 @@ void stretch(StepCosts& costs, double factor) {
 /// Adds the noise to the costs of a simulated step. In the simulation all steps are alike, so its
 /// waiting comes from the schedule or from stages with more work, which is imbalance; `delay` is
 /// noise.
-void add_noise(StepCosts& costs, double delay) {
+void add_noise(efficiency::StepCosts& costs, double delay) {
   costs.imbalance = costs.waiting;
   costs.noise = delay;
   costs.hiccups += delay;
@@ -63,9 +63,9 @@ void add_noise(StepCosts& costs, double delay) {
 /// Fills in the costs and the breakdown from the trace of the simulated step.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
   if (!estimate.point) return;
-  const BreakdownResult parts = breakdown(*estimate.point);
+  const breakdown::BreakdownResult parts = breakdown::breakdown(*estimate.point);
   if (!parts.mean) return;
-  forecast.costs = step_costs(*estimate.point, parts);
+  forecast.costs = efficiency::step_costs(*estimate.point, parts);
   forecast.breakdown = *parts.mean;
   forecast.breakdown->wait += estimate.delay;
   forecast.breakdown->step += estimate.delay;
@@ -104,22 +104,24 @@ constexpr double least_limit = 0.001;
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 
-Waterfall lost_time(const StepLoss& of_point, const ForecastBaseline& baseline) {
-  Waterfall result = waterfall(of_point, baseline.loss);
+efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
+                                const ForecastBaseline& baseline) {
+  efficiency::Waterfall result = efficiency::waterfall(of_point, baseline.loss);
   // Steps of a simulation are all equal, so there is no difference between traced and untraced
   // ones.
-  std::erase_if(result.lost, [](const LostTime& lost) { return lost.cause == "uneven steps"; });
-  const auto last = std::ranges::find(result.lost, untraced, &LostTime::cause);
+  std::erase_if(result.lost,
+                [](const efficiency::LostTime& lost) { return lost.cause == "uneven steps"; });
+  const auto last = std::ranges::find(result.lost, untraced, &efficiency::LostTime::cause);
   if (last != result.lost.end()) last->cause = beyond_model;
   return result;
 }
 
 /// Returns the cause that costs most. Time that the model does not explain is not a property of the
 /// machine, so it is never the limit.
-std::string limit_of(const Waterfall& waterfall) {
+std::string limit_of(const efficiency::Waterfall& waterfall) {
   std::string limit;
   double most = least_limit * waterfall.measured;
-  for (const LostTime& lost : waterfall.lost) {
+  for (const efficiency::LostTime& lost : waterfall.lost) {
     if (lost.cause == beyond_model || lost.seconds <= most) continue;
     most = lost.seconds;
     limit = lost.cause;
@@ -180,15 +182,15 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   return forecast;
 }
 
-std::optional<StepLoss> step_loss(const Forecast& forecast) {
+std::optional<efficiency::StepLoss> step_loss(const Forecast& forecast) {
   if (!forecast.costs) return std::nullopt;
   const double step = forecast.step_time.value;
-  return StepLoss{.step = step,
-                  .traced = step,
-                  .slowest = step,
-                  .work = forecast.throughput.value * step,
-                  .ranks = forecast.ranks,
-                  .costs = *forecast.costs};
+  return efficiency::StepLoss{.step = step,
+                              .traced = step,
+                              .slowest = step,
+                              .work = forecast.throughput.value * step,
+                              .ranks = forecast.ranks,
+                              .costs = *forecast.costs};
 }
 
 void set_against(const ForecastBaseline& baseline, Forecast& forecast) {
@@ -197,10 +199,10 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast) {
   const double speedup = forecast.throughput.value / baseline.throughput * baseline.ranks;
   forecast.speedup = expected(speedup, uncertainty);
   forecast.efficiency = expected(speedup / forecast.ranks, uncertainty);
-  const std::optional<StepLoss> loss = step_loss(forecast);
+  const std::optional<efficiency::StepLoss> loss = step_loss(forecast);
   if (!loss || itself) return;
   forecast.waterfall = lost_time(*loss, baseline);
   forecast.limit = limit_of(*forecast.waterfall);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

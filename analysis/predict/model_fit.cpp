@@ -13,7 +13,7 @@
 #include "statistics/robust.hpp"
 #include "statistics/t_test.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using results::PointData;
@@ -218,4 +218,4 @@ Uncertainty uncertainty_at(const ModelFit& fit, const simulate::Machine& machine
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -20,7 +20,7 @@
 #include "statistics/t_test.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using results::PointData;
@@ -323,4 +323,4 @@ std::optional<NextMeasurement> next_measurement(const results::RunData& run,
   return found.front();
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

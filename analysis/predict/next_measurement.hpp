@@ -12,7 +12,7 @@
 #include "results/records/run_data.hpp"
 #include "simulate/machine.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// The half-width of a 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
@@ -49,4 +49,4 @@ inline constexpr double interval_90 = 1.6448536269514722;
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -14,7 +14,7 @@
 #include "workloads/api/workload.hpp"
 
 /// Predicts steps on more ranks than were measured, on the machine of a run or of a data sheet.
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// A value and its 90% interval.
 struct Expected {
@@ -55,9 +55,9 @@ struct Forecast {
   std::optional<bool> fits{};  ///< the memory fits in the machine's; absent where that is unknown
   bool extrapolated = false;   ///< beyond 32 times the measured ranks
   std::optional<double> mfu{};
-  std::optional<Breakdown> breakdown{};
-  std::optional<StepCosts> costs{};
-  std::optional<Waterfall> waterfall{};
+  std::optional<breakdown::Breakdown> breakdown{};
+  std::optional<efficiency::StepCosts> costs{};
+  std::optional<efficiency::Waterfall> waterfall{};
   /// Returns the work per second of one rank; expected_mfu() returns the MFU with the same relative
   /// interval.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
@@ -85,7 +85,7 @@ struct NextMeasurement {
 struct Candidate {
   workloads::Request request{};
   double step_time = 0, throughput = 0, memory_per_rank = 0;
-  std::optional<Breakdown> breakdown{};
+  std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };
 
@@ -127,4 +127,4 @@ struct Prediction {
 /// Returns the prediction as CSV with a row for each rank count of each curve.
 [[nodiscard]] std::string render_csv(const Prediction& prediction);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -16,7 +16,7 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -33,20 +33,20 @@ Json expected_json(const Expected& at) {
   return {{"value", at.value}, {"lower", at.lower}, {"upper", at.upper}};
 }
 
-Json breakdown_json(const std::optional<Breakdown>& parts) {
+Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
   if (!parts) return {};
   Json object = Json::object();
-  for (const Category& category : categories()) {
+  for (const render::Category& category : render::categories()) {
     object[std::string{category.name}] = (*parts).*category.seconds;
   }
   object["hidden_communication"] = parts->hidden_communication;
   return object;
 }
 
-Json waterfall_json(const std::optional<Waterfall>& waterfall) {
+Json waterfall_json(const std::optional<efficiency::Waterfall>& waterfall) {
   if (!waterfall) return {};
   Json lost = Json::object();
-  for (const LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
+  for (const efficiency::LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
@@ -75,11 +75,11 @@ Json point_json(const Forecast& at) {
           {"delay", at.delay},
           {"memory_per_rank", at.memory_per_rank},
           {"fits", at.fits ? Json(*at.fits) : Json{}},
-          {"mfu", number_or_null(at.mfu)},
+          {"mfu", render::number_or_null(at.mfu)},
           {"expected_mfu", at.mfu ? expected_json(*at.expected_mfu()) : Json{}},
           {"breakdown", breakdown_json(at.breakdown)},
           {"waterfall", waterfall_json(at.waterfall)},
-          {"limit", text_or_null(at.limit)}};
+          {"limit", render::text_or_null(at.limit)}};
 }
 
 Json curve_json(const ForecastCurve& curve) {
@@ -91,7 +91,7 @@ Json curve_json(const ForecastCurve& curve) {
 Json measured_json(const MeasuredPoint& at) {
   return {{"ranks", at.ranks},           {"nodes", at.nodes},
           {"mesh", mesh_json(at.mesh)},  {"step_time", at.step_time},
-          {"throughput", at.throughput}, {"efficiency", number_or_null(at.efficiency)},
+          {"throughput", at.throughput}, {"efficiency", render::number_or_null(at.efficiency)},
           {"simulated", at.simulated}};
 }
 
@@ -102,7 +102,7 @@ Json candidate_json(const Candidate& at) {
           {"throughput", at.throughput},
           {"memory_per_rank", at.memory_per_rank},
           {"breakdown", breakdown_json(at.breakdown)},
-          {"why_not", text_or_null(at.why_not)}};
+          {"why_not", render::text_or_null(at.why_not)}};
 }
 
 Json next_json(const std::optional<NextMeasurement>& next) {
@@ -135,7 +135,8 @@ std::string csv_columns() {
       "step_time_upper,throughput,throughput_lower,throughput_upper,throughput_unit,speedup,"
       "speedup_lower,speedup_upper,efficiency,efficiency_lower,efficiency_upper,noise,launch,fit,"
       "extrapolated,simulated,delay,memory_per_rank,fits,mfu";
-  for (const Category& category : categories()) columns += fmt::format(",{}", category.name);
+  for (const render::Category& category : render::categories())
+    columns += fmt::format(",{}", category.name);
   return columns + ",hidden_communication,ideal,limit";
 }
 
@@ -167,20 +168,20 @@ Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Fo
 }
 
 std::string cell_of(const Json& value) {
-  if (value.is_string()) return text_cell(value.get<std::string>());
+  if (value.is_string()) return render::text_cell(value.get<std::string>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
-  return value.is_number() ? number_cell(value.get<double>()) : "";
+  return value.is_number() ? render::number_cell(value.get<double>()) : "";
 }
 
 std::string csv_line(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
   const Json row = flat_row(prediction, curve, at);
-  std::vector<CsvCell> cells;
+  std::vector<render::CsvCell> cells;
   std::istringstream columns{csv_columns()};
   for (std::string column; std::getline(columns, column, ',');) {
     cells.emplace_back("", row.contains(column) ? cell_of(row[column]) : "");
   }
-  return csv_values(cells);
+  return render::csv_values(cells);
 }
 
 }  // namespace
@@ -193,9 +194,9 @@ Json prediction_json(const Prediction& prediction) {
           {"title", prediction.title},
           {"throughput_unit", prediction.throughput_unit},
           {"node_ranks", prediction.node_ranks},
-          {"baseline", number_or_null(prediction.baseline)},
+          {"baseline", render::number_or_null(prediction.baseline)},
           {"has_efficiency", prediction.has_efficiency()},
-          {"correction", number_or_null(prediction.correction)},
+          {"correction", render::number_or_null(prediction.correction)},
           {"measured", array_of(prediction.measured, measured_json)},
           {"curve", curve_json(prediction.base)},
           {"what_if", array_of(prediction.what_if, curve_json)},
@@ -203,11 +204,11 @@ Json prediction_json(const Prediction& prediction) {
           {"next", next_json(prediction.next)},
           {"searched", prediction.searched},
           {"best", array_of(prediction.best, candidate_json)},
-          {"best_command", text_or_null(prediction.command)},
-          {"batch", number_or_null(prediction.batch)},
-          {"tokens_per_step", number_or_null(prediction.tokens_per_step)},
+          {"best_command", render::text_or_null(prediction.command)},
+          {"batch", render::number_or_null(prediction.batch)},
+          {"tokens_per_step", render::number_or_null(prediction.tokens_per_step)},
           {"options", prediction.options},
-          {"network", text_or_null(prediction.network)},
+          {"network", render::text_or_null(prediction.network)},
           {"assumed", prediction.assumed},
           {"warnings", Json(prediction.warnings)}};
 }
@@ -228,4 +229,4 @@ std::string render_csv(const Prediction& prediction) {
   return text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

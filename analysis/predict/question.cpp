@@ -20,7 +20,7 @@
 #include "units/text.hpp"
 #include "workloads/api/fit.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using results::PointData;
@@ -371,4 +371,4 @@ workloads::Request request_at(const Question& question, int ranks) {
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

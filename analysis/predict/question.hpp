@@ -21,7 +21,7 @@
 #include "workloads/api/workload.hpp"
 
 /// Builds the question that a prediction answers: the work, the machine and the rank counts.
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// The parts of a machine that a what-if can change: bandwidth between nodes and inside them, the
 /// latency of messages, the speed of GEMMs, and that of device memory.
@@ -131,4 +131,4 @@ struct ChosenCurve {
                                                       const std::string& source,
                                                       const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

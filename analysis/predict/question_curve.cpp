@@ -17,7 +17,7 @@
 #include "results/records/point_facts.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using results::PointData;
@@ -143,4 +143,4 @@ settings::Experiment planned_experiment(const results::RunData& run, const std::
                   source, point.workload, run.isoscale_version));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -15,7 +15,7 @@
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using workloads::Request;
@@ -255,4 +255,4 @@ double QuickEstimate::seconds(const Request& request) const {
   return play_extended(coarse(request));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -16,7 +16,7 @@
 /// Makes quick estimates of steps. The time of a pipeline stage is linear in its number of layers:
 /// all layers of a stage are alike, so programs with few layers show the cost of one more. A
 /// pipeline of such stages is then played with one op per pass.
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// The seconds of one rank for one microbatch in the passes of a stage.
 struct StagePasses {
@@ -164,4 +164,4 @@ class QuickEstimate {
   std::map<Rows, double> late_bytes_;  ///< for requests with zb-h1
 };
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

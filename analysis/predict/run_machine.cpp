@@ -27,7 +27,7 @@
 #include "simulate/measured_time.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 namespace {
 
@@ -214,9 +214,9 @@ simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
   for (const PointData& point : run.points) {
     if (point.status != results::PointStatus::ok || point.rows.empty()) continue;
-    std::vector<RowReport> rows;
-    for (const results::RowData& row : point.rows) rows.push_back(report_row(row, {}));
-    for (const OverlapReport& at : merge_overlaps(rows)) {
+    std::vector<microbench::RowReport> rows;
+    for (const results::RowData& row : point.rows) rows.push_back(microbench::report_row(row, {}));
+    for (const microbench::OverlapReport& at : microbench::merge_overlaps(rows)) {
       if (at.gemm_slowdown) compute.push_back(*at.gemm_slowdown);
       if (at.communication_slowdown) communication.push_back(*at.communication_slowdown);
     }
@@ -362,4 +362,4 @@ simulate::Layout layout_of(const results::RunData& run, const results::PointData
   return layout;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

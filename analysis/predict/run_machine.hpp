@@ -10,7 +10,7 @@
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// Returns the machine that a run measured: rates by shape and times by size from its calibration,
 /// the times of ops in its traced steps, the gap between ops, the slowdown of compute and
@@ -65,4 +65,4 @@ struct FitParts {
 [[nodiscard]] simulate::Layout layout_of(const results::RunData& run,
                                          const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -15,7 +15,7 @@
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
@@ -150,7 +150,7 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {
-    if (step.ranks.empty() || !step_counts(point, step)) continue;
+    if (step.ranks.empty() || !breakdown::step_counts(point, step)) continue;
     const timeline::StepTrace& trace = step.ranks.front();
     const program::Outline& outline = point.outline.of(trace.rank);
     for (const timeline::Span& span : trace.spans) {
@@ -185,8 +185,8 @@ Matrix compute_seconds(const results::PointData& point) {
   Matrix result;
   const auto is_time = [](double at) { return std::isfinite(at) && at > 0; };
   for (const results::OpSums& sums : point.op_sums) {
-    if (!step_counts(point, sums.step)) continue;
-    std::vector<double> step = busy_seconds(sums, static_cast<std::size_t>(point.ranks));
+    if (!breakdown::step_counts(point, sums.step)) continue;
+    std::vector<double> step = breakdown::busy_seconds(sums, static_cast<std::size_t>(point.ranks));
     if (!step.empty() && std::ranges::all_of(step, is_time)) result.push_back(std::move(step));
   }
   return result;
@@ -259,4 +259,4 @@ double launch_deviation(std::span<const results::RunData* const> runs) {
   return degrees > 0 ? std::sqrt(squares / degrees) : assumed_launch_deviation;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

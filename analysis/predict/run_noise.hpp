@@ -9,7 +9,7 @@
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// Relative deviation of the median step from one launch to the next, assumed where launches were
 /// not compared. The interval of one launch says nothing about the next launch (0.3% within
@@ -40,4 +40,4 @@ inline constexpr double assumed_launch_deviation = 0.02;
 /// Returns the median seconds of the untraced steps; 0 without any.
 [[nodiscard]] double median_step(const results::PointData& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

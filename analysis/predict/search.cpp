@@ -27,7 +27,7 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 namespace {
 
@@ -367,4 +367,4 @@ SearchResult search(const Workload& workload, const Request& base, const mesh::R
   return Search{workload, machine, node_ranks, keep}.among(space);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

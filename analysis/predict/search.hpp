@@ -11,7 +11,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
 /// The share by which quick estimates of memory may be too large: of 210 random layouts of six
@@ -61,4 +61,4 @@ struct SearchSpace {
                                        int ranks, int node_ranks,
                                        const std::vector<std::string>& fixed);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using workloads::Options;
@@ -196,4 +196,4 @@ SearchSpace search_space(const workloads::Workload& workload, const workloads::R
   return Space{workload, base, mesh, ranks, node_ranks, fixed}.all();
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 constexpr std::size_t longest_text = 2000;
@@ -188,4 +188,4 @@ void SheetSection::refuse_unknown() const {
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

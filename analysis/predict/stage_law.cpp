@@ -13,7 +13,7 @@
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using program::Phase;
@@ -69,10 +69,10 @@ class Passes {
     static_cast<StagePasses&>(result) = {
         .forward = forward,
         .backward = backward,
-        .first_forward = begin(Phase::forward, middle) - seconds(trace_.begin) - forward,
+        .first_forward = begin(Phase::forward, middle) - breakdown::seconds(trace_.begin) - forward,
         .last_backward = end - begin(Phase::backward, last) - backward,
         .weight_gradient = linear_gemms()};
-    result.tail = seconds(trace_.end) - end;
+    result.tail = breakdown::seconds(trace_.end) - end;
     return result;
   }
 
@@ -84,16 +84,17 @@ class Passes {
 
   [[nodiscard]] double begin(Phase phase, int microbatch) const {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
-      if (computes_in(ops_[i], phase, microbatch)) return seconds(trace_.spans[i].start);
+      if (computes_in(ops_[i], phase, microbatch)) return breakdown::seconds(trace_.spans[i].start);
     }
-    return seconds(trace_.end);
+    return breakdown::seconds(trace_.end);
   }
 
   [[nodiscard]] double end_of_backward() const {
     for (std::size_t i = ops_.size(); i-- > 0;) {
-      if (computes_in(ops_[i], Phase::backward, last)) return seconds(trace_.spans[i].end);
+      if (computes_in(ops_[i], Phase::backward, last))
+        return breakdown::seconds(trace_.spans[i].end);
     }
-    return seconds(trace_.end);
+    return breakdown::seconds(trace_.end);
   }
 
   /// Returns the time of the GEMMs for weight gradients, which have the same FLOP as the forward
@@ -104,7 +105,7 @@ class Passes {
       const auto* const gemm = std::get_if<program::Gemm>(&ops_[i].payload);
       if (gemm == nullptr || gemm->batch > 1) continue;
       if (!computes_in(ops_[i], Phase::forward, middle)) continue;
-      sum += seconds(trace_.spans[i].end) - seconds(trace_.spans[i].start);
+      sum += breakdown::seconds(trace_.spans[i].end) - breakdown::seconds(trace_.spans[i].start);
     }
     return sum;
   }
@@ -245,4 +246,4 @@ StageNumbers head_numbers(const Workload& workload, const Request& request,
   return head;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

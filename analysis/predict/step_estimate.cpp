@@ -24,7 +24,7 @@
 #include "units/text.hpp"
 #include "workloads/stack/options.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using simulate::Classes;
@@ -99,19 +99,20 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
 }
 
 void add_costs(const results::PointData& point, int ranks, StepEstimate& result) {
-  BreakdownResult split = breakdown(point);
+  breakdown::BreakdownResult split = breakdown::breakdown(point);
   result.breakdown = split.mean;
   // All steps equal the traced one, so all waiting is imbalance: the same ranks are late in each
   // step.
-  if (split.mean && split.wait_known) split.waits = WaitSplit{.imbalance = split.mean->wait};
-  const std::optional<StepCosts> costs = step_costs(point, split);
+  if (split.mean && split.wait_known)
+    split.waits = breakdown::WaitSplit{.imbalance = split.mean->wait};
+  const std::optional<efficiency::StepCosts> costs = efficiency::step_costs(point, split);
   if (!costs || !split.mean) return;
-  result.loss = StepLoss{.step = result.seconds(),
-                         .traced = split.mean->step,
-                         .slowest = split.slowest_step,
-                         .work = result.work,
-                         .ranks = ranks,
-                         .costs = *costs};
+  result.loss = efficiency::StepLoss{.step = result.seconds(),
+                                     .traced = split.mean->step,
+                                     .slowest = split.slowest_step,
+                                     .work = result.work,
+                                     .ranks = ranks,
+                                     .costs = *costs};
 }
 
 /// Steps that differ by a smaller share count as equally fast.
@@ -127,7 +128,8 @@ std::string share_text(double part, double whole) {
 
 /// Returns "0.31 s more tp transfer"; for a bubble the shares, by which schedules are usually
 /// compared.
-std::string said(const LostTime& lost, const StepLoss& loser, const StepLoss& first) {
+std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
+                 const efficiency::StepLoss& first) {
   if (lost.cause == "bubble") {
     const std::string here = share_text(loser.costs.bubble, loser.traced);
     const std::string there = share_text(first.costs.bubble, first.traced);
@@ -275,12 +277,12 @@ std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
   if (slower < alike * first.seconds()) return as_fast(loser, first);
   const std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
   if (!loser.loss || !first.loss) return more;
-  std::vector<LostTime> lost = waterfall(*loser.loss, *first.loss).lost;
-  std::ranges::stable_sort(lost, std::greater{}, &LostTime::seconds);
+  std::vector<efficiency::LostTime> lost = efficiency::waterfall(*loser.loss, *first.loss).lost;
+  std::ranges::stable_sort(lost, std::greater{}, &efficiency::LostTime::seconds);
   double all = 0, named = 0;
-  for (const LostTime& one : lost) all += std::max(0.0, one.seconds);
+  for (const efficiency::LostTime& one : lost) all += std::max(0.0, one.seconds);
   std::vector<std::string> parts;
-  for (const LostTime& one : lost) {
+  for (const efficiency::LostTime& one : lost) {
     if (one.seconds <= 0 || named >= said_enough * all || parts.size() == most_causes) break;
     parts.push_back(said(one, *loser.loss, *first.loss));
     named += one.seconds;
@@ -288,4 +290,4 @@ std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
   return parts.empty() ? more : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -17,7 +17,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// A played step with the data for tracing it later: some tens of bytes per op, much less than its
 /// programs.
@@ -56,8 +56,8 @@ struct StepEstimate {
   std::optional<PlayedStep> played{};  ///< with Detail::play
   std::optional<results::PointData> point{};  ///< with Detail::trace, see trace()
   /// The breakdown and the loss are set by whole_step() with Detail::trace, and by trace().
-  std::optional<Breakdown> breakdown{};
-  std::optional<StepLoss> loss{};
+  std::optional<breakdown::Breakdown> breakdown{};
+  std::optional<efficiency::StepLoss> loss{};
 
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
@@ -105,4 +105,4 @@ void trace(const workloads::Workload& workload, const workloads::Request& reques
 /// 4%", or "needs 3.1 GiB more memory" if both are equally fast. Both have been traced.
 [[nodiscard]] std::string why_not(const StepEstimate& loser, const StepEstimate& first);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

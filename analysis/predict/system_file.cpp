@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "workloads/api/toml_files.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using simulate::Machine;
@@ -273,4 +273,4 @@ Machine load_system(std::string_view name_or_path) {
       base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", ")));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

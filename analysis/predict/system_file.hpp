@@ -10,7 +10,7 @@
 
 #include "simulate/machine.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// The allowed range of a number in a system file, including both limits.
 struct SheetRange {
@@ -81,4 +81,4 @@ class SheetSection {
 /// Parses the text of a data sheet. `origin` names the text in errors.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -20,7 +20,7 @@
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using program::OpKind;
@@ -70,7 +70,7 @@ class PointReader {
   }
 
   void read() {
-    for (const auto& [rank, traces] : usable_traces(point_)) {
+    for (const auto& [rank, traces] : breakdown::usable_traces(point_)) {
       for (const timeline::StepTrace* const trace : traces) add_trace(*trace);
       add_deviations(traces);
     }
@@ -272,7 +272,8 @@ std::vector<const PointData*> stepped_points(const results::RunData& run) {
 TracedOps traced_ops(const results::RunData& run) {
   std::vector<const PointData*> points = stepped_points(run);
   std::erase_if(points, [](const PointData* point) {
-    return !outline_problem(*point).empty() || !missing_traces(*point).empty();
+    return !breakdown::outline_problem(*point).empty() ||
+           !breakdown::missing_traces(*point).empty();
   });
   std::ranges::stable_sort(points, std::ranges::greater{}, &PointData::ranks);
   Pool pool;
@@ -304,4 +305,4 @@ TracedOps traced_ops(const results::RunData& run) {
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

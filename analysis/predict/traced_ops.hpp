@@ -10,7 +10,7 @@
 #include "results/records/run_data.hpp"
 #include "simulate/machine.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 
 /// The times of single ops, from the traced steps of a run's points.
 struct TracedOps {
@@ -60,4 +60,4 @@ struct CommunicationInSteps {
 /// Multiplies the measured times of each kind by its factor in `apart`.
 void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::predict {
 namespace {
 
 using simulate::Machine;
@@ -184,4 +184,4 @@ simulate::Machine changed(const simulate::Machine& machine, const WhatIf& what_i
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::predict

@@ -13,12 +13,12 @@
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json row_time_json(const RowReport& row) {
+Json row_time_json(const microbench::RowReport& row) {
   const auto& p99 = row.p99;
   Json time = time_json(row.time, "plays");
   time["p99"] = number_or_null(value_of(p99));
@@ -38,7 +38,7 @@ void add_gpu(const results::RowData& data, Json& object) {
   }
 }
 
-Json collective_json(const RowReport& row) {
+Json collective_json(const microbench::RowReport& row) {
   const results::RowData& data = *row.data;
   Json object{{"op", text_of(data, "op")}, {"dtype", text_or_null(text_of(data, "dtype"))}};
   const std::string in_place = text_of(data, "in_place");
@@ -58,7 +58,7 @@ Json collective_json(const RowReport& row) {
   return object;
 }
 
-Json gemm_json(const RowReport& row) {
+Json gemm_json(const microbench::RowReport& row) {
   const results::RowData& data = *row.data;
   Json object{{"op", "gemm"}};
   for (const char* key : {"m", "n", "k", "batch"})
@@ -77,7 +77,7 @@ Json gemm_json(const RowReport& row) {
   return object;
 }
 
-Json moved_json(const RowReport& row) {
+Json moved_json(const microbench::RowReport& row) {
   const results::RowData& data = *row.data;
   Json object{{"op", text_of(data, "op")}, {"kind", text_or_null(text_of(data, "kind"))}};
   object["bytes"] = count_or_null(number_of(data, "bytes"));
@@ -96,7 +96,7 @@ Json moved_json(const RowReport& row) {
 }
 
 /// Returns a row of an unknown kind with all its keys unchanged.
-Json other_json(const RowReport& row) {
+Json other_json(const microbench::RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;
   for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
@@ -104,7 +104,7 @@ Json other_json(const RowReport& row) {
   return object;
 }
 
-Json pair_json(const results::PointData& point, const PairReport& pair) {
+Json pair_json(const results::PointData& point, const microbench::PairReport& pair) {
   return {{"op", "p2p"},
           {"src", pair.src},
           {"dst", pair.dst},
@@ -118,7 +118,7 @@ Json pair_json(const results::PointData& point, const PairReport& pair) {
           {"reason", text_or_null(pair.failure)}};
 }
 
-Json overlap_json(const OverlapReport& at) {
+Json overlap_json(const microbench::OverlapReport& at) {
   return {{"op", "overlap"},
           {"collective", text_or_null(at.collective)},
           {"dtype", text_or_null(at.dtype)},
@@ -193,9 +193,9 @@ Json shape_json(const Row& at) {
 }  // namespace
 
 Json rows_json(const PointReport& point) {
-  const BenchReport& bench = *point.bench;
+  const microbench::BenchReport& bench = *point.bench;
   Json rows = Json::array();
-  for (const RowReport& row : bench.rows) {
+  for (const microbench::RowReport& row : bench.rows) {
     if (is_merged(*row.data)) continue;
     const std::string op = text_of(*row.data, "op");
     Json object = op == "gemm"                     ? gemm_json(row)
@@ -207,14 +207,15 @@ Json rows_json(const PointReport& point) {
     object["reason"] = text_or_null(row.data->reason);
     rows.push_back(std::move(object));
   }
-  for (const PairReport& pair : bench.pairs) rows.push_back(pair_json(*point.data, pair));
-  for (const OverlapReport& at : bench.overlaps) rows.push_back(overlap_json(at));
+  for (const microbench::PairReport& pair : bench.pairs)
+    rows.push_back(pair_json(*point.data, pair));
+  for (const microbench::OverlapReport& at : bench.overlaps) rows.push_back(overlap_json(at));
   return rows;
 }
 
 Json slow_pairs_json(const PointReport& point) {
   Json pairs = Json::array();
-  for (const SlowPair& at : point.bench->slow) {
+  for (const microbench::SlowPair& at : point.bench->slow) {
     pairs.push_back({{"src", at.src},
                      {"dst", at.dst},
                      {"src_world_rank", world_rank(*point.data, at.src)},
@@ -231,7 +232,7 @@ Json slow_pairs_json(const PointReport& point) {
 
 Json link_shares_json(const PointReport& point) {
   Json shares = Json::array();
-  for (const LinkShare& at : point.link_shares) {
+  for (const breakdown::LinkShare& at : point.link_shares) {
     shares.push_back({{"op", at.op},
                       {"axes", at.axes},
                       {"class", text_or_null(at.link_class)},
@@ -276,4 +277,4 @@ Json calibration_json(const results::CalibrationData& calibration) {
           {"ceilings", ceilings}};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

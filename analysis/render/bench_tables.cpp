@@ -23,7 +23,7 @@
 #include "calibration/calibration.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 auto names(const CollectiveGroup& group) {
@@ -45,20 +45,20 @@ CollectiveGroup group_of(const results::RowData& row) {
 }
 
 /// Returns the key that the out-of-place and the in-place row of one size share.
-auto size_key(const RowReport& row) {
+auto size_key(const microbench::RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
                     text_of(*row.data, "reduction")};
 }
 
-const RowReport*& place_of(PlacePair& pair, const RowReport& row) {
+const microbench::RowReport*& place_of(PlacePair& pair, const microbench::RowReport& row) {
   return text_of(*row.data, "in_place") == "yes" ? pair.in_place : pair.out_of_place;
 }
 
 std::string wrong_cell(const PlacePair& pair) {
   std::int64_t wrong = 0;
   bool checked = false;
-  for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+  for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
     if (row == nullptr || !row->data->wrong) continue;
     checked = true;
     wrong += *row->data->wrong;
@@ -75,9 +75,9 @@ bool differs(const CollectiveGroup& group, const char* key) {
 /// Returns why a size has no results, or why its row in place has none. Wrong elements have a
 /// column of their own.
 std::string excuse_of(const PlacePair& pair) {
-  if (!has_rates(*pair.any().data)) return row_excuse(pair.any());
-  const RowReport* const in = pair.in_place;
-  return in != nullptr && !has_rates(*in->data) ? row_excuse(*in) : "";
+  if (!microbench::has_rates(*pair.any().data)) return row_excuse(pair.any());
+  const microbench::RowReport* const in = pair.in_place;
+  return in != nullptr && !microbench::has_rates(*in->data) ? row_excuse(*in) : "";
 }
 
 TitledTable collective_table(const CollectiveGroup& group) {
@@ -89,14 +89,14 @@ TitledTable collective_table(const CollectiveGroup& group) {
     table.title += ", " + escape(text_of(first, "reduction"));
   }
   for (const PlacePair& pair : group.sizes) {
-    const RowReport none{};
-    const RowReport& any = pair.any();
-    const RowReport& out = pair.out_of_place ? *pair.out_of_place : none;
-    const RowReport& in = pair.in_place ? *pair.in_place : none;
+    const microbench::RowReport none{};
+    const microbench::RowReport& any = pair.any();
+    const microbench::RowReport& out = pair.out_of_place ? *pair.out_of_place : none;
+    const microbench::RowReport& in = pair.in_place ? *pair.in_place : none;
     std::vector<Cell> cells{{"size", size_cell(number_of(*any.data, "bytes"))}};
     if (typed) cells.push_back(text_of_row("type", any, "dtype"));
     if (reduced) cells.push_back(text_of_row("reduction", any, "reduction"));
-    const std::size_t named = has_rates(*any.data) ? std::string::npos : cells.size();
+    const std::size_t named = microbench::has_rates(*any.data) ? std::string::npos : cells.size();
     const auto least = out.time ? std::optional{out.time->minimum} : std::nullopt;
     for (Cell cell : std::vector<Cell>{{"time", time_cell(out)},
                                        {"±95%", interval_cell(out)},
@@ -116,7 +116,7 @@ TitledTable collective_table(const CollectiveGroup& group) {
   return table;
 }
 
-std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
+std::vector<TitledTable> gemm_tables(const microbench::BenchReport& bench) {
   const auto title = [](const results::RowData& row) {
     const std::string cache = text_of(row, "cache");
     const std::string sums = text_of(row, "fp8_accumulate");
@@ -124,7 +124,7 @@ std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
                               cache.empty() ? "" : ", " + cache + " caches",
                               sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums)));
   };
-  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
     const auto count = [&row](const char* key) { return count_cell(number_of(*row.data, key)); };
     return {{"m", count("m")},
             {"n", count("n")},
@@ -146,13 +146,13 @@ std::string numa_cell(const results::RowData& row) {
   return node && *node >= 0 ? count_cell(node) : std::string{undefined};
 }
 
-std::vector<TitledTable> memory_tables(const BenchReport& bench) {
+std::vector<TitledTable> memory_tables(const microbench::BenchReport& bench) {
   const auto title = [](const results::RowData& row) -> std::string {
     const std::string together = text_of(row, "together");
     if (together == "all") return "memory, all ranks at once";
     return together == "one" ? "memory, one rank alone" : "memory";
   };
-  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
     return {text_of_row("kind", row, "kind"),
             {"NUMA", numa_cell(*row.data)},
             {"moved", size_cell(number_of(*row.data, "bytes"))},
@@ -165,7 +165,7 @@ std::vector<TitledTable> memory_tables(const BenchReport& bench) {
   return row_tables(bench, is_memory, title, cells, 3);
 }
 
-TitledTable overlap_table(const BenchReport& bench) {
+TitledTable overlap_table(const microbench::BenchReport& bench) {
   TitledTable table{"overlap: a multiplication and a collective, alone and together"};
   const auto factor = [](std::optional<double> value) {
     return value ? fmt::format("{:.2f}x", *value) : std::string{undefined};
@@ -174,7 +174,7 @@ TitledTable overlap_table(const BenchReport& bench) {
     if (!hidden || !hidden->lower) return std::string{undefined};
     return "±" + percent(std::max(*hidden->upper - hidden->value, hidden->value - *hidden->lower));
   };
-  for (const OverlapReport& at : bench.overlaps) {
+  for (const microbench::OverlapReport& at : bench.overlaps) {
     const char* const doubt = at.hidden && !at.hidden_known ? "?" : "";
     table.add({words_cell("collective", escape(fmt::format("{} {}", at.collective, at.dtype))),
                {"size", size_cell(at.bytes)},
@@ -215,11 +215,11 @@ TitledTable without_empty_columns(TitledTable table) {
 
 }  // namespace
 
-std::vector<CollectiveGroup> collective_groups(const BenchReport& bench) {
+std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
   std::vector<CollectiveGroup> groups;
   // Finds the entry of a size quickly, since each of many tables has hundreds of rows.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
-  for (const RowReport& row : bench.rows) {
+  for (const microbench::RowReport& row : bench.rows) {
     if (!calibration::is_collective(text_of(*row.data, "op"))) continue;
     CollectiveGroup wanted = group_of(*row.data);
     auto place = std::ranges::find_if(
@@ -238,11 +238,12 @@ std::vector<CollectiveGroup> collective_groups(const BenchReport& bench) {
 }
 
 std::vector<TitledTable> row_tables(
-    const BenchReport& bench, const std::function<bool(const results::RowData&)>& belongs,
+    const microbench::BenchReport& bench,
+    const std::function<bool(const results::RowData&)>& belongs,
     const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
     std::size_t named) {
   std::vector<TitledTable> tables;
-  for (const RowReport& row : bench.rows) {
+  for (const microbench::RowReport& row : bench.rows) {
     if (!belongs(*row.data)) continue;
     const std::string name = title(*row.data);
     auto place = std::ranges::find(tables, name, &TitledTable::title);
@@ -252,7 +253,7 @@ std::vector<TitledTable> row_tables(
   return tables;
 }
 
-Cell text_of_row(std::string heading, const RowReport& row, const char* key) {
+Cell text_of_row(std::string heading, const microbench::RowReport& row, const char* key) {
   return words_cell(std::move(heading), escape(text_of(*row.data, key)));
 }
 
@@ -273,11 +274,11 @@ std::string time_cell(std::optional<double> seconds) {
   return seconds ? units::format(units::Seconds{*seconds}) : std::string{undefined};
 }
 
-std::string time_cell(const RowReport& row) {
+std::string time_cell(const microbench::RowReport& row) {
   return time_cell(row.time ? std::optional{row.time->median} : std::nullopt);
 }
 
-std::string interval_cell(const RowReport& row) {
+std::string interval_cell(const microbench::RowReport& row) {
   constexpr std::size_t fewest = 6;
   if (row.time && row.time->lower) {
     return interval_text(
@@ -306,7 +307,7 @@ std::string count_cell(std::optional<double> count) {
   return count && std::isfinite(*count) ? fmt::format("{:.0f}", *count) : std::string{undefined};
 }
 
-std::string row_excuse(const RowReport& row) {
+std::string row_excuse(const microbench::RowReport& row) {
   if (row.data == nullptr || row.data->status == results::PointStatus::ok) return "";
   const std::string reason = escape(row.data->reason);
   return fmt::format("{}: {}", results::name(row.data->status),
@@ -342,4 +343,4 @@ std::vector<TitledTable> bench_tables(const PointReport& point) {
   return tables;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -13,7 +13,7 @@
 #include "analysis/report.hpp"
 
 /// Tables of micro-benchmarks; all text is escaped.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Returns "collectives, f32, dp=4, 4 ranks".
 [[nodiscard]] std::string bench_title(const PointReport& point);
@@ -28,32 +28,36 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<TitledTable> calibration_tables(const RunReport& report);
 
 /// Returns the cells of a row.
-using RowCells = std::function<std::vector<Cell>(const RowReport&)>;
+using RowCells = std::function<std::vector<Cell>(const microbench::RowReport&)>;
 /// Returns the tables of the rows that belong, one for each title. Of rows without results, the
 /// first `named` cells say what they are.
 [[nodiscard]] std::vector<TitledTable> row_tables(
-    const BenchReport& bench, const std::function<bool(const results::RowData&)>& belongs,
+    const microbench::BenchReport& bench,
+    const std::function<bool(const results::RowData&)>& belongs,
     const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
     std::size_t named);
 /// Returns a cell of a row's text under a key.
-[[nodiscard]] Cell text_of_row(std::string heading, const RowReport& row, const char* key);
+[[nodiscard]] Cell text_of_row(std::string heading, const microbench::RowReport& row,
+                               const char* key);
 
 // These return cells; undefined where there is no value.
 [[nodiscard]] std::string time_cell(std::optional<double> seconds);
-[[nodiscard]] std::string time_cell(const RowReport& row);      ///< median
-[[nodiscard]] std::string interval_cell(const RowReport& row);  ///< "±0.4%"
+[[nodiscard]] std::string time_cell(const microbench::RowReport& row);      ///< median
+[[nodiscard]] std::string interval_cell(const microbench::RowReport& row);  ///< "±0.4%"
 [[nodiscard]] std::string bandwidth_cell(std::optional<double> bytes_per_second);
 [[nodiscard]] std::string rate_cell(std::optional<double> flops);  ///< FLOP/s
 [[nodiscard]] std::string size_cell(std::optional<double> bytes);
 [[nodiscard]] std::string count_cell(std::optional<double> count);  ///< a whole number
 /// Returns "failed: the reason" for a row that is not ok; "" for an ok row.
-[[nodiscard]] std::string row_excuse(const RowReport& row);
+[[nodiscard]] std::string row_excuse(const microbench::RowReport& row);
 
 /// The out-of-place and the in-place row of one size of a collective; one of them may be null.
 struct PlacePair {
-  const RowReport* out_of_place = nullptr;
-  const RowReport* in_place = nullptr;
-  [[nodiscard]] const RowReport& any() const { return out_of_place ? *out_of_place : *in_place; }
+  const microbench::RowReport* out_of_place = nullptr;
+  const microbench::RowReport* in_place = nullptr;
+  [[nodiscard]] const microbench::RowReport& any() const {
+    return out_of_place ? *out_of_place : *in_place;
+  }
 };
 /// The rows of one collective, which differ only in size, type and reduction.
 struct CollectiveGroup {
@@ -61,8 +65,8 @@ struct CollectiveGroup {
   double members = 0;
   std::vector<PlacePair> sizes;  ///< in the order measured
 };
-[[nodiscard]] std::vector<CollectiveGroup> collective_groups(const BenchReport& bench);
+[[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
 /// Returns "all_reduce among 4 on tp, one group, ring".
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -15,7 +15,7 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// Returns the day of a stored time.
@@ -34,7 +34,7 @@ std::string verified_text(const std::optional<bool>& verified) {
   return *verified ? "yes" : "NO";
 }
 
-std::string points_text(const IndexExperiment& of) {
+std::string points_text(const catalog::IndexExperiment& of) {
   std::vector<std::string> parts;
   for (const auto& [count, what] :
        {std::pair{of.ok, "ok"}, {of.failed, "failed"}, {of.skipped, "skipped"}}) {
@@ -48,11 +48,11 @@ std::string labels_text(const std::vector<std::string>& labels) {
 }
 
 /// Joins the micro-benchmarks of a run to one line.
-IndexExperiment joined(const std::vector<const IndexExperiment*>& benches) {
-  IndexExperiment all;
+catalog::IndexExperiment joined(const std::vector<const catalog::IndexExperiment*>& benches) {
+  catalog::IndexExperiment all;
   std::set<std::string> labels;
   all.verified = true;
-  for (const IndexExperiment* const of : benches) {
+  for (const catalog::IndexExperiment* const of : benches) {
     all.ok += of->ok;
     all.failed += of->failed;
     all.skipped += of->skipped;
@@ -80,9 +80,9 @@ std::string minute(const std::string& created) {
 }
 
 /// Returns the cells that identify a run, followed by `rest`.
-std::vector<Cell> cells_of(const Index& index, std::size_t at, Numbered numbered,
+std::vector<Cell> cells_of(const catalog::Index& index, std::size_t at, Numbered numbered,
                            std::vector<Cell> rest) {
-  const IndexRun& run = index.runs[at];
+  const catalog::IndexRun& run = index.runs[at];
   std::vector<Cell> cells;
   if (numbered == Numbered::as_launches) cells.push_back({"launch", std::to_string(at + 1)});
   cells.push_back(words_cell("began", minute(run.created)));
@@ -96,11 +96,12 @@ std::string number_text(const std::optional<int>& value) {
 }
 
 /// Returns the table of a machine's runs, by date.
-TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
+TitledTable run_table(const catalog::Index& index, const catalog::IndexMachine& machine,
+                      Numbered numbered) {
   TitledTable table{escape(machine.name)};
-  if (!machine.hosts.empty()) table.title += ": " + escape(shorten_hosts(machine.hosts));
+  if (!machine.hosts.empty()) table.title += ": " + escape(catalog::shorten_hosts(machine.hosts));
   for (const std::size_t at : machine.runs) {
-    const IndexRun& run = index.runs[at];
+    const catalog::IndexRun& run = index.runs[at];
     table.add(cells_of(index, at, numbered,
                        {words_cell("Isoscale", escape(run.isoscale_version + " " + run.git_hash)),
                         words_cell("status", run.complete ? "complete" : "partial"),
@@ -112,12 +113,13 @@ TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered 
   return table;
 }
 
-std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachine& machine,
+std::vector<TitledTable> experiment_tables(const catalog::Index& index,
+                                           const catalog::IndexMachine& machine,
                                            Numbered numbered) {
   std::vector<Experiment> experiments;
   std::map<std::string, std::size_t> place;  // by fingerprint
   for (const std::size_t at : machine.runs) {
-    for (const IndexExperiment& of : index.runs[at].experiments) {
+    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
       if (of.is_bench || !place.try_emplace(of.fingerprint, experiments.size()).second) continue;
       experiments.push_back(of.experiment);
     }
@@ -125,7 +127,7 @@ std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachin
   std::vector<TitledTable> tables;
   for (const std::string& title : titles(experiments)) tables.push_back({escape(title)});
   for (const std::size_t at : machine.runs) {
-    for (const IndexExperiment& of : index.runs[at].experiments) {
+    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
       if (of.is_bench) continue;
       tables[place.at(of.fingerprint)].add(cells_of(
           index, at, numbered,
@@ -142,18 +144,19 @@ std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachin
 }
 
 /// Returns a table with a line for the micro-benchmarks of each run; no rows where there are none.
-TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
+TitledTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
+                        Numbered numbered) {
   TitledTable table{"micro-benchmarks"};
   for (const std::size_t at : machine.runs) {
-    std::vector<const IndexExperiment*> benches;
+    std::vector<const catalog::IndexExperiment*> benches;
     std::set<std::string> names;
-    for (const IndexExperiment& of : index.runs[at].experiments) {
+    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
       if (!of.is_bench) continue;
       benches.push_back(&of);
       names.insert(escape(of.experiment.workload));
     }
     if (benches.empty()) continue;
-    const IndexExperiment all = joined(benches);
+    const catalog::IndexExperiment all = joined(benches);
     table.add(cells_of(index, at, numbered,
                        {{"on ranks", number_text(all.ranks)},
                         {"nodes", number_text(all.nodes)},
@@ -165,9 +168,9 @@ TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbere
   return table;
 }
 
-TitledTable trend_table(const IndexMachine& machine) {
+TitledTable trend_table(const catalog::IndexMachine& machine) {
   TitledTable table{"throughput over time"};
-  for (const IndexTrend& trend : machine.trends) {
+  for (const catalog::IndexTrend& trend : machine.trends) {
     if (trend.runs.size() < 2) continue;
     table.add({words_cell("experiment", escape(trend.title)),
                {"ranks", std::to_string(trend.ranks)},
@@ -184,19 +187,19 @@ TitledTable trend_table(const IndexMachine& machine) {
 
 }  // namespace
 
-std::string index_headline(const Index& index, Numbered numbered) {
+std::string index_headline(const catalog::Index& index, Numbered numbered) {
   const std::string what = numbered == Numbered::as_launches
                                ? base::counted(index.runs.size(), "launch")
                                : base::counted(index.runs.size(), "run");
   if (index.runs.empty()) return what;
-  const auto [first, last] = std::ranges::minmax(index.runs, {}, &IndexRun::created);
+  const auto [first, last] = std::ranges::minmax(index.runs, {}, &catalog::IndexRun::created);
   const std::string begin = day(first.created), end = day(last.created);
   return fmt::format("{} on {}, {}", what, base::counted(index.machines.size(), "machine"),
                      begin == end ? begin : begin + " to " + end);
 }
 
-std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& machine,
-                                      Numbered numbered) {
+std::vector<TitledTable> index_tables(const catalog::Index& index,
+                                      const catalog::IndexMachine& machine, Numbered numbered) {
   std::vector<TitledTable> tables = experiment_tables(index, machine, numbered);
   tables.insert(tables.begin(), run_table(index, machine, numbered));
   tables.push_back(bench_table(index, machine, numbered));
@@ -204,9 +207,9 @@ std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& ma
   return tables;
 }
 
-Facts index_warnings(const Index& index) {
+Facts index_warnings(const catalog::Index& index) {
   Facts facts;
-  for (const Unreadable& file : index.unreadable) {
+  for (const catalog::Unreadable& file : index.unreadable) {
     facts.emplace_back("WARNING", "not read: " + escape(file.reason));
   }
   return facts;
@@ -223,4 +226,4 @@ std::vector<std::string> index_key() {
       "Whether a change is established: isoscale compare."};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -18,7 +18,7 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// Returns "1 step", "4 steps": the number of steps that count.
@@ -31,14 +31,16 @@ constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
 
 const std::array<Category, 7>& categories() {
   static constexpr std::array<Category, 7> all{{
-      {"compute", "█", "an op computes", &Breakdown::compute},
-      {"copies", "▓", "data is copied and nothing computes", &Breakdown::copies},
-      {"transfer", "▒", "exposed communication: all partners are there", &Breakdown::transfer},
-      {"wait", "░", "exposed communication: a partner has yet to come", &Breakdown::wait},
+      {"compute", "█", "an op computes", &breakdown::Breakdown::compute},
+      {"copies", "▓", "data is copied and nothing computes", &breakdown::Breakdown::copies},
+      {"transfer", "▒", "exposed communication: all partners are there",
+       &breakdown::Breakdown::transfer},
+      {"wait", "░", "exposed communication: a partner has yet to come",
+       &breakdown::Breakdown::wait},
       {"bubble", "o", "waiting for pipeline partners that a free network would leave",
-       &Breakdown::bubble},
-      {"gap", "·", "nothing runs", &Breakdown::gap},
-      {"other", "?", "nothing explains it", &Breakdown::other},
+       &breakdown::Breakdown::bubble},
+      {"gap", "·", "nothing runs", &breakdown::Breakdown::gap},
+      {"other", "?", "nothing explains it", &breakdown::Breakdown::other},
   }};
   return all;
 }
@@ -128,25 +130,25 @@ std::string flops_per_rank(const PointReport& point) {
   return point.flops_per_rank ? count_text(*point.flops_per_rank) : std::string{undefined};
 }
 
-std::string share(const PointReport& point, double Breakdown::*part) {
+std::string share(const PointReport& point, double breakdown::Breakdown::*part) {
   if (!point.breakdown.mean) return std::string{undefined};
   return share_text(point.breakdown, part, *point.breakdown.mean);
 }
 
-bool is_known(const BreakdownResult& breakdown, double Breakdown::*part) {
-  if (part == &Breakdown::wait) return breakdown.wait_known;
-  return part != &Breakdown::bubble || breakdown.bubble_known;
+bool is_known(const breakdown::BreakdownResult& breakdown, double breakdown::Breakdown::*part) {
+  if (part == &breakdown::Breakdown::wait) return breakdown.wait_known;
+  return part != &breakdown::Breakdown::bubble || breakdown.bubble_known;
 }
 
-std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part,
-                       const Breakdown& parts) {
+std::string share_text(const breakdown::BreakdownResult& breakdown,
+                       double breakdown::Breakdown::*part, const breakdown::Breakdown& parts) {
   const double seconds = parts.*part;
   const std::string share = percent(seconds / breakdown.mean->step);
   if (!is_known(breakdown, part)) return seconds == 0 ? std::string{undefined} : "≥" + share;
   // A bare 0 is easy to skip when reading, and it distinguishes times of zero from those that round
   // to 0.0%.
   if (seconds == 0) return "0";
-  return part == &Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
+  return part == &breakdown::Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
 }
 
 std::string notes(const PointReport& point) {
@@ -167,7 +169,7 @@ std::string excuse(const PointReport& point) {
                      reason.empty() ? "no reason was recorded" : reason);
 }
 
-std::string breakdown_bar(const Breakdown& parts) {
+std::string breakdown_bar(const breakdown::Breakdown& parts) {
   constexpr std::size_t count = 7;
   std::array<double, count> exact{};
   std::array<int, count> cells{};
@@ -247,4 +249,4 @@ std::string efficiency_column(const Curve& curve) {
   return curve.baseline ? "vs " + baseline_name(curve) : std::string{"efficiency"};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -14,17 +14,18 @@
 
 /// Table cells and short texts about points and curves, for text and Markdown reports; all text is
 /// escaped.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// A part of the breakdown: its name, its glyph in a bar, and its meaning.
 struct Category {
   std::string_view name, glyph, meaning;
-  double Breakdown::*seconds;
+  double breakdown::Breakdown::*seconds;
 };
 [[nodiscard]] const std::array<Category, 7>& categories();
 
 /// True if a part's time is completely known; false if only a lower bound is known.
-[[nodiscard]] bool is_known(const BreakdownResult& breakdown, double Breakdown::*part);
+[[nodiscard]] bool is_known(const breakdown::BreakdownResult& breakdown,
+                            double breakdown::Breakdown::*part);
 
 /// Returns "12.1 k": a number with a prefix, without a unit.
 [[nodiscard]] std::string count_text(double value);
@@ -46,12 +47,13 @@ struct Category {
 [[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
-[[nodiscard]] std::string share(const PointReport& point, double Breakdown::*part);
+[[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
 /// Returns a part of `parts` (the breakdown of some place) as a share of the whole step. If only a
 /// lower bound of the part is known, "≥" precedes it, and "≤" precedes the transfer if the wait is
 /// such a part; undefined if nothing is certain.
-[[nodiscard]] std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part,
-                                     const Breakdown& parts);
+[[nodiscard]] std::string share_text(const breakdown::BreakdownResult& breakdown,
+                                     double breakdown::Breakdown::*part,
+                                     const breakdown::Breakdown& parts);
 
 /// Returns the labels, and "unverified" or "WRONG" for a point that is not verified.
 [[nodiscard]] std::string notes(const PointReport& point);
@@ -60,7 +62,7 @@ struct Category {
 
 /// Draws the parts of a step as one bar. Cells are rounded by largest remainders, so that their
 /// number is constant.
-[[nodiscard]] std::string breakdown_bar(const Breakdown& parts);
+[[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
 /// These draw an efficiency up to 120%, where 1 is ideal, and the scale above such bars.
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
@@ -77,4 +79,4 @@ struct Category {
 /// Returns "vs 1 rank", the heading of the column of efficiencies.
 [[nodiscard]] std::string efficiency_column(const Curve& curve);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -21,7 +21,7 @@
 #include "program/op.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 Points points_with(const Curve& curve, const std::function<bool(const PointReport&)>& has) {
@@ -113,7 +113,7 @@ std::string of_step(const PointReport& at, const std::optional<double>& seconds)
 
 /// Returns the bubble compared with its formula, and the time of a message.
 TitledTable pipeline_table(const Curve& curve) {
-  const auto time = [](double HandOverTimes::*part) {
+  const auto time = [](double breakdown::HandOverTimes::*part) {
     return [part](const PointReport& at) {
       const auto& times = at.pipeline->hand_over;
       return times ? units::format(units::Seconds{(*times).*part}) : std::string{undefined};
@@ -130,14 +130,14 @@ TitledTable pipeline_table(const Curve& curve) {
            [](const PointReport& at) { return of_step(at, at.breakdown.schedule_bubble); })
       .add("bubble by the schedule's formula",
            [](const PointReport& at) { return percent(at.pipeline->formula_bubble); })
-      .add("hand-over of a microbatch, median", time(&HandOverTimes::median))
-      .add("hand-over, 90th percentile", time(&HandOverTimes::p90))
+      .add("hand-over of a microbatch, median", time(&breakdown::HandOverTimes::median))
+      .add("hand-over, 90th percentile", time(&breakdown::HandOverTimes::p90))
       .take();
 }
 
 /// Returns how much of the copies from and to host memory overlaps with computation.
 TitledTable copies_table(const Curve& curve) {
-  const auto part = [](double Breakdown::*of) {
+  const auto part = [](double breakdown::Breakdown::*of) {
     return [of](const PointReport& at) { return of_step(at, (*at.breakdown.mean).*of); };
   };
   return ByRanks{"copies of offloaded states, share of the traced step",
@@ -145,8 +145,8 @@ TitledTable copies_table(const Curve& curve) {
                              [](const PointReport& at) {
                                return at.breakdown.mean && asks_for(at, "offload", "none");
                              })}
-      .add("hidden under computation", part(&Breakdown::hidden_copies))
-      .add("exposed", part(&Breakdown::copies))
+      .add("hidden under computation", part(&breakdown::Breakdown::hidden_copies))
+      .add("exposed", part(&breakdown::Breakdown::copies))
       .take();
 }
 
@@ -165,7 +165,7 @@ std::vector<std::string> causes_of(const Points& points) {
   std::vector<std::string> causes;
   for (const PointReport* const point : points) {
     auto next = causes.begin();
-    for (const LostTime& lost : point->causes.waterfall->lost) {
+    for (const efficiency::LostTime& lost : point->causes.waterfall->lost) {
       const auto known = std::ranges::find(causes, lost.cause);
       next = known == causes.end() ? causes.insert(next, lost.cause) : known;
       ++next;
@@ -176,9 +176,9 @@ std::vector<std::string> causes_of(const Points& points) {
 
 /// Returns the share of the measured step that this cause took: "0" if it took no time at all,
 /// "0.0%" if its share rounds to that, and no number if the causes do not explain the loss.
-std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
+std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string& cause) {
   if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
-  const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
+  const auto lost = std::ranges::find(waterfall.lost, cause, &efficiency::LostTime::cause);
   if (lost == waterfall.lost.end()) return waterfall.missing.empty() ? "0" : std::string{undefined};
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
@@ -187,7 +187,7 @@ std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
 bool is_nothing(const Points& points, const std::string& cause) {
   return std::ranges::all_of(points, [&cause](const PointReport* point) {
     const auto& all = point->causes.waterfall->lost;
-    const auto lost = std::ranges::find(all, cause, &LostTime::cause);
+    const auto lost = std::ranges::find(all, cause, &efficiency::LostTime::cause);
     return lost == all.end() || lost->seconds == 0;
   });
 }
@@ -197,20 +197,21 @@ TitledTable waterfall_table(const Curve& curve) {
       "lost time, from ideal to measured, share of the step",
       points_with(curve, [](const PointReport& at) { return at.causes.waterfall.has_value(); })};
   const auto row = [&table](const std::string& name,
-                            const std::function<std::string(const Waterfall&)>& cell) {
+                            const std::function<std::string(const efficiency::Waterfall&)>& cell) {
     table.add(name, [&cell](const PointReport& at) { return cell(*at.causes.waterfall); });
   };
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
-  row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
+  row("ideal step", [&](const efficiency::Waterfall& at) { return time(at.ideal); });
   std::vector<std::string> causes = causes_of(table.points());
   // The untraced part is not explained by any cause, so it comes before the causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   for (const std::string& cause : causes) {
     if (is_nothing(table.points(), cause)) continue;
-    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
+    row("  " + cause, [&](const efficiency::Waterfall& at) { return loss_cell(at, cause); });
   }
-  row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
-  row("measured step", [&](const Waterfall& at) { return time(at.measured); });
+  row("  all lost",
+      [](const efficiency::Waterfall& at) { return percent(1 - at.ideal / at.measured); });
+  row("measured step", [&](const efficiency::Waterfall& at) { return time(at.measured); });
   return table.take();
 }
 
@@ -221,15 +222,15 @@ TitledTable pop_table(const Curve& curve) {
   return ByRanks{
       "efficiencies, each the product of those below it",
       points_with(curve, [](const PointReport& at) { return at.causes.pop.has_value(); })}
-      .add("global", part(&Pop::global))
-      .add("├ parallel", part(&Pop::parallel))
-      .add("│ ├ load balance", part(&Pop::load_balance))
-      .add("│ └ communication", part(&Pop::communication))
-      .add("│   ├ serialisation", part(&Pop::serialisation))
-      .add("│   └ transfer", part(&Pop::transfer))
-      .add("└ computation scalability", part(&Pop::computation_scalability))
-      .add("  ├ work (FLOP)", part(&Pop::work_scalability))
-      .add("  └ speed (FLOP/s)", part(&Pop::speed_scalability))
+      .add("global", part(&efficiency::Pop::global))
+      .add("├ parallel", part(&efficiency::Pop::parallel))
+      .add("│ ├ load balance", part(&efficiency::Pop::load_balance))
+      .add("│ └ communication", part(&efficiency::Pop::communication))
+      .add("│   ├ serialisation", part(&efficiency::Pop::serialisation))
+      .add("│   └ transfer", part(&efficiency::Pop::transfer))
+      .add("└ computation scalability", part(&efficiency::Pop::computation_scalability))
+      .add("  ├ work (FLOP)", part(&efficiency::Pop::work_scalability))
+      .add("  └ speed (FLOP/s)", part(&efficiency::Pop::speed_scalability))
       .take();
 }
 
@@ -246,7 +247,7 @@ TitledTable place_table(const PointReport& point, std::string_view title, const 
     std::vector<Cell> cells{words_cell(heading, std::string{name(place)}),
                             {"step", cell(parts.step)}};
     for (const Category& category : categories()) {
-      if (category.seconds == &Breakdown::other) continue;
+      if (category.seconds == &breakdown::Breakdown::other) continue;
       cells.push_back({std::string{category.name}, cell(parts.*category.seconds)});
     }
     cells.push_back({"hidden", cell(parts.hidden_communication)});
@@ -267,7 +268,7 @@ TitledTable first_rows(TitledTable table, std::size_t most) {
 /// Returns a table with a row for each shape: a rank's calls in a step and their total time.
 TitledTable gemm_table(const PointReport& point) {
   TitledTable table{"GEMMs by shape, a rank's in a step, " + traced_heading(point)};
-  for (const GemmTime& at : gemm_times(*point.data)) {
+  for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
     const auto rate = at.seconds > 0 ? std::optional{at.flop / at.seconds} : std::nullopt;
     table.add({words_cell("m x n x k", program::to_string(at.shape)),
                {"calls", fmt::format("{:.4g}", at.calls)},
@@ -279,16 +280,16 @@ TitledTable gemm_table(const PointReport& point) {
 }
 
 /// Returns the labels that any launch of the point has.
-std::string notes_of(std::span<const LaunchPoint> points) {
+std::string notes_of(std::span<const merge::LaunchPoint> points) {
   std::set<std::string> all;
-  for (const LaunchPoint& at : points) all.insert(notes(*at.point));
+  for (const merge::LaunchPoint& at : points) all.insert(notes(*at.point));
   all.erase("");
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace
 
-TitledTable scaling_table(const Curve& curve, const JoinedCurve* joined) {
+TitledTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined) {
   TitledTable table{joined == nullptr ? "" : "over launches"};
   const bool with_nodes = spans_nodes(curve);
   for (const PointReport& at : curve.points) {
@@ -303,7 +304,7 @@ TitledTable scaling_table(const Curve& curve, const JoinedCurve* joined) {
       labels = notes_of(launches);
     }
     cells.push_back({"step time", step_time(at)});
-    if (joined != nullptr) cells.push_back({"spread", percent(spread_of(at))});
+    if (joined != nullptr) cells.push_back({"spread", percent(merge::spread_of(at))});
     cells.push_back({"±95%", interval(at)});
     cells.push_back({throughput_unit(curve), throughput(at)});
     cells.push_back({"speed-up", fixed(at.speedup)});
@@ -356,7 +357,7 @@ std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sectio
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();
-  const BreakdownResult& of = largest.breakdown;
+  const breakdown::BreakdownResult& of = largest.breakdown;
   add(Section::phases, place_table(largest, "by phase", "phase", of.by_phase,
                                    [](auto phase) { return program::name(phase); }));
   add(Section::phases, place_table(largest, "communication by mesh axis", "axis", of.by_axes,
@@ -370,4 +371,4 @@ std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sectio
   return tables;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

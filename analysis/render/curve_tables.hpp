@@ -14,7 +14,7 @@
 
 /// Tables of a curve, of one launch or joined over several; all text is escaped. Tables without
 /// rows are to be left out.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 using Points = std::vector<const PointReport*>;
 
@@ -38,18 +38,19 @@ using Points = std::vector<const PointReport*>;
 
 /// Returns times, throughput and efficiency of every point: those over launches where the curve is
 /// joined, else (`joined` is null) those of its one launch.
-[[nodiscard]] TitledTable scaling_table(const Curve& curve, const JoinedCurve* joined);
+[[nodiscard]] TitledTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined);
 
 /// Returns each launch's step times at the points that have several launches; no rows where there
 /// are none, or too many launches for columns of their own.
-[[nodiscard]] TitledTable times_table(const JoinedCurve& joined,
+[[nodiscard]] TitledTable times_table(const merge::JoinedCurve& joined,
                                       std::span<const RunReport> reports);
 
 /// Returns the lines below the tables of a joined curve: what efficiency is relative to, what was
 /// left out, what a single launch cannot show, and causes.
-[[nodiscard]] Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports);
+[[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
+                                   std::span<const RunReport> reports);
 
 /// Explains the terms of the tables of joined curves, one sentence each.
 [[nodiscard]] std::vector<std::string> joined_key();
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr std::array<SectionName, section_count> all_names{{
@@ -312,4 +312,4 @@ std::string titled(const TitledTable& part) {
   return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -19,7 +19,7 @@
 
 /// A report as a list of parts, independent of how they are shown. Numbers stay numbers, and texts
 /// stay as they are in run files: a writer formats, escapes, wraps and shortens them.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// The sections of the detailed report; the names are those of --detail.
 enum class Section : std::uint8_t {
@@ -202,4 +202,4 @@ template <class Item>
   return notes;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

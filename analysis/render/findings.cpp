@@ -18,13 +18,13 @@
 #include "base/text.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// Returns the evidence of the most severe point, which comes first.
-std::string evidence_text(const Finding& finding) {
+std::string evidence_text(const advice::Finding& finding) {
   std::vector<std::string> parts;
-  for (const Evidence& at : finding.evidence) {
+  for (const advice::Evidence& at : finding.evidence) {
     if (at.ranks == finding.evidence.front().ranks) parts.push_back(to_text(at));
   }
   const std::string numbers = fmt::format("{}", fmt::join(parts, "; "));
@@ -32,7 +32,7 @@ std::string evidence_text(const Finding& finding) {
   return finding.curve + (numbers.empty() ? "" : ": " + numbers);
 }
 
-nlohmann::ordered_json evidence_json(const Evidence& evidence) {
+nlohmann::ordered_json evidence_json(const advice::Evidence& evidence) {
   nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
   if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
   if (evidence.unit == Unit::text) {
@@ -47,29 +47,30 @@ nlohmann::ordered_json evidence_json(const Evidence& evidence) {
 
 }  // namespace
 
-std::string share_text(const Finding& finding) {
+std::string share_text(const advice::Finding& finding) {
   constexpr double visible = 0.01;
   if (!finding.severity) return std::string{undefined};
   return *finding.severity < visible ? "<1%" : "~" + units::format_percent(*finding.severity, 0);
 }
 
-std::vector<std::size_t> shown_findings(std::span<const Finding> findings, std::size_t most) {
+std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
+                                        std::size_t most) {
   std::vector<std::size_t> indices(findings.size());
   std::iota(indices.begin(), indices.end(), 0);
   std::set<std::string_view> seen;
   std::ranges::stable_partition(indices, [&](std::size_t i) {
-    return findings[i].concern == Concern::hardware && seen.insert(findings[i].rule).second;
+    return findings[i].concern == advice::Concern::hardware && seen.insert(findings[i].rule).second;
   });
   indices.resize(std::min(indices.size(), most));
   std::ranges::sort(indices);
   return indices;
 }
 
-std::string left_out_text(std::span<const NotJudged> left_out) {
+std::string left_out_text(std::span<const advice::NotJudged> left_out) {
   constexpr std::size_t most_curves = 4;
   // Curves with equal points and reasons share a line, named by their workloads.
   std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
-  for (const NotJudged& at : left_out) {
+  for (const advice::NotJudged& at : left_out) {
     std::vector<std::string>& names = alike[{at.ranks, at.why}];
     const std::string workload = at.curve.substr(0, at.curve.find(", "));
     if (std::ranges::find(names, workload) == names.end()) names.push_back(workload);
@@ -83,13 +84,14 @@ std::string left_out_text(std::span<const NotJudged> left_out) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Document findings_document(std::span<const Finding> findings, std::span<const NotJudged> left_out) {
+Document findings_document(std::span<const advice::Finding> findings,
+                           std::span<const advice::NotJudged> left_out) {
   if (findings.empty() && left_out.empty()) return {};
   std::vector<Note> notes;
   const auto add = [&notes](std::string key, std::string text) {
     if (!text.empty()) notes.push_back({std::move(key), std::move(text)});
   };
-  for (const Finding& at : findings) {
+  for (const advice::Finding& at : findings) {
     add(share_text(at), at.sentence);
     add("", evidence_text(at));
     add("", at.next_step.empty() ? "" : "next: " + at.next_step);
@@ -103,17 +105,17 @@ Document findings_document(std::span<const Finding> findings, std::span<const No
           std::move(notes)};
 }
 
-nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {
+nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out) {
   auto rows = nlohmann::ordered_json::array();
-  for (const NotJudged& at : left_out) {
+  for (const advice::NotJudged& at : left_out) {
     rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
   }
   return rows;
 }
 
-nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
+nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings) {
   auto rows = nlohmann::ordered_json::array();
-  for (const Finding& at : findings) {
+  for (const advice::Finding& at : findings) {
     nlohmann::ordered_json row{{"rule", at.rule},
                                {"concern", name(at.concern)},
                                {"severity", nullptr},
@@ -125,7 +127,7 @@ nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
     row["ranks"] = at.ranks;
     row["sentence"] = at.sentence;
     row["evidence"] = nlohmann::ordered_json::array();
-    for (const Evidence& evidence : at.evidence) {
+    for (const advice::Evidence& evidence : at.evidence) {
       row["evidence"].push_back(evidence_json(evidence));
     }
     row["next_step"] = at.next_step;
@@ -135,4 +137,4 @@ nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
   return rows;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

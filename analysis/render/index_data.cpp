@@ -11,7 +11,7 @@
 #include "analysis/render/text.hpp"
 
 /// An index of runs for programs: JSON, and CSV with a line for each run and experiment.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -25,7 +25,7 @@ constexpr std::string_view experiment_columns =
     "throughput=throughput/value throughput_unit=throughput/unit baseline efficiency verified "
     "labels";
 
-Json experiment_json(const IndexExperiment& of) {
+Json experiment_json(const catalog::IndexExperiment& of) {
   Json object = experiment_head_json(of.experiment);
   object.update(Json{
       {"fingerprint", of.fingerprint},
@@ -42,7 +42,7 @@ Json experiment_json(const IndexExperiment& of) {
 }
 
 /// Returns the entry of a run, without its experiments.
-Json run_json(const IndexRun& run, const std::string& machine) {
+Json run_json(const catalog::IndexRun& run, const std::string& machine) {
   Json per_node;
   if (run.most_per_node > 0) {
     per_node = {{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
@@ -59,7 +59,7 @@ Json run_json(const IndexRun& run, const std::string& machine) {
   return object;
 }
 
-Json trend_json(const Index& index, const IndexTrend& trend) {
+Json trend_json(const catalog::Index& index, const catalog::IndexTrend& trend) {
   Json runs = Json::array();
   for (const std::size_t at : trend.runs) runs.push_back(index.runs[at].id);
   return {{"fingerprint", trend.fingerprint},
@@ -78,12 +78,13 @@ Json trend_json(const Index& index, const IndexTrend& trend) {
 }
 
 /// Returns one object for each machine, with its trends.
-Json machines_json(const Index& index) {
+Json machines_json(const catalog::Index& index) {
   Json rows = Json::array();
-  for (const IndexMachine& machine : index.machines) {
+  for (const catalog::IndexMachine& machine : index.machines) {
     Json runs = Json::array(), trends = Json::array();
     for (const std::size_t at : machine.runs) runs.push_back(index.runs[at].id);
-    for (const IndexTrend& trend : machine.trends) trends.push_back(trend_json(index, trend));
+    for (const catalog::IndexTrend& trend : machine.trends)
+      trends.push_back(trend_json(index, trend));
     rows.push_back({{"name", machine.name},
                     {"hosts", machine.hosts},
                     {"runs", runs},
@@ -94,21 +95,21 @@ Json machines_json(const Index& index) {
 
 }  // namespace
 
-Json index_json(const Index& index) {
+Json index_json(const catalog::Index& index) {
   // Runs are in the order given, whatever their machines.
   std::vector<std::string> machines(index.runs.size());
-  for (const IndexMachine& machine : index.machines) {
+  for (const catalog::IndexMachine& machine : index.machines) {
     for (const std::size_t at : machine.runs) machines[at] = machine.name;
   }
   Json runs = Json::array(), unreadable = Json::array();
   for (std::size_t i = 0; i < index.runs.size(); ++i) {
     runs.push_back(run_json(index.runs[i], machines[i]));
     Json& experiments = runs.back()["experiments"] = Json::array();
-    for (const IndexExperiment& of : index.runs[i].experiments) {
+    for (const catalog::IndexExperiment& of : index.runs[i].experiments) {
       experiments.push_back(experiment_json(of));
     }
   }
-  for (const Unreadable& file : index.unreadable) {
+  for (const catalog::Unreadable& file : index.unreadable) {
     unreadable.push_back({{"file", file.file}, {"reason", file.reason}});
   }
   return {{"index", runs}, {"machines", machines_json(index)}, {"unreadable", unreadable}};
@@ -117,7 +118,8 @@ Json index_json(const Index& index) {
 Json index_report_json(const IndexReport& report) {
   // The runs have no key for points, so that readers do not take them for runs without points.
   Json runs = Json::array();
-  for (const IndexRun& run : report.index.runs) runs.push_back(run_head_json(run, run.file));
+  for (const catalog::IndexRun& run : report.index.runs)
+    runs.push_back(run_head_json(run, run.file));
   Json object{{"schema_version", report_schema_version},
               {"runs", runs},
               {"curves", Json::array()},
@@ -139,14 +141,14 @@ std::string render_index_csv(const IndexReport& report) {
     return cells;
   };
   std::string text = csv_heading(cells_of({}, {}));
-  for (const IndexMachine& machine : report.index.machines) {
+  for (const catalog::IndexMachine& machine : report.index.machines) {
     for (const std::size_t at : machine.runs) {
-      const IndexRun& run = report.index.runs[at];
+      const catalog::IndexRun& run = report.index.runs[at];
       Json line = run_json(run, machine.name);
-      line["hosts_text"] = shorten_hosts(run.hosts);
-      std::vector<IndexExperiment> experiments = run.experiments;
+      line["hosts_text"] = catalog::shorten_hosts(run.hosts);
+      std::vector<catalog::IndexExperiment> experiments = run.experiments;
       if (experiments.empty()) experiments.emplace_back();
-      for (const IndexExperiment& of : experiments) {
+      for (const catalog::IndexExperiment& of : experiments) {
         Json experiment = experiment_json(of);
         experiment["kind"] = run.experiments.empty() ? "none"
                              : of.is_bench           ? "micro-benchmark"
@@ -158,4 +160,4 @@ std::string render_index_csv(const IndexReport& report) {
   return text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

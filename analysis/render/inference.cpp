@@ -14,22 +14,23 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-void add_row(Inference& at, const RowReport& row) {
+void add_row(Inference& at, const microbench::RowReport& row) {
   const results::RowData& data = *row.data;
-  fill_in(at.dtype, text_of(data, "dtype"));
-  fill_in(at.prompt, number_of(data, "prompt"));
-  fill_in(at.output, number_of(data, "output"));
-  fill_in(at.replicas, number_of(data, "replicas"));
-  fill_in(at.cache_bytes, number_of(data, "cache_bytes"));
+  microbench::fill_in(at.dtype, text_of(data, "dtype"));
+  microbench::fill_in(at.prompt, number_of(data, "prompt"));
+  microbench::fill_in(at.output, number_of(data, "output"));
+  microbench::fill_in(at.replicas, number_of(data, "replicas"));
+  microbench::fill_in(at.cache_bytes, number_of(data, "cache_bytes"));
   const std::string part = text_of(data, "part");
   const bool is_ok = data.status == results::PointStatus::ok;
   if (!is_ok) {
-    fill_in(at.failure, fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+    microbench::fill_in(at.failure,
+                        fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
   }
   if (part == "prefill") {
     at.prefill = &data;
@@ -49,7 +50,7 @@ void add_rates(Inference& at) {
 
 void add_point(const PointReport& point, std::vector<Inference>& all) {
   const std::size_t begin = all.size();
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     if (text_of(*row.data, "op") != "infer") continue;
     const std::optional<double> batch = number_of(*row.data, "batch");
     const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -80,7 +81,7 @@ std::string tokens_cell(std::optional<double> rate) {
 }
 
 std::vector<Cell> cells_of(const Inference& at) {
-  RowReport prefill, decode;
+  microbench::RowReport prefill, decode;
   prefill.data = at.prefill;
   prefill.time = at.ttft;
   decode.data = at.decode;
@@ -100,7 +101,7 @@ std::vector<Cell> cells_of(const Inference& at) {
 }
 
 /// Returns the mean FLOP/s of a rank; the row's FLOP are over all calls and ranks.
-std::optional<double> rate_of(const RowReport& row, int ranks) {
+std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
   const double calls = number_of(*row.data, "tokens").value_or(1);
   if (!flop || !row.time || !(row.time->median > 0) || !(calls > 0) || ranks < 1) {
@@ -187,7 +188,7 @@ std::vector<TitledTable> inference_tables(const RunReport& report) {
 
 std::vector<TitledTable> infer_part_tables(const PointReport& point) {
   const auto is_part = [](const results::RowData& row) { return text_of(row, "op") == "infer"; };
-  const auto cells = [&point](const RowReport& row) -> std::vector<Cell> {
+  const auto cells = [&point](const microbench::RowReport& row) -> std::vector<Cell> {
     return {{"batch", count_cell(number_of(*row.data, "batch"))},
             text_of_row("part", row, "part"),
             {"time", time_cell(row)},
@@ -204,4 +205,4 @@ void add_inferences_json(std::span<const Inference> all, const PointReport& poin
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -14,7 +14,7 @@
 
 /// Reports of inference: latency against throughput for points of workload infer, and rates of
 /// requests for points of workload serve.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// The two rows, prefill and decode, of one batch size on one mesh.
 struct Inference {
@@ -70,4 +70,4 @@ void add_inferences_json(std::span<const Inference> all, const PointReport& poin
 /// objects with median, p90, p99 and max, in seconds; undefined values are null.
 [[nodiscard]] nlohmann::ordered_json serve_json(const results::RowData& row);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -22,7 +22,7 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -31,7 +31,7 @@ constexpr std::size_t most_columns = 6;  ///< launches with columns of their own
 
 using Numbers = std::set<std::size_t>;
 
-std::size_t number_of(const LaunchPoint& at, std::span<const RunReport> reports) {
+std::size_t number_of(const merge::LaunchPoint& at, std::span<const RunReport> reports) {
   return static_cast<std::size_t>(at.run - reports.data()) + 1;
 }
 
@@ -39,21 +39,22 @@ std::string launches(const Numbers& numbers) {
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-Numbers numbers_of(const JoinedCurve& joined, std::span<const RunReport> reports) {
+Numbers numbers_of(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
   Numbers numbers;
   for (const auto& points : joined.launches) {
-    for (const LaunchPoint& at : points) numbers.insert(number_of(at, reports));
+    for (const merge::LaunchPoint& at : points) numbers.insert(number_of(at, reports));
   }
   return numbers;
 }
 
-bool has_repeats(const JoinedCurve& joined) {
+bool has_repeats(const merge::JoinedCurve& joined) {
   return std::ranges::any_of(joined.launches, [](const auto& at) { return at.size() > 1; });
 }
 
-void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
+void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
+                  Facts& facts) {
   std::map<std::pair<int, std::string>, Numbers> all;
-  for (const LeftOut& at : joined.left_out) {
+  for (const merge::LeftOut& at : joined.left_out) {
     all[{at.at.point->data->ranks, at.reason}].insert(number_of(at.at, reports));
   }
   for (const auto& [what, numbers] : all) {
@@ -64,7 +65,8 @@ void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports,
 
 /// Adds remarks: on points that a single launch measured, and on where to find the step times of
 /// all launches.
-void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
+void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
+                  Facts& facts) {
   std::vector<int> once;
   for (const auto& points : joined.launches) {
     if (points.size() == 1) once.push_back(points.front().point->data->ranks);
@@ -79,7 +81,7 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
   }
 }
 
-Json launch_json(const LaunchPoint& at) {
+Json launch_json(const merge::LaunchPoint& at) {
   return {{"run", at.run->data->id},
           {"file", at.run->file},
           {"index", at.point->data->index},
@@ -99,9 +101,9 @@ void add_typical(const PointReport& point, Json& object) {
   add_losses_json(point, object);
 }
 
-Json point_json(const PointReport& point, std::span<const LaunchPoint> launches) {
+Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
   Json rows = Json::array();
-  for (const LaunchPoint& at : launches) {
+  for (const merge::LaunchPoint& at : launches) {
     rows.push_back(launch_json(at));
     // The typical launch is the one whose causes are shown for the point.
     rows.back()["typical"] = at.point->data == point.data;
@@ -115,7 +117,7 @@ Json point_json(const PointReport& point, std::span<const LaunchPoint> launches)
       {"labels", Json(point.labels)},
       {"launches", rows},
       {"step_time", time_json(point.step_time, "launches")},
-      {"spread", number_or_null(spread_of(point))},
+      {"spread", number_or_null(merge::spread_of(point))},
       {"throughput",
        {{"value", number_or_null(point.throughput)}, {"unit", point.data->throughput_unit}}},
       {"speedup", number_or_null(point.speedup)},
@@ -125,19 +127,19 @@ Json point_json(const PointReport& point, std::span<const LaunchPoint> launches)
   return object;
 }
 
-Json left_out_json(const LeftOut& left_out) {
+Json left_out_json(const merge::LeftOut& left_out) {
   Json row = launch_json(left_out.at);
   row["ranks"] = left_out.at.point->data->ranks;
   row["reason"] = left_out.reason;
   return row;
 }
 
-Json curve_json(const JoinedCurve& joined) {
+Json curve_json(const merge::JoinedCurve& joined) {
   Json points = Json::array(), left_out = Json::array();
   for (std::size_t i = 0; i < joined.launches.size(); ++i) {
-    points.push_back(point_json(joined.curve.points[i], joined.launches[i]));
+    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i]));
   }
-  for (const LeftOut& at : joined.left_out) left_out.push_back(left_out_json(at));
+  for (const merge::LeftOut& at : joined.left_out) left_out.push_back(left_out_json(at));
   Json object = experiment_head_json(joined.experiment);
   object.update(baseline_json(joined.curve));
   object.update(Json{{"fingerprint", joined.fingerprint},
@@ -154,14 +156,14 @@ Json curve_json(const JoinedCurve& joined) {
 
 }  // namespace
 
-TitledTable times_table(const JoinedCurve& joined, std::span<const RunReport> reports) {
+TitledTable times_table(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
   TitledTable table{"step time of each launch, and the ±95% interval inside it"};
   const Numbers numbers = numbers_of(joined, reports);
   if (numbers.size() > most_columns) return table;
   for (const auto& points : joined.launches) {
     if (points.size() < 2) continue;
     std::map<std::size_t, std::string> times;
-    for (const LaunchPoint& at : points) {
+    for (const merge::LaunchPoint& at : points) {
       times[number_of(at, reports)] = step_time(*at.point) + " " + interval(*at.point);
     }
     std::vector<Cell> cells{{"ranks", std::to_string(points.front().point->data->ranks)}};
@@ -171,7 +173,7 @@ TitledTable times_table(const JoinedCurve& joined, std::span<const RunReport> re
   return table;
 }
 
-Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports) {
+Facts joined_remarks(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
   Facts facts;
   if (joined.curve.points.empty()) {
     add_left_out(joined, reports, facts);
@@ -218,10 +220,10 @@ Json axes_json(const PointReport& point) {
   return axes;
 }
 
-Json joined_json(const Joined& joined) {
+Json joined_json(const merge::Joined& joined) {
   Json curves = Json::array();
-  for (const JoinedCurve& curve : joined.curves) curves.push_back(curve_json(curve));
+  for (const merge::JoinedCurve& curve : joined.curves) curves.push_back(curve_json(curve));
   return curves;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -71,4 +71,4 @@ void add_csv_cells(std::vector<CsvCell>& cells, const Json& object, std::string_
   }
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

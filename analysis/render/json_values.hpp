@@ -15,7 +15,7 @@
 #include "statistics/estimate.hpp"
 
 /// Values in JSON reports, null where there is none, and CSV cells that are taken from them.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Returns null for numbers that are not finite, since JSON has none.
 template <class Number>
@@ -83,4 +83,4 @@ template <class Of>
 void add_csv_cells(std::vector<CsvCell>& cells, const nlohmann::ordered_json& object,
                    std::string_view columns);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -24,7 +24,7 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -135,7 +135,7 @@ std::string celsius_cell(std::optional<double> kelvin) {
 }
 
 /// True if a row of the table of devices would have any number.
-bool has_numbers(const DeviceState& state) {
+bool has_numbers(const devices::DeviceState& state) {
   return state.clock || state.temperature || state.utilisation || state.energy.power;
 }
 
@@ -273,7 +273,7 @@ Facts header(const RunReport& report, const Sections& sections) {
 TitledTable device_table(const Curve& curve) {
   TitledTable devices{title_of(curve)};
   for (const PointReport& point : curve.points) {
-    const DeviceState& state = point.devices;
+    const devices::DeviceState& state = point.devices;
     if (!has_numbers(state)) continue;
     devices.add({{"ranks", std::to_string(point.data->ranks)},
                  {"clock", prefixed_cell(state.clock, "Hz")},
@@ -308,10 +308,10 @@ Facts device_remarks(const Curve& curve) {
 }
 
 Json device_state_json(const PointReport& point) {
-  const DeviceState& state = point.devices;
+  const devices::DeviceState& state = point.devices;
   if (state.series.empty() && state.warnings.empty()) return {};
   Json series = Json::array();
-  for (const SeriesSummary& at : state.series) {
+  for (const devices::SeriesSummary& at : state.series) {
     series.push_back({{"rank", at.rank},
                       {"world_rank", world_rank(*point.data, at.rank)},
                       {"device", at.device},
@@ -338,4 +338,4 @@ Json device_state_json(const PointReport& point) {
           {"series", series}};
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -14,7 +14,7 @@
 
 /// The machine of a run in reports: where the ranks ran and on what hardware and software,
 /// preflight checks, and the devices during the loop. All text for people is escaped.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Returns "Isoscale 1.0.0, run 3f2a of 2026-11-21".
 [[nodiscard]] std::string headline(const RunReport& report);
@@ -48,4 +48,4 @@ namespace isoscale::analysis {
 /// Returns a point's `device_state`; null where nothing was sampled.
 [[nodiscard]] nlohmann::ordered_json device_state_json(const PointReport& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -16,7 +16,7 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using results::CalibrationCurve;
@@ -34,19 +34,20 @@ constexpr std::size_t largest_matrix = 16;  ///< number of ranks
 /// A quantity of pairs that a matrix shows in one unit.
 struct Quantity {
   const char* title;
-  std::optional<double> PairReport::*value;
+  std::optional<double> microbench::PairReport::*value;
   double unit;  ///< SI value of the unit that cells have
 };
 
 std::vector<TitledTable> matrices(const PointReport& point) {
-  const BenchReport& bench = *point.bench;
+  const microbench::BenchReport& bench = *point.bench;
   constexpr Quantity quantities[] = {
-      {"one-way latency in us, from (row) to (column)", &PairReport::latency, 1e-6},
-      {"bandwidth in GB/s, from (row) to (column)", &PairReport::bandwidth, 1e9},
-      {"bandwidth of both directions at once in GB/s", &PairReport::bidirectional, 1e9}};
+      {"one-way latency in us, from (row) to (column)", &microbench::PairReport::latency, 1e-6},
+      {"bandwidth in GB/s, from (row) to (column)", &microbench::PairReport::bandwidth, 1e9},
+      {"bandwidth of both directions at once in GB/s", &microbench::PairReport::bidirectional,
+       1e9}};
   std::set<int> ranks;
-  std::map<std::pair<int, int>, const PairReport*> pairs;
-  for (const PairReport& pair : bench.pairs) {
+  std::map<std::pair<int, int>, const microbench::PairReport*> pairs;
+  for (const microbench::PairReport& pair : bench.pairs) {
     const int src = world_rank(*point.data, pair.src), dst = world_rank(*point.data, pair.dst);
     ranks.insert({src, dst});
     pairs[{src, dst}] = &pair;
@@ -54,8 +55,9 @@ std::vector<TitledTable> matrices(const PointReport& point) {
   if (ranks.size() > largest_matrix) return {};
   std::vector<TitledTable> tables;
   for (const Quantity& quantity : quantities) {
-    const bool measured = std::ranges::any_of(
-        bench.pairs, [&](const PairReport& pair) { return (pair.*quantity.value).has_value(); });
+    const bool measured = std::ranges::any_of(bench.pairs, [&](const microbench::PairReport& pair) {
+      return (pair.*quantity.value).has_value();
+    });
     if (!measured) continue;
     TitledTable table{.title = quantity.title, .columns = {{"rank"}}, .rows = {}};
     for (const int dst : ranks) table.columns.push_back({std::to_string(dst)});
@@ -77,10 +79,10 @@ std::vector<TitledTable> matrices(const PointReport& point) {
   return tables;
 }
 
-TitledTable class_table(const BenchReport& bench) {
+TitledTable class_table(const microbench::BenchReport& bench) {
   TitledTable table{"link classes: medians over ordered pairs, the fastest first"};
   const auto fastest = bench.classes.front().bandwidth;
-  for (const ClassReport& at : bench.classes) {
+  for (const microbench::ClassReport& at : bench.classes) {
     const auto share =
         fastest && at.bandwidth ? std::optional{*at.bandwidth / *fastest} : std::nullopt;
     table.add({words_cell("class", at.name.empty() ? std::string{undefined} : escape(at.name)),
@@ -177,7 +179,7 @@ TitledTable ceiling_table(const results::CalibrationData& calibration) {
 }  // namespace
 
 std::vector<TitledTable> pair_tables(const PointReport& point) {
-  const BenchReport& bench = *point.bench;
+  const microbench::BenchReport& bench = *point.bench;
   std::vector<TitledTable> tables;
   if (!bench.pairs.empty()) {
     tables = matrices(point);
@@ -186,7 +188,7 @@ std::vector<TitledTable> pair_tables(const PointReport& point) {
   const auto is_other = [](const results::RowData& row) {
     return text_of(row, "op") == "p2p" && !is_pair_kind(text_of(row, "kind"));
   };
-  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
     return {text_of_row("pattern", row, "kind"),
             text_of_row("class", row, "class"),
             {"moved", size_cell(number_of(*row.data, "bytes"))},
@@ -207,4 +209,4 @@ std::vector<TitledTable> calibration_tables(const RunReport& report) {
   return tables;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

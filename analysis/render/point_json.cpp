@@ -13,13 +13,13 @@
 #include "analysis/render/render_json.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 /// Returns the parts of a breakdown; a part of which only a bound is known is null.
-Json parts_json(const BreakdownResult& breakdown, const Breakdown& parts) {
+Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {
     object[std::string{category.name}] =
@@ -29,7 +29,7 @@ Json parts_json(const BreakdownResult& breakdown, const Breakdown& parts) {
   return object;
 }
 
-Json by_place_json(const BreakdownResult& breakdown) {
+Json by_place_json(const breakdown::BreakdownResult& breakdown) {
   if (!breakdown.mean) return {};
   Json phases = Json::object(), axes = Json::object(), layers = Json::object();
   for (const auto& [phase, parts] : breakdown.by_phase) {
@@ -46,7 +46,7 @@ Json by_place_json(const BreakdownResult& breakdown) {
 /// Returns an object for each traced rank, with how long others waited for it.
 Json ranks_json(const PointReport& point) {
   Json rows = Json::array();
-  const BreakdownResult& breakdown = point.breakdown;
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
     const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
     Json row{{"rank", breakdown.ranks[i]},
@@ -59,7 +59,7 @@ Json ranks_json(const PointReport& point) {
   return rows;
 }
 
-Json pop_json(const std::optional<Pop>& pop) {
+Json pop_json(const std::optional<efficiency::Pop>& pop) {
   if (!pop) return {};
   return {{"global", number_or_null(pop->global)},
           {"parallel", pop->parallel},
@@ -72,10 +72,10 @@ Json pop_json(const std::optional<Pop>& pop) {
           {"speed_scalability", number_or_null(pop->speed_scalability)}};
 }
 
-Json waterfall_json(const std::optional<Waterfall>& waterfall) {
+Json waterfall_json(const std::optional<efficiency::Waterfall>& waterfall) {
   if (!waterfall) return {};
   Json lost = Json::object();
-  for (const LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
+  for (const efficiency::LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
   return {{"ideal", waterfall->ideal},
           {"measured", waterfall->measured},
           {"lost", lost},
@@ -85,7 +85,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
 
 Json named_causes_json(const PointReport& point) {
   Json rows = Json::array();
-  for (const NamedCause& at : point.causes.named) {
+  for (const efficiency::NamedCause& at : point.causes.named) {
     rows.push_back({{"kind", at.kind},
                     {"ranks", at.ranks},
                     {"world_ranks", world_ranks(*point.data, at.ranks)},
@@ -96,7 +96,7 @@ Json named_causes_json(const PointReport& point) {
 }
 
 Json largest_json(const PointReport& point) {
-  const std::optional<LargestUnexplained>& at = point.breakdown.largest;
+  const std::optional<breakdown::LargestUnexplained>& at = point.breakdown.largest;
   if (!at) return {};
   return {{"rank", at->rank},     {"world_rank", world_rank(*point.data, at->rank)},
           {"step", at->step},     {"begin", at->begin},
@@ -123,15 +123,15 @@ Json soak_json(const results::Soak& soak) {
 
 /// Returns the share of the step in which each traced rank computes, in the order of
 /// breakdown_of_rank.
-Json utilisation_json(const BreakdownResult& breakdown) {
+Json utilisation_json(const breakdown::BreakdownResult& breakdown) {
   Json shares = Json::array();
-  for (const Breakdown& parts : breakdown.of_rank) {
+  for (const breakdown::Breakdown& parts : breakdown.of_rank) {
     shares.push_back(parts.step > 0 ? Json(parts.compute / parts.step) : Json{});
   }
   return shares;
 }
 
-Json pipeline_json(const std::optional<PipelineReport>& pipeline) {
+Json pipeline_json(const std::optional<breakdown::PipelineReport>& pipeline) {
   if (!pipeline) return {};
   Json object{{"formula_bubble", number_or_null(pipeline->formula_bubble)}};
   const auto& times = pipeline->hand_over;
@@ -144,7 +144,7 @@ Json pipeline_json(const std::optional<PipelineReport>& pipeline) {
 /// Returns the shapes of GEMMs; seconds, FLOP and calls are those of a rank in one step.
 Json traced_gemms_json(const results::PointData& point) {
   Json rows = Json::array();
-  for (const GemmTime& at : gemm_times(point)) {
+  for (const breakdown::GemmTime& at : breakdown::gemm_times(point)) {
     rows.push_back({{"m", at.shape.m},
                     {"n", at.shape.n},
                     {"k", at.shape.k},
@@ -187,7 +187,7 @@ void add_losses_json(const PointReport& point, Json& object) {
 }
 
 void add_causes_json(const PointReport& point, Json& object) {
-  const BreakdownResult& breakdown = point.breakdown;
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
   object["breakdown_by"] = by_place_json(breakdown);
   object["breakdown_missing"] = breakdown.missing;
   object["unaccounted"] = breakdown.mean ? Json(breakdown.unaccounted) : Json{};
@@ -212,7 +212,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["injections"] = point.data->injections;
 }
 
-Json laws_json(const Laws& laws) {
+Json laws_json(const efficiency::Laws& laws) {
   Json usl;
   if (laws.usl) {
     usl = {{"contention", located_json(std::optional{laws.usl->contention})},
@@ -271,4 +271,4 @@ Json point_json(const PointReport& point) {
   return object;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

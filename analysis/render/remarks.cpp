@@ -25,7 +25,7 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// Returns "5.0% (4.1%-5.9%)".
@@ -61,7 +61,7 @@ void add_laws(const Curve& curve, Facts& facts) {
     facts.emplace_back("Gustafson", "serial fraction " + with_interval(*curve.laws.gustafson));
   }
   if (curve.laws.usl) {
-    const Usl& usl = *curve.laws.usl;
+    const efficiency::Usl& usl = *curve.laws.usl;
     std::string text =
         fmt::format("contention {}, coherency {}", number_with_interval(usl.contention),
                     number_with_interval(usl.coherency));
@@ -71,7 +71,7 @@ void add_laws(const Curve& curve, Facts& facts) {
 }
 
 std::string unexplained(const PointReport& point) {
-  const LargestUnexplained& at = *point.breakdown.largest;
+  const breakdown::LargestUnexplained& at = *point.breakdown.largest;
   return fmt::format(
       "not closed: largest unexplained interval {} on rank {}, step {}, {} after it "
       "began{}",
@@ -108,7 +108,7 @@ void add_to_calibration(const PointReport& point, Sentences& remarks) {
     remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");
   }
   std::string text;
-  for (const LinkShare& at : point.link_shares) {
+  for (const breakdown::LinkShare& at : point.link_shares) {
     text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
@@ -150,7 +150,7 @@ void add_setup(const PointReport& point, Facts& facts) {
                                                : "kept from the session before",
                              made.first_call ? ", first call " + text(*made.first_call) : ""));
   }
-  const auto communicates = [](const RowReport& row) {
+  const auto communicates = [](const microbench::RowReport& row) {
     return row.data->text.contains("in_place") && row.data->number.contains("first_call") &&
            row.time.has_value();
   };
@@ -163,7 +163,7 @@ void add_setup(const PointReport& point, Facts& facts) {
 
 void add_pairs(const PointReport& point, Facts& facts) {
   std::size_t said = 0;
-  for (const PairReport& pair : point.bench->pairs) {
+  for (const microbench::PairReport& pair : point.bench->pairs) {
     if (pair.failure.empty() || ++said > most_of_kind) continue;
     facts.emplace_back("failed",
                        fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
@@ -173,7 +173,7 @@ void add_pairs(const PointReport& point, Facts& facts) {
     facts.emplace_back("failed", fmt::format("and {} more pairs", said - most_of_kind));
   const auto& slow = point.bench->slow;
   for (std::size_t i = 0; i < std::min(slow.size(), most_of_kind); ++i) {
-    const SlowPair& at = slow[i];
+    const microbench::SlowPair& at = slow[i];
     facts.emplace_back(
         "SLOW", at.quantity == "latency"
                     ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}",
@@ -194,11 +194,11 @@ void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
   std::map<std::string_view, std::size_t> held;  // number of rows
   double late = 0;
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     const auto clock = number_of(*row.data, "sm_clock");
     if (clock) clocks.push_back(*clock);
-    const auto bits = sampled_bits(number_of(*row.data, "throttle_reasons").value_or(0));
-    for (const std::string_view reason : reason_names(bits.value_or(0))) ++held[reason];
+    const auto bits = devices::sampled_bits(number_of(*row.data, "throttle_reasons").value_or(0));
+    for (const std::string_view reason : devices::reason_names(bits.value_or(0))) ++held[reason];
     late += number_of(*row.data, "late_plays").value_or(0);
   }
   if (!clocks.empty()) {
@@ -222,7 +222,7 @@ void add_gpus(const PointReport& point, Facts& facts) {
 /// Adds the number of tf32 rows whose multiplication the library did without tf32, which it may do.
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // number of rows
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     const auto dtype = row.data->text.find("dtype");
     const auto arithmetic = row.data->text.find("arithmetic");
     if (dtype == row.data->text.end() || dtype->second != "tf32") continue;
@@ -290,7 +290,7 @@ Facts cause_remarks(const Curve& curve) {
   Facts facts;
   Sentences said{{"lost", "clocks", "traces"}};
   for (const PointReport& point : curve.points) {
-    for (const NamedCause& cause : point.causes.named) {
+    for (const efficiency::NamedCause& cause : point.causes.named) {
       facts.emplace_back("cause", ranks_prefix(point) + escape(cause.text));
     }
     if (results::has_label(point.labels, "not-closed") && point.breakdown.largest) {
@@ -376,8 +376,9 @@ Facts bench_remarks(const PointReport& point) {
     facts.emplace_back(*point.data->verified ? "verified" : "WRONG",
                        found.empty() ? "all results are as expected" : found);
   }
-  const auto wrong = std::ranges::count_if(
-      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
+  const auto wrong = std::ranges::count_if(point.bench->rows, [](const microbench::RowReport& row) {
+    return row.data->wrong.value_or(0) > 0;
+  });
   if (wrong > 0) {
     facts.emplace_back("WRONG",
                        fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
@@ -388,4 +389,4 @@ Facts bench_remarks(const PointReport& point) {
   return facts;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

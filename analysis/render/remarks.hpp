@@ -15,7 +15,7 @@
 
 /// Remarks are the lines below the tables of a report, each with a key and a sentence; all text is
 /// escaped.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Collects sentences about points by key, and joins equal ones: "2, 4 ranks: ...".
 class Sentences {
@@ -63,4 +63,4 @@ class Sentences {
 /// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

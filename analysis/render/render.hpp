@@ -13,24 +13,24 @@
 /// Renders reports as text. No renderer computes numbers, so that none can disagree with another.
 /// For several launches, reports for people show the joined curves and a line on each launch;
 /// machine-readable reports contain both in full.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Returns the summary on one screen of at most `columns` columns.
-[[nodiscard]] std::string render_summary(const Report& report, std::size_t columns);
+[[nodiscard]] std::string render_summary(const merge::Report& report, std::size_t columns);
 /// Returns the detailed report for people, with these sections.
-[[nodiscard]] std::string render_sections(const Report& report, const Sections& sections);
+[[nodiscard]] std::string render_sections(const merge::Report& report, const Sections& sections);
 /// Returns the detailed report with all sections.
-[[nodiscard]] std::string render_text(const Report& report);
-[[nodiscard]] std::string render_json(const Report& report);
-[[nodiscard]] std::string render_csv(const Report& report);
-[[nodiscard]] std::string render_markdown(const Report& report);
+[[nodiscard]] std::string render_text(const merge::Report& report);
+[[nodiscard]] std::string render_json(const merge::Report& report);
+[[nodiscard]] std::string render_csv(const merge::Report& report);
+[[nodiscard]] std::string render_markdown(const merge::Report& report);
 /// Returns the rows of collectives in the columns of nccl-tests, for tools that read its output;
 /// other lines begin with #.
-[[nodiscard]] std::string render_nccl_tests(const Report& report);
+[[nodiscard]] std::string render_nccl_tests(const merge::Report& report);
 
 /// The report of an index alone. `why` is a sentence for people on what is not shown.
 struct IndexReport {
-  Index index;
+  catalog::Index index;
   std::vector<std::string> warnings{};
   std::string why{};
 };
@@ -40,4 +40,4 @@ struct IndexReport {
 [[nodiscard]] std::string render_index_csv(const IndexReport& report);
 [[nodiscard]] std::string render_index_markdown(const IndexReport& report);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

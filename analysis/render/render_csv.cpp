@@ -16,7 +16,7 @@
 
 /// The CSV report: one list of columns for each part of a line, with the places of their values in
 /// the JSON of that part.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -65,15 +65,15 @@ constexpr std::string_view serve_columns =
     "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
 
 /// Returns the place of a point among the joined points.
-Json place_json(const Joined& joined, const PointReport& point) {
-  const std::optional<JoinedPlace> place = place_of(joined, point);
+Json place_json(const merge::Joined& joined, const PointReport& point) {
+  const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
   if (!place) return {};
   Json object{{"fingerprint", place->curve->fingerprint}, {"left_out", place->left_out}};
   if (place->joined == nullptr) return object;
   const PointReport& at = *place->joined;
   object["launches"] = place->launches;
   object["step_time"] = time_json(at.step_time, "launches");
-  object["spread"] = number_or_null(spread_of(at));
+  object["spread"] = number_or_null(merge::spread_of(at));
   object["throughput"] = number_or_null(at.throughput);
   object["speedup"] = number_or_null(at.speedup);
   object["efficiency"] = number_or_null(at.efficiency);
@@ -82,7 +82,7 @@ Json place_json(const Joined& joined, const PointReport& point) {
 
 /// Returns a point's JSON, with what only CSV has: the parts of a breakdown of which only a bound
 /// is known too.
-Json line_json(const Joined& joined, const PointReport& point) {
+Json line_json(const merge::Joined& joined, const PointReport& point) {
   Json object = point_json(point);
   object["joined"] = place_json(joined, point);
   object["axes_text"] = axes_text(point);
@@ -96,7 +96,8 @@ Json line_json(const Joined& joined, const PointReport& point) {
 
 /// Returns the texts, numbers and results of a micro-benchmark's row, and what both rows of an
 /// inference together tell.
-Json row_json(const PointReport& point, const RowReport& row, const std::vector<Inference>& all) {
+Json row_json(const PointReport& point, const microbench::RowReport& row,
+              const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;
   Json object{{"status", results::name(data.status)},
               {"reason", data.reason},
@@ -143,7 +144,7 @@ std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& ro
 
 }  // namespace
 
-std::string render_csv(const Report& whole) {
+std::string render_csv(const merge::Report& whole) {
   std::string text = csv_heading(cells_of({}, {}, {}));
   for (const RunReport& report : whole.runs) {
     const Json run = run_head_json(*report.data, report.file);
@@ -155,7 +156,7 @@ std::string render_csv(const Report& whole) {
     }
     for (const PointReport& point : report.benches) {
       const Json line = line_json(whole.joined, point);
-      for (const RowReport& row : point.bench->rows) {
+      for (const microbench::RowReport& row : point.bench->rows) {
         text += csv_values(cells_of(run, line, row_json(point, row, inferences)));
       }
       if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}));
@@ -164,4 +165,4 @@ std::string render_csv(const Report& whole) {
   return text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

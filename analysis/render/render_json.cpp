@@ -22,7 +22,7 @@
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -83,8 +83,8 @@ Json run_json(const RunReport& report) {
                      {"preflight", run.preflight ? checks_json(*run.preflight) : Json{}},
                      {"points", rows},
                      {"curves", curves_json(report)},
-                     {"findings", findings_json(findings_of(report))},
-                     {"findings_left_out", left_out_json(left_out_of(report))},
+                     {"findings", findings_json(advice::findings_of(report))},
+                     {"findings_left_out", left_out_json(advice::left_out_of(report))},
                      {"calibration", calibration_json(report.calibration)}});
   return object;
 }
@@ -98,20 +98,20 @@ Json baseline_json(const Curve& curve) {
           {"baseline_unsure", has_unsure_baseline(curve)}};
 }
 
-Json report_json(const Report& whole) {
+Json report_json(const merge::Report& whole) {
   Json runs = Json::array();
   for (const RunReport& report : whole.runs) runs.push_back(run_json(report));
   Json object{{"schema_version", report_schema_version},
               {"runs", runs},
               {"curves", joined_json(whole.joined)},
-              {"findings", findings_json(findings_of(whole))},
-              {"findings_left_out", left_out_json(left_out_of(whole))},
+              {"findings", findings_json(advice::findings_of(whole))},
+              {"findings_left_out", left_out_json(advice::left_out_of(whole))},
               {"warnings", whole.warnings},
               {"index_only", false}};
   object.update(index_json(whole.index));
   return object;
 }
 
-std::string render_json(const Report& report) { return dumped(report_json(report)); }
+std::string render_json(const merge::Report& report) { return dumped(report_json(report)); }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -11,19 +11,19 @@
 #include "analysis/report.hpp"
 
 /// The JSON report and its parts. Absent numbers are null.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// The version of the report's format, which is not that of run files. New keys raise the minor
 /// version; a change of meaning raises the major.
 inline constexpr std::string_view report_schema_version = "1.4";
 
 /// Returns the JSON report as an object; render_json() is its text.
-[[nodiscard]] nlohmann::ordered_json report_json(const Report& report);
+[[nodiscard]] nlohmann::ordered_json report_json(const merge::Report& report);
 /// Returns the JSON of an index alone; render_index_json() is its text.
 [[nodiscard]] nlohmann::ordered_json index_report_json(const IndexReport& report);
 
 /// Returns index[], machines[] and unreadable[] of a report.
-[[nodiscard]] nlohmann::ordered_json index_json(const Index& index);
+[[nodiscard]] nlohmann::ordered_json index_json(const catalog::Index& index);
 
 /// Returns what a curve's efficiencies are relative to: baseline and the keys that begin with it.
 [[nodiscard]] nlohmann::ordered_json baseline_json(const Curve& curve);
@@ -47,13 +47,13 @@ void add_losses_json(const PointReport& point, nlohmann::ordered_json& object);
 void add_causes_json(const PointReport& point, nlohmann::ordered_json& object);
 
 /// Returns amdahl, gustafson and usl of a curve.
-[[nodiscard]] nlohmann::ordered_json laws_json(const Laws& laws);
+[[nodiscard]] nlohmann::ordered_json laws_json(const efficiency::Laws& laws);
 
 /// Returns a point's object without the keys of add_causes_json and without the rows of inference.
 [[nodiscard]] nlohmann::ordered_json point_json(const PointReport& point);
 
 /// Returns the top-level curves of the JSON report, one for each experiment over all launches.
-[[nodiscard]] nlohmann::ordered_json joined_json(const Joined& joined);
+[[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
 
 /// Returns {"fewest", "most"}; null where it is not known.
 [[nodiscard]] nlohmann::ordered_json ranks_per_node_json(const PointReport& point);
@@ -69,4 +69,4 @@ void add_causes_json(const PointReport& point, nlohmann::ordered_json& object);
 /// Returns the calibration; empty where nothing was fitted.
 [[nodiscard]] nlohmann::ordered_json calibration_json(const results::CalibrationData& calibration);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

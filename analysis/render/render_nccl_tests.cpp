@@ -16,7 +16,7 @@
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// Returns the name of an element type in nccl-tests; a type that it does not have keeps its name.
@@ -53,9 +53,9 @@ std::string decimal(std::optional<double> value, double unit) {
 
 /// Returns the time in us, algbw and busbw in GB/s of 10^9, and wrong elements, out of place or in
 /// place.
-std::string placement(const RowReport* row) {
+std::string placement(const microbench::RowReport* row) {
   constexpr double micro = 1e-6, giga = 1e9;
-  const bool ok = row != nullptr && has_rates(*row->data) && row->time;
+  const bool ok = row != nullptr && microbench::has_rates(*row->data) && row->time;
   const std::string wrong =
       ok && row->data->wrong ? std::to_string(*row->data->wrong) : std::string{"N/A"};
   return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}",
@@ -110,8 +110,9 @@ std::string average_line(const CollectiveGroup& group) {
   double sum = 0;
   int count = 0;
   for (const PlacePair& pair : group.sizes) {
-    for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
-      if (row == nullptr || !has_rates(*row->data) || !row->time || !row->busbw) continue;
+    for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
+      if (row == nullptr || !microbench::has_rates(*row->data) || !row->time || !row->busbw)
+        continue;
       sum += *row->busbw / giga;
       ++count;
     }
@@ -125,7 +126,7 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
   std::int64_t failed_checks = 0;
   for (const PlacePair& pair : group.sizes) {
     text += size_line(pair);
-    for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+    for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
       if (row == nullptr) continue;
       if (row->data->wrong.value_or(0) > 0) ++failed_checks;
       if (const std::string why = row_excuse(*row); !why.empty()) text += "# " + why + "\n";
@@ -139,7 +140,7 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
 
 }  // namespace
 
-std::string render_nccl_tests(const Report& whole) {
+std::string render_nccl_tests(const merge::Report& whole) {
   std::string text;
   for (const RunReport& report : whole.runs) {
     text += fmt::format("# {}\n", headline(report));
@@ -157,4 +158,4 @@ std::string render_nccl_tests(const Report& whole) {
   return text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -24,7 +24,7 @@
 #include "analysis/tracing_overhead.hpp"
 
 /// The detailed report as one document, which plain text and Markdown print.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr std::size_t widest = 120;  ///< columns of a detailed report
@@ -38,7 +38,7 @@ TitledTable breakdown_table(const Curve& curve) {
       cells.push_back(
           {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
     }
-    cells.push_back({"hidden", share(*at, &Breakdown::hidden_communication)});
+    cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
     cells.push_back({"tracing", overhead_text(at->instrumentation_overhead)});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Align::drawing});
     table.add(std::move(cells));
@@ -84,8 +84,8 @@ Document under(std::string title, Document parts) {
   return parts;
 }
 
-Document curve_document(const Curve& curve, const Sections& sections, const JoinedCurve* joined,
-                        std::span<const RunReport> runs) {
+Document curve_document(const Curve& curve, const Sections& sections,
+                        const merge::JoinedCurve* joined, std::span<const RunReport> runs) {
   Document parts;
   if (Facts why = all_skipped(curve); joined == nullptr && !why.empty()) {
     if (sections.has(Section::curves)) append(parts, std::move(why));
@@ -176,9 +176,9 @@ Facts warnings(const std::vector<std::string>& sentences) {
 }
 
 /// Returns the headline and the tables of an index.
-Document index_document(const Index& index, Numbered numbered) {
+Document index_document(const catalog::Index& index, Numbered numbered) {
   Document document{Heading{index_headline(index, numbered)}};
-  for (const IndexMachine& machine : index.machines) {
+  for (const catalog::IndexMachine& machine : index.machines) {
     for (TitledTable& part : index_tables(index, machine, numbered)) {
       append(document, std::move(part));
     }
@@ -196,13 +196,13 @@ Document index_report(const IndexReport& report) {
 }
 
 /// Describes each of several launches, then the curves joined over them.
-Document joined_document(const Report& report, const Sections& sections) {
+Document joined_document(const merge::Report& report, const Sections& sections) {
   Document document = index_document(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) append(document, warnings(report.warnings));
   if (sections.has(Section::findings)) {
-    append(document, findings_document(findings_of(report), left_out_of(report)));
+    append(document, findings_document(advice::findings_of(report), advice::left_out_of(report)));
   }
-  for (const JoinedCurve& joined : report.joined.curves) {
+  for (const merge::JoinedCurve& joined : report.joined.curves) {
     append(document, curve_document(joined.curve, sections, &joined, report.runs));
   }
   if (report.joined.curves.empty()) document.emplace_back(Heading{"No curve was measured."});
@@ -236,7 +236,7 @@ void add_legends(const RunReport& run, Document& document) {
   append(document, summary_legend(run));
 }
 
-Document run_document(const RunReport& run, const Report& whole, const Sections& sections) {
+Document run_document(const RunReport& run, const merge::Report& whole, const Sections& sections) {
   Document document{Heading{headline(run)}};
   Facts facts = header(run, sections);
   if (sections.has(Section::warnings)) {
@@ -245,7 +245,7 @@ Document run_document(const RunReport& run, const Report& whole, const Sections&
   }
   append(document, std::move(facts));
   if (sections.has(Section::findings)) {
-    append(document, findings_document(findings_of(run), left_out_of(run)));
+    append(document, findings_document(advice::findings_of(run), advice::left_out_of(run)));
   }
   if (run.curves.empty() && run.benches.empty()) {
     document.emplace_back(Heading{"No point was measured."});
@@ -264,7 +264,7 @@ Document run_document(const RunReport& run, const Report& whole, const Sections&
   return document;
 }
 
-Document detailed(const Report& report, const Sections& sections) {
+Document detailed(const merge::Report& report, const Sections& sections) {
   if (report.runs.size() > 1) return joined_document(report, sections);
   return report.runs.empty() ? Document{} : run_document(report.runs.front(), report, sections);
 }
@@ -279,17 +279,17 @@ std::string render_index_markdown(const IndexReport& report) {
   return to_markdown(index_report(report));
 }
 
-std::string render_sections(const Report& report, const Sections& sections) {
+std::string render_sections(const merge::Report& report, const Sections& sections) {
   return to_text(detailed(report, sections), widest);
 }
 
-std::string render_text(const Report& report) { return render_sections(report, {}); }
+std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
-std::string render_summary(const Report& report, std::size_t columns) {
+std::string render_summary(const merge::Report& report, std::size_t columns) {
   return to_text(summary(report), columns);
 }
 
-std::string render_markdown(const Report& report) {
+std::string render_markdown(const merge::Report& report) {
   // The answer comes first, then the machine that it is about.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
@@ -298,4 +298,4 @@ std::string render_markdown(const Report& report) {
   return to_markdown(document) + to_markdown(detailed(report, {}));
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -16,7 +16,7 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 using results::RowData;
@@ -63,7 +63,7 @@ std::string number_text(std::optional<double> value) {
 std::vector<const RowData*> rates_of(const PointReport& point) {
   std::vector<const RowData*> rates;
   if (!point.bench) return rates;
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     if (is_serve(*row.data) && is_rate(*row.data)) rates.push_back(row.data);
   }
   std::ranges::stable_sort(rates, {},
@@ -104,7 +104,7 @@ TitledTable rates_table(const std::vector<const RowData*>& rates) {
 
 /// Returns the rate whose requests were kept; absent if there is none.
 std::optional<double> kept_rate(const PointReport& point) {
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
       return number_of(*row.data, "rate");
     }
@@ -128,7 +128,7 @@ std::vector<TitledTable> replica_tables(const PointReport& point) {
     return is_serve(row) && text_of(row, "part") == "replica" && rate &&
            number_of(row, "rate") == rate;
   };
-  const auto cells = [](const RowReport& row) -> std::vector<Cell> {
+  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
     const auto number = [&row](const char* key) { return number_of(*row.data, key); };
     return {{"replica", count_cell(number("replica"))},
             {"requests", count_cell(number("requests"))},
@@ -190,4 +190,4 @@ Json serve_json(const RowData& row) {
   return object;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -17,7 +17,7 @@
 #include "base/text.hpp"
 #include "preflight/check_result.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr std::size_t most_shown_findings = 3;
@@ -79,7 +79,7 @@ std::vector<Note> mishaps(const RunReport& run) {
   return notes;
 }
 
-std::vector<Note> opening(const Report& report) {
+std::vector<Note> opening(const merge::Report& report) {
   std::vector<Note> notes;
   for (const RunReport& run : report.runs) {
     const std::string launch =
@@ -116,7 +116,7 @@ void add_curves(const CurvesSummary& curves, Document& document) {
   if (!more.empty()) document.push_back(more);
 }
 
-void add_benches(const Report& report, Document& document) {
+void add_benches(const merge::Report& report, Document& document) {
   const BenchesSummary benches = summarise_benches(report);
   if (benches.table.rows.empty()) return;
   document.push_back(Heading{"Measured alone:"});
@@ -128,10 +128,10 @@ void add_benches(const Report& report, Document& document) {
 
 /// The findings of one rule with the same next step. The summary shows only the most severe of
 /// them.
-using Alike = std::vector<const Finding*>;
-std::vector<Alike> groups_of(const std::vector<Finding>& findings) {
+using Alike = std::vector<const advice::Finding*>;
+std::vector<Alike> groups_of(const std::vector<advice::Finding>& findings) {
   std::vector<Alike> groups;
-  for (const Finding& at : findings) {
+  for (const advice::Finding& at : findings) {
     const auto group = std::ranges::find_if(groups, [&at](const Alike& known) {
       return known.front()->rule == at.rule && known.front()->next_step == at.next_step;
     });
@@ -146,12 +146,12 @@ std::vector<Alike> groups_of(const std::vector<Finding>& findings) {
 
 /// Returns "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
-  const auto name_of = [&](const Finding& at) {
+  const auto name_of = [&](const advice::Finding& at) {
     const auto name = curves.names.find(at.curve);
     return name == curves.names.end() ? std::string{} : name->second;
   };
   std::vector<std::string> others;
-  for (const Finding* const at : alike | std::views::drop(1)) {
+  for (const advice::Finding* const at : alike | std::views::drop(1)) {
     const std::string name = name_of(*at);
     if (!name.empty() && std::ranges::find(others, name) == others.end()) others.push_back(name);
   }
@@ -161,14 +161,15 @@ std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   return text;
 }
 
-void add_findings(const Report& report, const CurvesSummary& curves, Document& document) {
-  const std::vector<Finding> findings =
-      report.runs.size() == 1 ? findings_of(report.runs.front()) : findings_of(report);
+void add_findings(const merge::Report& report, const CurvesSummary& curves, Document& document) {
+  const std::vector<advice::Finding> findings = report.runs.size() == 1
+                                                    ? advice::findings_of(report.runs.front())
+                                                    : advice::findings_of(report);
   const std::vector<Alike> groups = groups_of(findings);
-  const std::string left_out = left_out_text(left_out_of(report));
+  const std::string left_out = left_out_text(advice::left_out_of(report));
   if (groups.empty() && left_out.empty()) return;
   std::vector<Note> notes;
-  std::vector<Finding> first;
+  std::vector<advice::Finding> first;
   for (const Alike& alike : groups) first.push_back(*alike.front());
   std::size_t shown = 0;
   for (const std::size_t i : shown_findings(first, most_shown_findings)) {
@@ -185,7 +186,7 @@ void add_findings(const Report& report, const CurvesSummary& curves, Document& d
 }
 
 /// Returns all warnings of the run, its files and its checks.
-std::vector<std::string> warnings_of(const Report& report) {
+std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
   for (const RunReport& run : report.runs) {
@@ -211,7 +212,7 @@ std::vector<std::string> warnings_of(const Report& report) {
   return all;
 }
 
-void add_warnings(const Report& report, Document& document) {
+void add_warnings(const merge::Report& report, Document& document) {
   const std::vector<std::string> warnings = warnings_of(report);
   if (warnings.empty()) return;
   std::vector<Note> notes;
@@ -225,7 +226,7 @@ void add_warnings(const Report& report, Document& document) {
 
 /// Returns the file as an argument of a command; a placeholder where a shell would not accept it
 /// unchanged.
-std::string argument_of(const Report& report) {
+std::string argument_of(const merge::Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;
   const std::string& file = report.runs.front().file;
@@ -245,7 +246,7 @@ Document summary_legend(const RunReport& run) {
   return document.size() == 1 ? Document{} : document;
 }
 
-Document answer(const Report& report) {
+Document answer(const merge::Report& report) {
   Document document;
   if (report.runs.size() == 1) {
     document.push_back(Paragraph{title_of(report.runs.front()), Lines::one});
@@ -266,7 +267,7 @@ Document answer(const Report& report) {
   return document;
 }
 
-Document summary(const Report& report) {
+Document summary(const merge::Report& report) {
   Document document = answer(report);
   const std::string file = argument_of(report);
   document.push_back(Heading{"Read on:"});
@@ -277,4 +278,4 @@ Document summary(const Report& report) {
   return document;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -11,13 +11,13 @@
 #include "analysis/render/document.hpp"
 
 /// The summary of a report, which fits on one screen, and its tables.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// Returns the machine, the scaling and largest losses of each curve, the most severe findings and
 /// the first warnings.
-[[nodiscard]] Document answer(const Report& report);
+[[nodiscard]] Document answer(const merge::Report& report);
 /// Returns the answer for one screen, with directions to further reports.
-[[nodiscard]] Document summary(const Report& report);
+[[nodiscard]] Document summary(const merge::Report& report);
 
 /// Returns the meaning of the summary's columns; empty where there are no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
@@ -33,14 +33,14 @@ struct CurvesSummary {
 };
 /// Returns each curve at its largest rank count without a label; the baseline only where nothing
 /// else was measured.
-[[nodiscard]] CurvesSummary summarise_curves(const Report& report);
+[[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
 /// Returns the main figures of each micro-benchmark, at its largest rank count without a label.
-[[nodiscard]] BenchesSummary summarise_benches(const Report& report);
+[[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These return the meaning of the columns of either table.
 [[nodiscard]] std::vector<Note> curve_legend();
@@ -49,4 +49,4 @@ struct BenchesSummary {
 /// Returns "2 ranks", "1 rank".
 [[nodiscard]] std::string ranks_of(int ranks);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -19,7 +19,7 @@
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 /// One figure of a micro-benchmark.
@@ -60,8 +60,8 @@ auto largest_of(const Rows& rows, const Of& value) -> decltype(rows.data()) {
 }
 
 void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
-  const RowReport* const best =
-      largest_of(point.bench->rows, [](const RowReport& row) { return row.flops; });
+  const microbench::RowReport* const best =
+      largest_of(point.bench->rows, [](const microbench::RowReport& row) { return row.flops; });
   if (best == nullptr) return;
   const auto size = [&](const char* key) { return count_cell(number_of(*best->data, key)); };
   std::string where = fmt::format("{} x {} x {}", size("m"), size("n"), size("k"));
@@ -77,12 +77,12 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
     if (std::ranges::find(seen, group.op) != seen.end()) continue;
-    const RowReport* largest = nullptr;
-    const auto bytes = [](const RowReport* row) {
+    const microbench::RowReport* largest = nullptr;
+    const auto bytes = [](const microbench::RowReport* row) {
       return number_of(*row->data, "bytes").value_or(0);
     };
     for (const PlacePair& pair : group.sizes) {
-      for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+      for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
         if (row == nullptr || !row->busbw) continue;
         if (largest == nullptr || bytes(row) > bytes(largest)) largest = row;
       }
@@ -97,16 +97,17 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
 
 void add_pairs(const PointReport& point, std::span<const results::RankFacts> facts,
                std::vector<BenchRow>& rows) {
-  const PairReport* const slowest =
-      largest_of(point.bench->pairs, [](const PairReport& pair) -> std::optional<double> {
+  const microbench::PairReport* const slowest = largest_of(
+      point.bench->pairs, [](const microbench::PairReport& pair) -> std::optional<double> {
         if (!pair.bandwidth) return std::nullopt;
         return -*pair.bandwidth;
       });
   if (slowest == nullptr) return;
-  std::string where = fmt::format("{} to {}", rank_name(*point.data, slowest->src, facts),
-                                  rank_name(*point.data, slowest->dst, facts));
+  std::string where =
+      fmt::format("{} to {}", microbench::rank_name(*point.data, slowest->src, facts),
+                  microbench::rank_name(*point.data, slowest->dst, facts));
   const auto like =
-      std::ranges::find(point.bench->classes, slowest->link_class, &ClassReport::name);
+      std::ranges::find(point.bench->classes, slowest->link_class, &microbench::ClassReport::name);
   if (like != point.bench->classes.end() && like->bandwidth) {
     where += fmt::format(" ({}, median {})", slowest->link_class,
                          value_text(*like->bandwidth, Unit::bandwidth));
@@ -116,11 +117,11 @@ void add_pairs(const PointReport& point, std::span<const results::RankFacts> fac
 
 /// Adds the highest bandwidth at the largest size, since smaller sizes may fit in caches.
 void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
-  const RowReport* best = nullptr;
-  const auto rank = [](const RowReport& row) {
+  const microbench::RowReport* best = nullptr;
+  const auto rank = [](const microbench::RowReport& row) {
     return std::pair{number_of(*row.data, "bytes").value_or(0), *row.bandwidth};
   };
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     if (text_of(*row.data, "op") != "memory" || !row.bandwidth) continue;
     if (best == nullptr || rank(row) > rank(*best)) best = &row;
   }
@@ -134,7 +135,7 @@ void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
 
 void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<double> hidden;
-  for (const OverlapReport& at : point.bench->overlaps) {
+  for (const microbench::OverlapReport& at : point.bench->overlaps) {
     if (at.hidden_known) hidden.push_back(at.hidden->value);
   }
   const std::size_t all = point.bench->overlaps.size();
@@ -149,13 +150,13 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
 
 /// Adds the highest sustained rate; if no rate was sustained, the highest achieved one.
 void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
-  const RowReport* best = nullptr;
-  const auto rank = [](const RowReport& row) {
+  const microbench::RowReport* best = nullptr;
+  const auto rank = [](const microbench::RowReport& row) {
     return std::tuple{text_of(*row.data, "highest") == "yes",
                       text_of(*row.data, "saturated") != "yes",
                       number_of(*row.data, "achieved").value_or(0)};
   };
-  for (const RowReport& row : point.bench->rows) {
+  for (const microbench::RowReport& row : point.bench->rows) {
     const bool is_rate =
         text_of(*row.data, "op") == "serve" && text_of(*row.data, "part") == "rate";
     if (is_rate && (best == nullptr || rank(row) > rank(*best))) best = &row;
@@ -249,7 +250,7 @@ std::vector<Note> bench_legend() {
   return legend_of(std::span<const Metric<BenchRow>>{bench_metrics});
 }
 
-BenchesSummary summarise_benches(const Report& report) {
+BenchesSummary summarise_benches(const merge::Report& report) {
   std::vector<BenchRow> rows;
   for (const RunReport& run : report.runs) {
     const std::vector<Inference> inferences = inferences_of(run);
@@ -263,4 +264,4 @@ BenchesSummary summarise_benches(const Report& report) {
   return summary;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -19,7 +19,7 @@
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr double visible = 0.005;  ///< smaller shares are not shown
@@ -55,7 +55,7 @@ std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;
   for (const Category& category : categories()) {
-    if (category.seconds == &Breakdown::compute) continue;
+    if (category.seconds == &breakdown::Breakdown::compute) continue;
     shares.emplace_back(category.name,
                         *point.breakdown.mean.*category.seconds / point.breakdown.mean->step);
   }
@@ -68,10 +68,10 @@ std::string own_step_text(const PointReport& point) {
 /// if it is a loss, last if it is a gain. If the causes do not explain the loss, the parts of the
 /// point's own step replace them.
 std::string lost_text(const PointReport& point) {
-  const Waterfall& waterfall = *point.causes.waterfall;
+  const efficiency::Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
   double untraced = 0, largest = 0;
-  for (const LostTime& lost : waterfall.lost) {
+  for (const efficiency::LostTime& lost : waterfall.lost) {
     const double share = lost.seconds / waterfall.measured;
     if (lost.cause == "untraced") {
       untraced = share;
@@ -202,13 +202,13 @@ CurveRow row_of(const Curve& curve) {
           .baseline = baseline_point(curve)};
 }
 
-std::vector<CurveRow> rows_of(const Report& report) {
+std::vector<CurveRow> rows_of(const merge::Report& report) {
   std::vector<CurveRow> rows;
   if (report.runs.size() == 1) {
     for (const Curve& curve : report.runs.front().curves) rows.push_back(row_of(curve));
     return rows;
   }
-  for (const JoinedCurve& joined : report.joined.curves) {
+  for (const merge::JoinedCurve& joined : report.joined.curves) {
     rows.push_back(row_of(joined.curve));
     if (rows.back().point == nullptr) continue;
     const auto place = static_cast<std::size_t>(rows.back().point - joined.curve.points.data());
@@ -289,7 +289,7 @@ std::vector<Note> curve_legend() {
   return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});
 }
 
-CurvesSummary summarise_curves(const Report& report) {
+CurvesSummary summarise_curves(const merge::Report& report) {
   std::vector<CurveRow> rows = rows_of(report);
   CurvesSummary summary;
   summary.common = name_rows(rows);
@@ -303,4 +303,4 @@ CurvesSummary summarise_curves(const Report& report) {
   return summary;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -13,7 +13,7 @@
 
 #include "base/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
@@ -124,4 +124,4 @@ std::string csv_values(const std::vector<CsvCell>& cells) {
   return line(cells, [](const CsvCell& cell) { return cell.second; });
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -11,7 +11,7 @@
 #include <vector>
 
 /// Text in reports: escaping, order of names, and comma-separated values.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 /// The largest number of characters that people are shown of one text; texts of the program itself
 /// are shorter.
@@ -53,4 +53,4 @@ using CsvCell = std::pair<std::string_view, std::string>;
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);
 [[nodiscard]] std::string csv_values(const std::vector<CsvCell>& cells);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 namespace {
 
 constexpr std::string_view column_gap = "  ";
@@ -131,4 +131,4 @@ std::string markdown_table(const TitledTable& table) {
   return text;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

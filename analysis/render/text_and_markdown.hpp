@@ -12,7 +12,7 @@
 #include "analysis/render/text.hpp"
 
 /// Tables of cells, the same for plain text and Markdown. All text in them is escaped already.
-namespace isoscale::analysis {
+namespace isoscale::analysis::render {
 
 enum class Align : std::uint8_t {
   left,
@@ -62,4 +62,4 @@ struct TitledTable {
 /// Returns a table in Markdown, below its title.
 [[nodiscard]] std::string markdown_table(const TitledTable& table);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::render

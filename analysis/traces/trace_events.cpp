@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::traces {
 namespace {
 
 /// Returns the text as a JSON string; bytes that are not UTF-8 are replaced.
@@ -97,4 +97,4 @@ void TraceWriter::write_flow(FlowEnd end, std::uint64_t id, const Track& track,
 
 void TraceWriter::finish() { out_ << "\n]}\n"; }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::traces

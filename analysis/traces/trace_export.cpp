@@ -24,7 +24,7 @@
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::analysis {
+namespace isoscale::analysis::traces {
 namespace {
 
 using program::OutlineOp;
@@ -47,8 +47,8 @@ class TraceWaits {
 
  private:
   const results::PointData& point_;
-  TracedSteps steps_;
-  std::map<const timeline::StepTrace*, const TracedStep*> step_of_;
+  breakdown::TracedSteps steps_;
+  std::map<const timeline::StepTrace*, const breakdown::TracedStep*> step_of_;
 };
 
 /// Returns the ranks that an op waits for, including `rank` itself.
@@ -63,8 +63,8 @@ std::vector<int> partners_of(const results::PointData& point, int rank,
 }
 
 TraceWaits::TraceWaits(const results::PointData& point)
-    : point_(point), steps_(traced_steps(point)) {
-  for (const TracedStep& step : steps_.steps) {
+    : point_(point), steps_(breakdown::traced_steps(point)) {
+  for (const breakdown::TracedStep& step : steps_.steps) {
     for (const timeline::StepTrace* const trace : step.traces) {
       if (trace != nullptr) step_of_[trace] = &step;
     }
@@ -77,12 +77,12 @@ std::optional<units::Nanoseconds> TraceWaits::of(const timeline::StepTrace& trac
   const auto found = step_of_.find(&trace);
   if (!program::communicates(at.kind) || found == step_of_.end()) return std::nullopt;
   if (steps_.unmatched.contains(trace.rank)) return std::nullopt;
-  const TracedStep& step = *found->second;
+  const breakdown::TracedStep& step = *found->second;
   const std::vector<int> partners = partners_of(point_, trace.rank, at);
-  if (partners.size() < 2 || !all_known(step, partners)) return std::nullopt;
+  if (partners.size() < 2 || !breakdown::all_known(step, partners)) return std::nullopt;
   const timeline::Span& span = trace.spans[op];
   return span.end - span.start -
-         transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
+         breakdown::transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
 }
 
 constexpr std::int64_t step_thread = 0;  // streams follow
@@ -158,9 +158,9 @@ class PointExport {
         waits_(point) {}
 
   void run() {
-    const std::vector<TraceOfRank> steps = usable_steps();
+    const std::vector<breakdown::TraceOfRank> steps = usable_steps();
     std::optional<Nanoseconds> first;
-    for (const TraceOfRank& traces : steps) {
+    for (const breakdown::TraceOfRank& traces : steps) {
       for (const StepTrace* const trace : traces) {
         if (trace != nullptr) first = std::min(first.value_or(trace->begin), earliest(*trace));
       }
@@ -168,7 +168,7 @@ class PointExport {
     if (!first) return;
     zero_ = *first;
     name_tracks(steps);
-    for (const TraceOfRank& traces : steps) write_step(traces);
+    for (const breakdown::TraceOfRank& traces : steps) write_step(traces);
   }
 
   [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
@@ -186,21 +186,22 @@ class PointExport {
   }
 
   /// Returns the usable traces of each traced step, by rank, in order of time.
-  std::vector<TraceOfRank> usable_steps() {
-    std::vector<TraceOfRank> steps;
+  std::vector<breakdown::TraceOfRank> usable_steps() {
+    std::vector<breakdown::TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
     for (const timeline::Timeline& step : point_.traces) {
-      TraceOfRank& traces = steps.emplace_back(static_cast<std::size_t>(point_.ranks), nullptr);
+      breakdown::TraceOfRank& traces =
+          steps.emplace_back(static_cast<std::size_t>(point_.ranks), nullptr);
       for (const StepTrace& trace : step.ranks) {
         untraced_.erase(trace.rank);
-        if (check_trace(point_, trace) == TraceState::usable) {
+        if (breakdown::check_trace(point_, trace) == breakdown::TraceState::usable) {
           traces[static_cast<std::size_t>(trace.rank)] = &trace;
         } else {
           broken_.insert(trace.rank);
         }
       }
     }
-    const auto begin_of = [](const TraceOfRank& traces) {
+    const auto begin_of = [](const breakdown::TraceOfRank& traces) {
       const auto first = std::ranges::find_if(traces, [](const auto* trace) { return trace; });
       return first == traces.end() ? Nanoseconds{0} : (*first)->begin;
     };
@@ -208,9 +209,9 @@ class PointExport {
     return steps;
   }
 
-  void name_tracks(const std::vector<TraceOfRank>& steps) {
+  void name_tracks(const std::vector<breakdown::TraceOfRank>& steps) {
     for (int rank = 0; rank < point_.ranks; ++rank) {
-      const auto has_trace = [&](const TraceOfRank& traces) {
+      const auto has_trace = [&](const breakdown::TraceOfRank& traces) {
         return traces[static_cast<std::size_t>(rank)] != nullptr;
       };
       if (std::ranges::none_of(steps, has_trace)) continue;
@@ -228,15 +229,17 @@ class PointExport {
   }
 
   /// Returns the ends of arrows, only between ranks whose times can be compared.
-  [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(const TraceOfRank& traces) {
-    TraceOfRank comparable = traces;
+  [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(
+      const breakdown::TraceOfRank& traces) {
+    breakdown::TraceOfRank comparable = traces;
     for (int rank = 0; rank < point_.ranks; ++rank) {
-      if (traces[static_cast<std::size_t>(rank)] == nullptr || aligned(point_, rank)) continue;
+      if (traces[static_cast<std::size_t>(rank)] == nullptr || breakdown::aligned(point_, rank))
+        continue;
       unaligned_.insert(rank);
       comparable[static_cast<std::size_t>(rank)] = nullptr;
     }
     std::map<int, std::vector<MessageEnd>> ends;
-    for (const Message& message : messages(point_.outline, comparable)) {
+    for (const breakdown::Message& message : breakdown::messages(point_.outline, comparable)) {
       ends[message.sender].push_back({message.send, FlowEnd::start, next_flow_});
       ends[message.receiver].push_back({message.receive, FlowEnd::finish, next_flow_});
       ++next_flow_;
@@ -249,7 +252,7 @@ class PointExport {
     return ends;
   }
 
-  void write_step(const TraceOfRank& traces) {
+  void write_step(const breakdown::TraceOfRank& traces) {
     const auto ends = message_ends(traces);
     for (const StepTrace* const trace : traces) {
       if (trace == nullptr) continue;
@@ -310,7 +313,7 @@ void note(const PointExport& exported, const PointData& point, const std::string
           std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {
     if (ranks.empty()) return;
-    notes.push_back(fmt::format("{}: {} {}", name, rank_list(point, ranks), what));
+    notes.push_back(fmt::format("{}: {} {}", name, breakdown::rank_list(point, ranks), what));
   };
   say(exported.broken(), "left out: their traces are damaged");
   say(exported.untraced(), "not traced");
@@ -332,7 +335,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       const std::string name = fmt::format("{}point {} ({} on {})", launch, point.index,
                                            point.workload, base::counted(point.ranks, "rank"));
       const std::string problem =
-          point.traces.empty() ? "no step was traced" : outline_problem(point);
+          point.traces.empty() ? "no step was traced" : breakdown::outline_problem(point);
       if (!problem.empty()) {
         result.left_out.push_back(fmt::format("{} left out: {}", name, problem));
         continue;
@@ -357,4 +360,4 @@ TraceExport write_trace_file(std::span<const results::RunData> runs,
   return result;
 }
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::traces

@@ -17,7 +17,7 @@
 
 /// Exports the traces of run files in Chrome's trace-event format (the "Trace Event Format"
 /// document of Chromium's catapult project), which ui.perfetto.dev and chrome://tracing open.
-namespace isoscale::analysis {
+namespace isoscale::analysis::traces {
 
 /// A row of the viewer, given by process and thread.
 struct Track {
@@ -98,4 +98,4 @@ struct TraceExport {
                                            const std::filesystem::path& path,
                                            settings::IfExists if_exists);
 
-}  // namespace isoscale::analysis
+}  // namespace isoscale::analysis::traces

@@ -34,8 +34,9 @@ std::optional<std::string> beyond_host(const settings::RunConfig& config) {
   return std::nullopt;
 }
 
-std::optional<std::string> beyond_host(const Plan& plan, const Site& site, units::Bytes memory) {
-  for (const PlannedPoint& point : plan.points) {
+std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
+                                       units::Bytes memory) {
+  for (const plan::PlannedPoint& point : plan.points) {
     if (!point.skip_reason.empty()) continue;
     std::map<int, std::uint64_t> ranks_of_node;
     for (const int rank : point.world_ranks) {
@@ -52,24 +53,24 @@ std::optional<std::string> beyond_host(const Plan& plan, const Site& site, units
   return std::nullopt;
 }
 
-Site site_of(const PricedMachine& machine, const settings::RunConfig& config, int ranks) {
+plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config, int ranks) {
   const executor::Description gpus = unseen_gpus();
-  Site site{.ranks = config.ranks.empty() ? ranks : std::max(ranks, config.ranks.back()),
-            .node_of_rank = {},
-            .precisions = gpus.precisions,
-            .device = config.device == settings::Device::host ? "host" : gpus.name,
-            .memory_free = {},
-            .memory_pool = gpus.memory_pool,
-            .half_precision_rate = machine.half_precision_rate};
+  plan::Site site{.ranks = config.ranks.empty() ? ranks : std::max(ranks, config.ranks.back()),
+                  .node_of_rank = {},
+                  .precisions = gpus.precisions,
+                  .device = config.device == settings::Device::host ? "host" : gpus.name,
+                  .memory_free = {},
+                  .memory_pool = gpus.memory_pool,
+                  .half_precision_rate = machine.half_precision_rate};
   const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
   for (int rank = 0; rank < site.ranks; ++rank) site.node_of_rank.push_back(rank / node_ranks);
   site.memory_free.assign(static_cast<std::size_t>(site.node_of_rank.back()) + 1, machine.memory);
   return site;
 }
 
-void price(const PricedMachine& machine, const settings::RunConfig& config, Plan& plan) {
+void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan) {
   const int node_ranks = config.ranks_per_node.value_or(machine.node_ranks);
-  for (PlannedPoint& point : plan.points) {
+  for (plan::PlannedPoint& point : plan.points) {
     if (point.workload->is_bench() || !point.skip_reason.empty()) continue;
     try {
       point.load.step = machine.step(*point.workload, point.request, node_ranks);
@@ -88,9 +89,9 @@ constexpr std::string_view row =
 
 /// Returns the bytes sent along each set of axes, "dp 1.20 MiB, tp 3.00 MiB"; "nothing" if none are
 /// sent.
-std::string traffic_text(const PlannedPoint& point) {
+std::string traffic_text(const plan::PlannedPoint& point) {
   std::vector<std::string> texts;
-  for (const AxesTraffic& traffic : point.sent_by_axes) {
+  for (const plan::AxesTraffic& traffic : point.sent_by_axes) {
     if (traffic.sent == units::Bytes{0}) continue;
     texts.push_back(
         fmt::format("{} {}", mesh::to_string(traffic.axes), units::format(traffic.sent)));
@@ -98,19 +99,19 @@ std::string traffic_text(const PlannedPoint& point) {
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string model_of(const PlannedPoint& point) {
-  return uses_model(point) ? point.request.model.name : "-";
+std::string model_of(const plan::PlannedPoint& point) {
+  return plan::uses_model(point) ? point.request.model.name : "-";
 }
 
 /// Formats the line of a point that has no figures, and says why.
-std::string skipped_line(const PlannedPoint& point, std::string_view why) {
+std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
                      model_of(point), point.ranks, why);
 }
 
 /// Formats all columns of a point; those of times are "-" if it does not fit into memory.
-std::string point_line(const PlannedPoint& point, std::string_view loop, std::string_view time,
-                       std::string_view remark) {
+std::string point_line(const plan::PlannedPoint& point, std::string_view loop,
+                       std::string_view time, std::string_view remark) {
   return fmt::format(row, point.index + 1, point.workload->name, model_of(point), point.ranks,
                      point.nodes ? fmt::format("{}", *point.nodes) : "?",
                      mesh::to_string(point.request.mesh), loop, time,
@@ -118,30 +119,31 @@ std::string point_line(const PlannedPoint& point, std::string_view loop, std::st
                      units::format(units::Flops{*point.flop_per_step}), remark);
 }
 
-std::string point_line(const PlannedPoint& point, const PointTime& time, units::Seconds loop) {
+std::string point_line(const plan::PlannedPoint& point, const plan::PointTime& time,
+                       units::Seconds loop) {
   std::string sent = traffic_text(point);
   if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
   if (point.host_memory_per_rank > units::Bytes{0}) {
     sent +=
         fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
   }
-  return point_line(point, units::format(loop), units::format(total(time, loop)), sent);
+  return point_line(point, units::format(loop), units::format(plan::total(time, loop)), sent);
 }
 
 /// Returns a sentence about partition=proportional, whose parts are unknown when the plan is made;
 /// "" if no point uses it.
-std::string partition_text(const Plan& plan) {
-  const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
-    return point.skip_reason.empty() && partitions_by_speed(point.request);
+std::string partition_text(const plan::Plan& plan) {
+  const bool any = std::ranges::any_of(plan.points, [](const plan::PlannedPoint& point) {
+    return point.skip_reason.empty() && microbench::partitions_by_speed(point.request);
   });
   if (!any) return "";
   return "partition=proportional is planned as equal parts: speeds are measured just before a "
          "point.\n";
 }
 
-std::string injection_text(const settings::Injection& injection, const Plan& plan) {
+std::string injection_text(const settings::Injection& injection, const plan::Plan& plan) {
   std::vector<int> touched;
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     const bool is_put_in =
         std::ranges::find(point.injections, injection.text) != point.injections.end();
     if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
@@ -162,9 +164,9 @@ std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t 
 void dry_run_on(const std::string& sheet, const std::string& why, const settings::RunConfig& asked,
                 int ranks, const Services& services) {
   const PricedMachine machine = services.priced_machine(sheet);
-  const Site site = site_of(machine, asked, ranks);
-  const auto [config, gpu_work] = with_gpu_work(asked, site);
-  Plan plan = make_plan(config, site);
+  const plan::Site site = site_of(machine, asked, ranks);
+  const auto [config, gpu_work] = plan::with_gpu_work(asked, site);
+  plan::Plan plan = plan::make_plan(config, site);
   price(machine, config, plan);
   std::string text;
   if (!why.empty()) {
@@ -184,18 +186,18 @@ void dry_run_on(const std::string& sheet, const std::string& why, const settings
 
 /// Prints the plan for the ranks that were started. If this host could not run all of it, and the
 /// user named no device, prints the plan for the assumed data sheet instead.
-void dry_run_here(const settings::RunConfig& asked, const Site& here, int started,
+void dry_run_here(const settings::RunConfig& asked, const plan::Site& here, int started,
                   const Services& services) {
-  const Site site = planned_site(here, asked);
-  const auto [config, gpu_work] = with_gpu_work(asked, site);
+  const plan::Site site = plan::planned_site(here, asked);
+  const auto [config, gpu_work] = plan::with_gpu_work(asked, site);
   const bool may_assume = here.device == "host" && config.device == settings::Device::automatic;
   if (may_assume) {
     std::optional<std::string> why = beyond_host(asked);
     if (!why) {
-      Site boundless = site;
+      plan::Site boundless = site;
       boundless.memory_free.clear();
       const std::optional<units::Bytes> free = here.memory_free.front();
-      if (free) why = beyond_host(make_plan(asked, boundless), site, *free);
+      if (free) why = beyond_host(plan::make_plan(asked, boundless), site, *free);
     }
     if (why) return dry_run_on(std::string{assumed_sheet}, *why, asked, started, services);
   }
@@ -203,8 +205,8 @@ void dry_run_here(const settings::RunConfig& asked, const Site& here, int starte
       "Times are for the {} device at usual rates; --on prices another machine (isoscale list "
       "systems).\n",
       site.device);
-  text += gpu_work + describe(make_plan(config, site), config, site.device);
-  if (site.nodes == Nodes::unknown) {
+  text += gpu_work + describe(plan::make_plan(config, site), config, site.device);
+  if (site.nodes == plan::Nodes::unknown) {
     text += fmt::format(
         "{} of {} ranks were started, so nobody knows which share a node (?); give "
         "--ranks-per-node, or start all of them.\n",
@@ -214,7 +216,7 @@ void dry_run_here(const settings::RunConfig& asked, const Site& here, int starte
       std::ranges::any_of(site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
   if (!is_known) {
     text += "The memory of the device is unknown: whether points fit was not checked.\n";
-  } else if (site.memory_of == MemoryOf::this_machine) {
+  } else if (site.memory_of == plan::MemoryOf::this_machine) {
     text += "Points are checked against the memory of this machine.\n";
   }
   services.print(text);
@@ -222,14 +224,15 @@ void dry_run_here(const settings::RunConfig& asked, const Site& here, int starte
 
 }  // namespace
 
-std::string describe(const Plan& plan, const settings::RunConfig& config, std::string_view device) {
+std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
+                     std::string_view device) {
   std::string text =
       fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "loop", "time",
                   "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
-  const std::map<int, units::Seconds> loops = expected_loops(plan, config, device);
+  const std::map<int, units::Seconds> loops = plan::expected_loops(plan, config, device);
   units::Seconds all{0}, to_measure{0};
   std::size_t fitting = 0, left_out = 0;
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     const auto loop = loops.find(point.index);
     if (!point.misfit.empty()) {
       text += point_line(point, "-", "-", "does not fit: " + point.misfit);
@@ -240,15 +243,15 @@ std::string describe(const Plan& plan, const settings::RunConfig& config, std::s
       text += skipped_line(point, "left out: does not fit into the budget");
     } else {
       ++fitting;
-      const PointTime time = estimate(point, config, device);
+      const plan::PointTime time = plan::estimate(point, config, device);
       to_measure += time.stretch * loop->second + time.after;
-      all += total(time, loop->second);
+      all += plan::total(time, loop->second);
       text += point_line(point, time, loop->second);
       const std::string note = workloads::hybrid::expert_note(point.request);
       if (!note.empty()) text += fmt::format("{:>5}  {}\n", "", note);
     }
   }
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     if (!point.misfit.empty() && !point.skip_reason.empty()) {
       text += fmt::format("Point {} is skipped: {}.\n", point.index + 1, point.skip_reason);
     }
@@ -264,9 +267,9 @@ std::string describe(const Plan& plan, const settings::RunConfig& config, std::s
       "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
       "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
       "long where fewer than {} steps count.\n",
-      units::format(all), units::format(to_measure), units::format_percent(assumed_scatter),
-      units::format(all - to_measure), units::format(config.max_time), longest_overtime,
-      least_counted);
+      units::format(all), units::format(to_measure), units::format_percent(plan::assumed_scatter),
+      units::format(all - to_measure), units::format(config.max_time), plan::longest_overtime,
+      plan::least_counted);
   text += partition_text(plan);
   text += of_budget;
   for (const settings::Injection& injection : config.injections) {
@@ -282,7 +285,7 @@ void dry_run(const settings::RunConfig& config, const comm::Environment& environ
     return;
   }
   const executor::Description device = planned_device(config, environment, world);
-  const Site here = make_site(world, device, gather_facts(world));
+  const plan::Site here = plan::make_site(world, device, plan::gather_facts(world));
   on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
 }
 

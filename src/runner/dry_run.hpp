@@ -38,24 +38,24 @@ struct PricedMachine {
 /// Returns why this host could not run the plan, "bf16 is beyond the host device"; absent if it
 /// could. `plan` must have been made without a memory limit.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
-[[nodiscard]] std::optional<std::string> beyond_host(const Plan& plan, const Site& site,
+[[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
 
 /// Returns the machine as a site of at least `ranks` ranks. The number of ranks on a node is
 /// --ranks-per-node, or else that of the data sheet.
-[[nodiscard]] Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
-                           int ranks);
+[[nodiscard]] plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
+                                 int ranks);
 
 /// Sets Load::step of each point that has a step and is not skipped. Throws base::UsageError if
 /// PricedMachine::step does; the message then names the point.
-void price(const PricedMachine& machine, const settings::RunConfig& config, Plan& plan);
+void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
 /// Returns the plan as a table for people: points, mesh, nodes, loop and total time, memory, FLOP,
 /// bytes sent along each set of axes, and how far each axis reaches. "?" stands for an unknown
 /// value, and a point that does not fit into memory is marked. Times are estimates for `device`,
 /// see schedule.hpp. With a budget, the points that would not fit into it have no times and are
 /// listed below.
-[[nodiscard]] std::string describe(const Plan& plan, const settings::RunConfig& config,
+[[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 
 /// Collective over the world: prints the plan. Nothing is measured, so the device need not exist.

@@ -22,8 +22,8 @@
 namespace isoscale::runner {
 namespace {
 
-std::string point_title(const PlannedPoint& point) {
-  const std::string model = uses_model(point) ? " " + point.request.model.name : "";
+std::string point_title(const plan::PlannedPoint& point) {
+  const std::string model = plan::uses_model(point) ? " " + point.request.model.name : "";
   const mesh::Shape& mesh = point.request.mesh;
   // A skipped point may have no mesh, and the mesh of one rank is not worth printing.
   const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
@@ -44,7 +44,7 @@ std::string outcome_text(const results::PointData& data) {
 }
 
 /// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
-results::PointData left_out(const PlannedPoint& point, std::string_view reason) {
+results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // its mesh is as planned
   data.status = results::PointStatus::skipped;
   data.reason = reason;
@@ -56,22 +56,22 @@ results::PointData left_out(const PlannedPoint& point, std::string_view reason) 
 Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
     : setting_(setting),
       site_(setting.site),
-      plan_(make_plan(setting.config, site_)),
+      plan_(plan::make_plan(setting.config, site_)),
       path_(output_path(setting.config, setting.facts.front().host)),
       earlier_(std::move(earlier)) {
-  for (const PlannedPoint& point : plan_.points) wanted_.insert(point.index);
+  for (const plan::PlannedPoint& point : plan_.points) wanted_.insert(point.index);
 }
 
 Launch::~Launch() { setting_.services.supervisor.set_abort_handler(nullptr); }
 
 base::ExitCode Launch::measure() {
-  Supervisor& supervisor = setting_.services.supervisor;
+  watch::Supervisor& supervisor = setting_.services.supervisor;
   supervisor.set_file(path_);
   supervisor.set_abort_handler([this](const std::string& why) { record_abort(why); });
   if (!opened()) return exit_code();
   const settings::RunConfig& config = setting_.config;
   const bool speaks = setting_.world.rank() == 0 && config.verbosity == settings::Verbosity::normal;
-  progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
+  progress_.emplace(speaks ? watch::Progress::detect() : watch::Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), planned_times(), deadline());
   progress_->tell(&supervisor.activity());
   schedule_.emplace(plan_, config, site_.device, wanted_, retried_);
@@ -120,7 +120,7 @@ results::PointData Launch::commit(results::PointData data) {
 }
 
 bool Launch::begin_next() {
-  const std::optional<Turn> next = agreed_next();
+  const std::optional<plan::Turn> next = agreed_next();
   const auto lock = hold_file();
   current_ = next;
   return current_.has_value();
@@ -135,24 +135,24 @@ std::optional<units::Nanoseconds> Launch::deadline() const {
 
 std::map<int, units::Seconds> Launch::planned_times() const {
   std::map<int, units::Seconds> times;
-  for (const auto& [index, loop] : expected_loops(plan_, setting_.config, site_.device)) {
+  for (const auto& [index, loop] : plan::expected_loops(plan_, setting_.config, site_.device)) {
     if (!wanted_.contains(index)) continue;
-    const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-    times[index] = total(estimate(point, setting_.config, site_.device), loop);
+    const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+    times[index] = plan::total(plan::estimate(point, setting_.config, site_.device), loop);
   }
   return times;
 }
 
 /// Collective: returns the next turn, the same on every rank. Rank 0 chooses it, since only its
 /// clock counts and only it knows which points are wanted.
-std::optional<Turn> Launch::agreed_next() {
+std::optional<plan::Turn> Launch::agreed_next() {
   const comm::Communicator& world = setting_.world;
-  Supervisor& supervisor = setting_.services.supervisor;
+  watch::Supervisor& supervisor = setting_.services.supervisor;
   ends_soon_ = world.all_max(supervisor.shall_end_soon() ? 1.0 : 0.0) > 0;
   const bool chooses = world.rank() == 0 && !ends_soon_;
-  const std::optional<Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
-  Turn turn = next.value_or(Turn{.index = -1});
-  static_assert(std::is_trivially_copyable_v<Turn>);
+  const std::optional<plan::Turn> next = chooses ? schedule_->next(elapsed()) : std::nullopt;
+  plan::Turn turn = next.value_or(plan::Turn{.index = -1});
+  static_assert(std::is_trivially_copyable_v<plan::Turn>);
   world.broadcast(std::as_writable_bytes(std::span{&turn, 1}));
   if (turn.index < 0) return std::nullopt;
   const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
@@ -160,9 +160,9 @@ std::optional<Turn> Launch::agreed_next() {
   return turn;
 }
 
-PointContext Launch::context(const Turn& turn) {
+measure::PointContext Launch::context(const plan::Turn& turn) {
   const settings::RunConfig& config = setting_.config;
-  const HalfWidth half_width = [](std::span<const double> samples, double confidence) {
+  const plan::HalfWidth half_width = [](std::span<const double> samples, double confidence) {
     return statistics::relative_half_width(samples, confidence);
   };
   return {.config = config,
@@ -182,8 +182,8 @@ PointContext Launch::context(const Turn& turn) {
 }
 
 /// Measures a point and writes it to the file before it returns.
-results::PointData Launch::measure_point(const Turn& turn) {
-  const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
+results::PointData Launch::measure_point(const plan::Turn& turn) {
+  const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
   try {
     return record(run_point(point, context(turn)));
@@ -212,10 +212,10 @@ void Launch::record_left_out() {
       base::warn(header_.warnings.back());
     }
     for (const int index : schedule_->waiting()) {
-      const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+      const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
       progress_->begin_point(index, point_title(point));
-      progress_->end_point(
-          outcome_text(commit(left_out(point, ends_soon_ ? signal_reason : budget_reason))));
+      progress_->end_point(outcome_text(
+          commit(left_out(point, ends_soon_ ? plan::signal_reason : plan::budget_reason))));
     }
   });
 }
@@ -229,7 +229,7 @@ void Launch::finish() {
   }
   if (setting_.config.budget) {
     if (const auto warning =
-            no_curve_warning(plan_, schedule_->waiting(), *setting_.config.budget)) {
+            plan::no_curve_warning(plan_, schedule_->waiting(), *setting_.config.budget)) {
       header_.warnings.push_back(*warning);
       base::warn(*warning);
     }
@@ -252,7 +252,7 @@ void Launch::record_abort(const std::string& why) {
 }
 
 results::PointData Launch::as_failed(int index, const std::string& why) const {
-  const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+  const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
   results::PointData data = describe_point(point);
   data.status = results::PointStatus::failed;
   data.reason = why;

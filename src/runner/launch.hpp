@@ -36,7 +36,7 @@ class Launch {
     const comm::Communicator& world;
     executor::Executor& executor;
     std::span<const machine::MachineFacts> facts;  ///< by rank
-    Site site;
+    plan::Site site;
     units::Nanoseconds begin;                    ///< of the run; --budget counts from it
     std::optional<std::string> device_reason{};  ///< why --device auto chose this device
   };
@@ -65,10 +65,10 @@ class Launch {
   bool reopen();                                                            ///< in resume.cpp
   [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
   [[nodiscard]] base::ExitCode exit_code() const;
-  [[nodiscard]] std::optional<Turn> agreed_next();
-  [[nodiscard]] PointContext context(const Turn& turn);
+  [[nodiscard]] std::optional<plan::Turn> agreed_next();
+  [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
   [[nodiscard]] bool begin_next();
-  results::PointData measure_point(const Turn& turn);
+  results::PointData measure_point(const plan::Turn& turn);
   /// Called on rank 0 when the job ends early: records the point under way as failed.
   void record_abort(const std::string& why);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
@@ -81,16 +81,17 @@ class Launch {
   void add_idle_injections();
 
   Setting setting_;
-  Site site_;
-  Plan plan_;
+  plan::Site site_;
+  plan::Plan plan_;
   std::filesystem::path path_;
   std::set<int> wanted_;     ///< points to measure; only rank 0's are right
   std::set<int> retried_;    ///< those of them that failed before; used on rank 0 only
   std::set<int> left_hung_;  ///< points that hung and stay as they are; used on rank 0 only
-  std::optional<Progress> progress_;
-  std::optional<Schedule> schedule_;
-  std::optional<Turn> current_;  ///< the point under way; changed only while the file is locked
-  int failed_ = 0;               ///< points that failed in this launch
+  std::optional<watch::Progress> progress_;
+  std::optional<plan::Schedule> schedule_;
+  std::optional<plan::Turn>
+      current_;     ///< the point under way; changed only while the file is locked
+  int failed_ = 0;  ///< points that failed in this launch
   bool ends_soon_ = false;
   // The members below are used on rank 0 only.
   std::optional<results::RunData> earlier_;

@@ -36,7 +36,7 @@ using results::PointStatus;
 
 constexpr std::size_t most_soak_findings = 1000;  // the most that a run file keeps
 
-std::string standing_text(const Standing& at) {
+std::string standing_text(const measure::Standing& at) {
   const std::string text =
       fmt::format("{} of {} steps count, {}", at.counted, at.steps, units::format(at.elapsed));
   return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
@@ -44,7 +44,7 @@ std::string standing_text(const Standing& at) {
 
 /// Changes the times in traces to those that this rank's clock would show if it had the injected
 /// error. This is done here and not when the clock is read, so that reading costs nothing extra.
-void misread(const comm::ClockSync& clocks, Record& record) {
+void misread(const comm::ClockSync& clocks, measure::Record& record) {
   for (timeline::StepTrace& trace : record.traces) {
     trace.begin = clocks.shown(trace.begin);
     trace.end = clocks.shown(trace.end);
@@ -58,7 +58,8 @@ void misread(const comm::ClockSync& clocks, Record& record) {
 /// Measures a point on one rank, which plays in the point or in a copy of it.
 class PointRun {
  public:
-  PointRun(const PlannedPoint& point, const PointContext& context, RankRole role, PointData& data)
+  PointRun(const plan::PlannedPoint& point, const measure::PointContext& context,
+           plan::RankRole role, PointData& data)
       : point_(point),
         workload_(*point.workload),
         request_(point.request),
@@ -70,9 +71,9 @@ class PointRun {
         // without faults, so that a wrong result there is a real error.
         ranks_{.sub_world = sub_world_,
                .active = active_,
-               .faults = faults_of(context.config.injections, point.world_ranks,
-                                   context.world.rank(), point.request.seed),
-               .share = role.replica == 0 ? Share::in_point : Share::replica} {}
+               .faults = plan::faults_of(context.config.injections, point.world_ranks,
+                                         context.world.rank(), point.request.seed),
+               .share = role.replica == 0 ? measure::Share::in_point : measure::Share::replica} {}
 
   /// Collective over the ranks of the point and its copies: fills the data on rank 0 of the point,
   /// and its status on all of these ranks.
@@ -85,7 +86,7 @@ class PointRun {
     using workloads::Kind;
     const bool has_steps = workload_.kind == Kind::steps;
     const std::array sections{
-        Section{"measuring the speed of each rank", partitions_by_speed(request_),
+        Section{"measuring the speed of each rank", microbench::partitions_by_speed(request_),
                 &PointRun::partition},
         Section{"verifying", workload_.twin != nullptr, &PointRun::verify},
         Section{"", workload_.kind == Kind::rows, &PointRun::play_cases},
@@ -105,71 +106,73 @@ class PointRun {
  private:
   /// Returns the ranks of the point whose spans are kept.
   [[nodiscard]] std::vector<int> traced() const {
-    return traced_ranks(set_.mesh, context_.config.trace_ranks);
+    return measure::traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
   /// Returns what this rank samples: nothing if it plays a copy of the point.
-  [[nodiscard]] SamplingDuty duty() const {
+  [[nodiscard]] measure::SamplingDuty duty() const {
     if (!ranks_.in_point()) return {};
-    return sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
-                         context_.facts, context_.gpu_uuid());
+    return measure::sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
+                                  context_.facts, context_.gpu_uuid());
   }
 
   /// Like PointRanks::agreed(), for a verdict on which the ranks of each copy already agree. The
   /// reason for the failure is the rank's own verdict if that is bad, else the verdict of a copy.
-  bool agreed(const Verdict& verdict) {
+  bool agreed(const measure::Verdict& verdict) {
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
     if (!vote.ok) {
-      end_as(PointStatus::failed, verdict.ok ? "a copy of the point: " + vote.why : verdict.detail,
-             data_);
+      measure::end_as(PointStatus::failed,
+                      verdict.ok ? "a copy of the point: " + vote.why : verdict.detail, data_);
     }
     return vote.ok;
   }
 
   bool play_cases() {
-    run_bench(point_, context_, ranks_, data_);
+    microbench::run_bench(point_, context_, ranks_, data_);
     return false;
   }
   bool serve_requests() {
-    serve::run_serve(point_, context_, ranks_, data_);
+    serving::run_serve(point_, context_, ranks_, data_);
     return false;
   }
 
   /// Measures the speed of each rank, by which the request is partitioned.
   bool partition() {
     program::ProgramSet set;
-    const std::string problem =
-        comm::problem_in([&] { set = largest_multiplication(workload_.build(request_)); });
+    const std::string problem = comm::problem_in(
+        [&] { set = microbench::largest_multiplication(workload_.build(request_)); });
     return ranks_.agreed(problem, data_) &&
            ranks_.agreed(comm::problem_in([&] {
-                           request_.speed_of_rank =
-                               measure_speeds(set, context_.executor, sub_world_, ranks_.faults);
+                           request_.speed_of_rank = microbench::measure_speeds(
+                               set, context_.executor, sub_world_, ranks_.faults);
                          }),
                          data_);
   }
 
   bool verify() {
-    const Verdict twin = verify_twin(workload_, request_, context_.executor, sub_world_);
+    const measure::Verdict twin =
+        measure::verify_twin(workload_, request_, context_.executor, sub_world_);
     if (const comm::Vote vote = comm::all_ok(active_, twin.unsupported); !vote.ok) {
-      end_as(PointStatus::skipped, twin.unsupported.empty() ? vote.why : twin.unsupported, data_);
+      measure::end_as(PointStatus::skipped, twin.unsupported.empty() ? vote.why : twin.unsupported,
+                      data_);
       return false;
     }
     data_.verified = twin.ok;
     data_.verification = twin.detail;
-    if (partitions_by_speed(request_)) {
+    if (microbench::partitions_by_speed(request_)) {
       data_.verification +=
           fmt::format("; replicas were dealt {} microbatches by measured speed",
                       fmt::join(workloads::stack::distribution_of(request_).microbatches, ", "));
     }
     // The twin's algorithms are kept, too: a later run with --gemm-algorithms then has to choose
     // none.
-    if (ranks_.in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
+    if (ranks_.in_point()) measure::collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
     return agreed(twin);
   }
 
   bool prepare() {
     if (context_.executor.describe().shared_device) {
-      end_as(PointStatus::skipped, shared_gpu_reason, data_);
+      measure::end_as(PointStatus::skipped, measure::shared_gpu_reason, data_);
       return false;
     }
     const std::string problem = comm::problem_in([&] {
@@ -187,7 +190,7 @@ class PointRun {
         context_.executor, set_, sub_world_,
         {.registration = registers ? program::Registration::local : program::Registration::none},
         data_);
-    if (!unsupported.empty()) end_as(PointStatus::skipped, unsupported, data_);
+    if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;
   }
@@ -196,14 +199,14 @@ class PointRun {
   void add_checks() {
     std::optional<int> flipping;
     if (context_.config.soak && ranks_.in_point()) {
-      flipping = flipping_rank(context_.config.injections, point_.world_ranks);
+      flipping = plan::flipping_rank(context_.config.injections, point_.world_ranks);
     }
     check_.emplace(set_, flipping);
     if (context_.config.soak) soak_.emplace(set_, *check_, point_.request.seed);
   }
 
   void describe_programs() {
-    const std::vector<program::Facts> facts = facts_of_programs(set_);
+    const std::vector<program::Facts> facts = plan::facts_of_programs(set_);
     for (const std::uint32_t program : set_.program_of_rank) {
       data_.flop_of_rank.push_back(facts[program].flop.value());
       data_.peak_live_microbatches.push_back(facts[program].peak_live_microbatches);
@@ -217,30 +220,31 @@ class PointRun {
     check_->step(*session_, sub_world_);
     const comm::ClockSync clocks{
         sub_world_, ranks_.in_point()
-                        ? clock_fault_of(context_.config.injections, context_.world.rank())
+                        ? plan::clock_fault_of(context_.config.injections, context_.world.rank())
                         : std::nullopt};
-    PointSampler sampler{duty()};
-    Record record = measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
-                            context_.effort, [this](const Standing& at) { look_at(at); });
+    measure::PointSampler sampler{duty()};
+    measure::Record record =
+        measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
+                         context_.effort, [this](const measure::Standing& at) { look_at(at); });
     const std::vector<machine::SampledSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
     last_step_ = units::Seconds{record.step_times.back()};
     check_->step(*session_, sub_world_);
-    const Verdict steps = check_->verdict();
+    const measure::Verdict steps = check_->verdict();
     data_.verified = steps.ok;
     data_.verification += "; " + steps.detail;
     agreed(steps);
     if (ranks_.in_point()) {
-      collect(sub_world_, record, clock, session_->facts(), traced(), data_);
-      collect_device_series(sub_world_, record, sampled, data_);
+      measure::collect(sub_world_, record, clock, session_->facts(), traced(), data_);
+      measure::collect_device_series(sub_world_, record, sampled, data_);
     }
     return true;
   }
 
   /// Called between blocks. Shows the progress, and checks the weights if steps were traced since
   /// the last call.
-  void look_at(const Standing& at) {
+  void look_at(const measure::Standing& at) {
     context_.progress.doing(standing_text(at));
     if (at.traced == checked_traces_) return;
     checked_traces_ = at.traced;
@@ -249,20 +253,21 @@ class PointRun {
 
   /// Replays the step, and records which replays differed.
   bool soak() {
-    const auto tell = [&](const SoakResult& so_far) {
+    const auto tell = [&](const measure::SoakResult& so_far) {
       context_.progress.doing(
           fmt::format("soaking: {} replays, {} differ", so_far.replays, so_far.differing.size()));
     };
-    const SoakResult result =
+    const measure::SoakResult result =
         soak_->run(*session_, sub_world_, {.time = *context_.config.soak}, tell);
     data_.soak.replays = result.replays;
     data_.soak.seconds = result.time.value();
-    for (const Differing& differing : result.differing) {
+    for (const measure::Differing& differing : result.differing) {
       if (data_.soak.differing.size() == most_soak_findings) break;
       data_.soak.differing.push_back(
           fmt::format("replay {}: {}", differing.replay, differing.sentence));
     }
-    const Verdict verdict{.ok = result.differing.empty(), .detail = "soak: " + soak_text(result)};
+    const measure::Verdict verdict{.ok = result.differing.empty(),
+                                   .detail = "soak: " + measure::soak_text(result)};
     data_.verified = data_.verified.value_or(true) && verdict.ok;
     data_.verification += "; " + verdict.detail;
     if (data_.status == PointStatus::ok) agreed(verdict);
@@ -282,24 +287,24 @@ class PointRun {
   bool play_solo() {
     const double step = active_.all_max(last_step_.value());
     const std::vector<units::Nanoseconds> times =
-        measure_solo(*session_, set_.of(sub_world_.rank()), *solo_, active_,
-                     solo_plays(units::Seconds{step}, context_.effort.max_time));
-    if (ranks_.in_point()) collect_solo(sub_world_, times, traced(), data_);
+        measure::measure_solo(*session_, set_.of(sub_world_.rank()), *solo_, active_,
+                              plan::solo_plays(units::Seconds{step}, context_.effort.max_time));
+    if (ranks_.in_point()) measure::collect_solo(sub_world_, times, traced(), data_);
     return true;
   }
 
-  const PlannedPoint& point_;
+  const plan::PlannedPoint& point_;
   const workloads::Workload& workload_;
   workloads::Request request_;  ///< the point's request, with the measured speeds of ranks
-  const PointContext& context_;
+  const measure::PointContext& context_;
   PointData& data_;
   comm::Communicator sub_world_;  ///< ranks of the point, or of this rank's copy of it
   comm::Communicator active_;     ///< the ranks of the point and of its copies
-  PointRanks ranks_;
+  measure::PointRanks ranks_;
   program::ProgramSet set_;
   std::optional<program::Section> solo_;  ///< the step without communication
-  std::optional<StepCheck> check_;
-  std::optional<Soak> soak_;
+  std::optional<measure::StepCheck> check_;
+  std::optional<measure::Soak> soak_;
   std::size_t checked_traces_ = 0;
   units::Seconds last_step_{};  ///< time of the last step that was measured, on this rank
   std::unique_ptr<executor::Session> session_;
@@ -307,16 +312,16 @@ class PointRun {
 
 }  // namespace
 
-PointData run_point(const PlannedPoint& point, const PointContext& context) {
+PointData run_point(const plan::PlannedPoint& point, const measure::PointContext& context) {
   PointData data = describe_point(point);
   if (data.status == PointStatus::skipped) return data;
-  const std::vector<RankRole> roles =
-      rank_roles(point.world_ranks, context.config.fill, context.site.node_of_rank);
+  const std::vector<plan::RankRole> roles =
+      plan::rank_roles(point.world_ranks, context.config.fill, context.site.node_of_rank);
   std::vector<int> playing;
   for (std::size_t rank = 0; rank < roles.size(); ++rank) {
     if (roles[rank].replica >= 0) playing.push_back(static_cast<int>(rank));
   }
-  if (share_cores(playing, context.facts, context.site.node_of_rank)) {
+  if (plan::share_cores(playing, context.facts, context.site.node_of_rank)) {
     data.labels.emplace_back("oversubscribed");
   }
   if (context.executor.describe().shared_device) data.labels.emplace_back("shared-gpu");
@@ -324,10 +329,10 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
   if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.started = base::utc_now();
   {
-    const RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
+    const plan::RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
     PointRun run{point, context, role, data};  // all ranks of the world make its communicators
     if (role.replica >= 0) run.run();
-    const Activity::Idle idle{context.progress.activity()};
+    const watch::Activity::Idle idle{context.progress.activity()};
     context.world.quiet_barrier();
   }
   data.ended = base::utc_now();

@@ -11,6 +11,7 @@ namespace isoscale::runner {
 /// Collective over the world: verifies and measures one point. Ranks outside the point sleep or
 /// play copies of it. The result is complete on world rank 0; on other ranks only its status is
 /// right.
-[[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
+[[nodiscard]] results::PointData run_point(const plan::PlannedPoint& point,
+                                           const measure::PointContext& context);
 
 }  // namespace isoscale::runner

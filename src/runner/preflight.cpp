@@ -158,7 +158,8 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
   }
   std::vector<int> everyone(node_of_rank.size());
   std::iota(everyone.begin(), everyone.end(), 0);
-  if (wish.executor->describe().name == "host" && share_cores(everyone, wish.facts, node_of_rank)) {
+  if (wish.executor->describe().name == "host" &&
+      plan::share_cores(everyone, wish.facts, node_of_rank)) {
     return "ranks share cores";
   }
   return {};
@@ -237,7 +238,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
   JobFacts mine = own_facts(wish, world, node_of_rank);
   std::string no_sniff = reason_not_to_sniff(wish, node_of_rank);
   if (no_sniff.empty()) {
-    Sniffed sniffed = sniff(*wish.executor, world, node_of_rank);
+    microbench::Sniffed sniffed = microbench::sniff(*wish.executor, world, node_of_rank);
     mine.ranks.front().gemm_rate = sniffed.gemm_rate;
     mine.ranks.front().neighbours = std::move(sniffed.neighbours);
     no_sniff = sniffed.problem.value_or("");
@@ -281,7 +282,7 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
 results::PreflightData check(const settings::RunConfig& config,
                              const comm::Environment& environment,
                              const comm::Communicator& world) {
-  const std::vector<machine::MachineFacts> facts = gather_facts(world);
+  const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
   ChosenExecutor chosen;
   std::optional<std::string> problem;
   try {

@@ -111,16 +111,18 @@ std::string numbers_text(const std::set<int>& indices) {
 
 }  // namespace
 
-Missing missing_points(const RunData& earlier, const Plan& plan) {
+Missing missing_points(const RunData& earlier, const plan::Plan& plan) {
   Missing missing;
-  for (const PlannedPoint& point : plan.points) missing.never_begun.insert(point.index);
+  for (const plan::PlannedPoint& point : plan.points) missing.never_begun.insert(point.index);
   for (const PointData& point : earlier.points) {
-    const bool had_no_time = point.status == PointStatus::skipped &&
-                             (point.reason == budget_reason || point.reason == signal_reason);
+    const bool had_no_time =
+        point.status == PointStatus::skipped &&
+        (point.reason == plan::budget_reason || point.reason == plan::signal_reason);
     if (had_no_time) continue;
     missing.never_begun.erase(point.index);
     if (point.status != PointStatus::failed) continue;
-    (point.reason.starts_with(hang_prefix) ? missing.hung : missing.failed).insert(point.index);
+    (point.reason.starts_with(watch::hang_prefix) ? missing.hung : missing.failed)
+        .insert(point.index);
   }
   return missing;
 }
@@ -145,7 +147,7 @@ std::vector<std::string> differences(const RunData& earlier, const RunData& now)
   return found;
 }
 
-std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
+std::vector<std::string> differences(const RunData& earlier, const plan::Plan& plan) {
   std::vector<std::string> found;
   for (const PointData& point : earlier.points) {
     const auto index = static_cast<std::size_t>(point.index);
@@ -153,10 +155,10 @@ std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
       found.push_back(fmt::format("point {} is missing here", point.index + 1));
       continue;
     }
-    const PlannedPoint& planned = plan.points[index];
+    const plan::PlannedPoint& planned = plan.points[index];
     const bool same_work =
         point.workload == planned.workload->name && point.ranks == planned.ranks &&
-        point.model == (uses_model(planned) ? planned.request.model.name : "none");
+        point.model == (plan::uses_model(planned) ? planned.request.model.name : "none");
     const bool same_mesh = point.status != PointStatus::ok || !planned.skip_reason.empty() ||
                            point.mesh == planned.request.mesh;
     if (same_work && same_mesh) continue;
@@ -200,12 +202,12 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
 /// Returns the point that ended a job, as failed, if the run file lacks it: rank 0 was silent, and
 /// another rank wrote the findings beside the file. Absent otherwise.
 std::optional<PointData> Launch::unrecorded_hang() const {
-  const auto hang = read_hang_file(path_, earlier_->created);
+  const auto hang = watch::read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
   const bool is_there = std::ranges::any_of(
       earlier_->points, [&](const PointData& point) { return point.index == hang->point; });
   if (is_there) return std::nullopt;
-  return as_failed(hang->point, std::string{hang_prefix} + hang->sentence);
+  return as_failed(hang->point, std::string{watch::hang_prefix} + hang->sentence);
 }
 
 /// Opens the run to resume. Returns false if it lacks nothing. Otherwise this launch continues with

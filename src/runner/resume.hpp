@@ -22,7 +22,7 @@ struct Missing {
 
   bool operator==(const Missing&) const = default;
 };
-[[nodiscard]] Missing missing_points(const results::RunData& earlier, const Plan& plan);
+[[nodiscard]] Missing missing_points(const results::RunData& earlier, const plan::Plan& plan);
 
 /// Returns the differences of this launch (`now`) from the earlier run, a clause each: "3 nodes,
 /// not 4", "NCCL_ALGO 'Ring', not unset". It compares the program, the machine, its ranks and the
@@ -34,7 +34,7 @@ struct Missing {
 /// Returns the points of the earlier run that differ from those of the plan in workload, model,
 /// rank count or mesh, a clause each.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
-                                                   const Plan& plan);
+                                                   const plan::Plan& plan);
 
 /// Throws base::UsageError with all of the differences in `found`; does nothing if there are none.
 void require_no_differences(const std::string& file, std::span<const std::string> found);

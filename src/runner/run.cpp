@@ -103,9 +103,9 @@ void Launch::create() {
 void Launch::warn_of_time_limit() const {
   units::Seconds expected{0};
   for (const int index : wanted_) {
-    const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-    const PointTime time = estimate(point, setting_.config, site_.device);
-    expected += total(time, time.most);
+    const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+    const plan::PointTime time = plan::estimate(point, setting_.config, site_.device);
+    expected += plan::total(time, time.most);
   }
   if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -116,7 +116,7 @@ void Launch::warn_of_time_limit() const {
 
 /// Warns of injections that affect no point, so that nobody expects their effect.
 void Launch::add_idle_injections() {
-  for (const std::string& text : idle_injections(setting_.config.injections, plan_)) {
+  for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
     header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
     base::warn(header_.warnings.back());
   }
@@ -137,12 +137,12 @@ base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& en
   auto [earlier, config] =
       is_new ? Resumed{.run = {}, .config = asked} : read_resumed(asked, world);
   const auto [executor, reason] = choose_executor(config, environment, world);
-  const std::vector<machine::MachineFacts> facts = gather_facts(world);
-  const Site site = make_site(world, executor->describe(), facts);
+  const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
+  const plan::Site site = plan::make_site(world, executor->describe(), facts);
   std::string gpu_work;
-  std::tie(config, gpu_work) = with_gpu_work(config, site);
+  std::tie(config, gpu_work) = plan::with_gpu_work(config, site);
   services.supervisor.set_timeout(config.timeout);
-  WatchedExecutor watched{*executor, services.supervisor.activity(), world};
+  watch::WatchedExecutor watched{*executor, services.supervisor.activity(), world};
   Launch launch{{.config = config,
                  .services = services,
                  .world = world,

@@ -156,7 +156,7 @@ std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts
   return result;
 }
 
-results::RunData make_header(const settings::RunConfig& config, const Site& site,
+results::RunData make_header(const settings::RunConfig& config, const plan::Site& site,
                              const executor::Description& device,
                              std::span<const machine::MachineFacts> facts,
                              std::span<const RankSoftware> software) {
@@ -192,12 +192,12 @@ results::RunData make_header(const settings::RunConfig& config, const Site& site
   return data;
 }
 
-PointData describe_point(const PlannedPoint& point) {
+PointData describe_point(const plan::PlannedPoint& point) {
   const workloads::Request& request = point.request;
   PointData data;
   data.index = point.index;
   data.workload = point.workload->name;
-  data.model = uses_model(point) ? request.model.name : "none";
+  data.model = plan::uses_model(point) ? request.model.name : "none";
   data.dtype = program::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
@@ -210,7 +210,8 @@ PointData describe_point(const PlannedPoint& point) {
   }
   // Steps that use no model get no shape of a model: weak scaling would change it from point to
   // point, so that points would differ in numbers that mean nothing.
-  if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
+  if (point.workload->is_bench() || plan::uses_model(point))
+    data.model_shape = shape_of(request.model);
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
   data.world_rank = point.world_ranks;

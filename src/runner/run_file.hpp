@@ -51,14 +51,15 @@ struct RankSoftware {
 
 /// Returns the header of a run, which is everything but its points and its end, with a new id.
 /// `facts` and `software` are by rank.
-[[nodiscard]] results::RunData make_header(const settings::RunConfig& config, const Site& site,
+[[nodiscard]] results::RunData make_header(const settings::RunConfig& config,
+                                           const plan::Site& site,
                                            const executor::Description& device,
                                            std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
 
 /// Returns what is known about a point before it is measured. For a skipped point that is
 /// everything.
-[[nodiscard]] results::PointData describe_point(const PlannedPoint& point);
+[[nodiscard]] results::PointData describe_point(const plan::PlannedPoint& point);
 
 /// The file that a launch writes, on rank 0 only. If the file cannot be written any more (its file
 /// system is full, read-only or gone, or somebody replaced the file), it is continued in a fallback

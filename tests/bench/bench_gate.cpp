@@ -93,8 +93,8 @@ Shares shares(int pairs, const Setting& setting) {
       auto& into = reports.emplace_back();
       for (const auto& run : of_side) into.push_back(analysis::make_report(run, run.id, {}));
     }
-    const analysis::Comparison compared =
-        analysis::compare({reports.begin(), reports.end()}, {.gate = gate});
+    const analysis::compare::Comparison compared =
+        analysis::compare::compare({reports.begin(), reports.end()}, {.gate = gate});
     result.fired += compared.gate->fails() ? 1.0 / pairs : 0;
     const double all = static_cast<double>(pairs) * setting.points;
     result.points += static_cast<double>(compared.gate->regressions) / all;

@@ -112,7 +112,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "usage: bench_predict SYSTEM.toml [ROUNDS]\n");
     return 2;
   }
-  const simulate::Machine machine = analysis::load_system(argv[1]);
+  const simulate::Machine machine = analysis::predict::load_system(argv[1]);
   const int rounds = bench::argument(argc, argv, 2, 5);
   const Case pipelines[] = {{{.tp = 8, .dp = 128, .pp = 16}, 16},
                             {{.tp = 8, .dp = 256, .pp = 8}, 32},

@@ -21,7 +21,7 @@ namespace {
 /// Of all threads of this process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-void print(const analysis::Candidate& candidate) {
+void print(const analysis::predict::Candidate& candidate) {
   std::string text = mesh::to_string(candidate.request.mesh);
   for (const char* const key :
        {"microbatch", "microbatches", "schedule", "v", "zero", "recompute"}) {
@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "usage: bench_search SYSTEM.toml [RANKS] [BATCH] [MODEL]\n");
     return 2;
   }
-  const simulate::Machine machine = analysis::load_system(argv[1]);
+  const simulate::Machine machine = analysis::predict::load_system(argv[1]);
   const int ranks = bench::argument(argc, argv, 2, 1024);
   const int batch = bench::argument(argc, argv, 3, 1536);
   const workloads::Request base{.model = workloads::load_model(argc > 4 ? argv[4] : "gpt-175b"),
@@ -49,8 +49,8 @@ int run(int argc, char** argv) {
                                             {"elementwise", "on"},
                                             {"vocabulary", "on"}}};
   const double cpu = cpu_seconds(), begin = bench::seconds_now();
-  const analysis::SearchResult result =
-      analysis::search(workloads::find_workload("hybrid"), base, {}, ranks, machine,
+  const analysis::predict::SearchResult result =
+      analysis::predict::search(workloads::find_workload("hybrid"), base, {}, ranks, machine,
                        machine.network ? machine.network->node_ranks : 1, {});
   fmt::print(
       "{} on {} ranks of {}: {} candidates ({} impossible, {} too large, {} simulated{}) in "
@@ -58,7 +58,7 @@ int run(int argc, char** argv) {
       base.model.name, ranks, machine.name, result.looked_at, result.impossible, result.too_large,
       result.simulated, result.complete ? "" : ", not to the end", bench::seconds_now() - begin,
       cpu_seconds() - cpu);
-  for (const analysis::Candidate& candidate : result.best) print(candidate);
+  for (const analysis::predict::Candidate& candidate : result.best) print(candidate);
   return 0;
 }
 

@@ -35,12 +35,12 @@ constexpr int steps_of_block = 30;
 /// Looks as a supervisor does, while it is on.
 class Looker {
  public:
-  Looker(const runner::Activity& activity, const comm::Communicator& world)
+  Looker(const runner::watch::Activity& activity, const comm::Communicator& world)
       : thread_([this, &activity, &world](const std::stop_token& stop) {
-          runner::RankPoll rank_poll{world};
-          runner::Activity::Motion last;
+          runner::watch::RankPoll rank_poll{world};
+          runner::watch::Activity::Motion last;
           while (!stop.stop_requested()) {
-            constexpr auto pause = runner::Supervisor::look_pause.value();
+            constexpr auto pause = runner::watch::Supervisor::look_pause.value();
             std::this_thread::sleep_for(std::chrono::nanoseconds{pause});
             if (!on) continue;
             if (rank_poll.is_requested()) return;
@@ -100,9 +100,9 @@ int run(int argc, char** argv) {
       {.dp = world.size()}, workloads::Scaling::weak);
   const program::ProgramSet set = workload.build(request);
   const auto executor = executor::make_host_executor({});
-  runner::Activity activity{world.rank()};
+  runner::watch::Activity activity{world.rank()};
   Remembering remembering{*executor};
-  runner::WatchedExecutor watching{remembering, activity, world};
+  runner::watch::WatchedExecutor watching{remembering, activity, world};
   const auto watched = watching.prepare(set, world);
   executor::Session* const plain = remembering.last;
   Looker looker{activity, world};

@@ -168,22 +168,22 @@ class FakeSession final : public executor::Session {
   executor::SessionFacts facts_{};
 };
 
-runner::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost,
+runner::microbench::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost,
                              std::vector<machine::Source> gpu = {}) {
   const comm::Communicator world = comm::Communicator::world();
   const workloads::Case one{.calls_are_spans = workloads::CallsAreSpans::no, .launch_cost = cost};
-  runner::Effort effort;
+  runner::plan::Effort effort;
   effort.half_width = [](std::span<const double> /*times*/, double /*confidence*/) {
     return std::optional<double>{0};
   };
-  return runner::play_case({.session = session, .one = one, .section = {}, .gpu = std::move(gpu)},
-                           world, runner::Share::in_point, effort,
+  return runner::microbench::play_case({.session = session, .one = one, .section = {}, .gpu = std::move(gpu)},
+                           world, runner::measure::Share::in_point, effort,
                            {.budget = units::Seconds{0.001}});
 }
 
 TEST(LatePlays, AreMadeAgain) {
   FakeSession session{{2, 5, 6}};
-  const runner::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
+  const runner::microbench::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
   EXPECT_EQ(record.repeated_plays, 3);
   EXPECT_EQ(record.late_plays, 0);
   EXPECT_THAT(record.plays, Each(testing::DoubleEq(1e-6)));
@@ -192,7 +192,7 @@ TEST(LatePlays, AreMadeAgain) {
 
 TEST(LatePlays, AreCountedWhereAllAreLate) {
   FakeSession session{{}};
-  const runner::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
+  const runner::microbench::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
   EXPECT_EQ(record.repeated_plays, 20);
   EXPECT_THAT(record.plays, SizeIs(record.late_plays));
 }

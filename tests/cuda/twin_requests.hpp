@@ -66,8 +66,8 @@ inline std::vector<workloads::Options> option_sets() {
 /// Collective.
 inline void expect_equal_to_one_rank(const comm::Communicator& world, executor::Executor& executor,
                                      const workloads::Request& request) {
-  const runner::Verdict verdict =
-      runner::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
+  const runner::measure::Verdict verdict =
+      runner::measure::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
   std::string what =
       fmt::format("{} {}", mesh::to_string(request.mesh), program::name(request.precision));
   for (const auto& [key, value] : request.options) what += fmt::format(" {}={}", key, value);

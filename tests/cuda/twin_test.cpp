@@ -70,10 +70,10 @@ TEST(Twin, FindsAWaitThatIsMissing) {
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       machine().settings = healthy(gpus.world, seed);
       const auto verify = [&](const program::ProgramSet& set) {
-        return runner::verify_programs(set, hybrid, twin, *executor, gpus.world);
+        return runner::measure::verify_programs(set, hybrid, twin, *executor, gpus.world);
       };
       found += verify(bad).ok ? 0 : 1;
-      const runner::Verdict still = verify(good);
+      const runner::measure::Verdict still = verify(good);
       EXPECT_TRUE(still.ok) << still.detail;
     }
     EXPECT_GT(found, 0) << mesh::to_string(mesh);

@@ -19,15 +19,15 @@ using testing::HasSubstr;
 TEST(StuckRanksFaults, AMessageThatCannotBeSentIsNoAnswer) {
   const comm::Communicator world = comm::Communicator::world();
   const int mute = world.size() - 1;
-  RankPoll rank_poll{world};
+  watch::RankPoll rank_poll{world};
   world.barrier();
-  RankState own{.rank = world.rank()};
+  watch::RankState own{.rank = world.rank()};
   own.still = 1;
   if (world.rank() == mute) {
     fault::fail({.call = "MPI_Isend", .times = fault::Times::ever});
     testing::internal::CaptureStderr();
   }
-  const RankPoll::Result found = rank_poll.poll(own, units::Seconds{0.5}, [] {});
+  const watch::RankPoll::Result found = rank_poll.poll(own, units::Seconds{0.5}, [] {});
   fault::stop();
   if (world.rank() == mute) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(),

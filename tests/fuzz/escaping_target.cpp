@@ -19,7 +19,7 @@ using isoscale::fuzz::must;
 namespace analysis = isoscale::analysis;
 
 void try_page(const std::string& text) {
-  const std::string inert = analysis::inert({{text, text}, {"list", {text, 1}}});
+  const std::string inert = analysis::page::inert({{text, text}, {"list", {text, 1}}});
   must(inert.find('<') == std::string::npos, "the page's data begin no tag");
   must(std::ranges::all_of(inert, [](char c) { return c >= ' ' && c <= '~'; }),
        "the page's data are plain ASCII");
@@ -41,16 +41,16 @@ std::string value_of(std::string_view cell) {
 }
 
 void try_reports(std::string_view text) {
-  const std::string shown = analysis::escape(text);
+  const std::string shown = analysis::render::escape(text);
   must(isoscale::base::is_plain(shown), "a terminal shows a text and does nothing");
-  must(shown.size() <= 8 * analysis::most_shown + 100, "long texts are cut");
+  must(shown.size() <= 8 * analysis::render::most_shown + 100, "long texts are cut");
   must(isoscale::base::is_plain(isoscale::base::printable(text)), "so does an error");
-  const std::string cell = analysis::text_cell(text);
+  const std::string cell = analysis::render::text_cell(text);
   const std::string value = value_of(cell);
   must(value.empty() || std::string_view{"=+-@\t\r"}.find(value[0]) == std::string_view::npos,
        "no cell is a formula");
   must(isoscale::base::is_plain(cell), "a cell is plain text");
-  const std::string markdown = analysis::literal(shown);
+  const std::string markdown = analysis::render::literal(shown);
   for (const std::string_view bare : {"<", "|", "`"}) {
     for (std::size_t at = markdown.find(bare); at != std::string::npos;
          at = markdown.find(bare, at + 1)) {

@@ -78,17 +78,17 @@ Outcome try_report(const fs::path& file, Formats formats) {
   try {
     const results::RunData run = results::read_run(file);
     std::vector<analysis::RunReport> reports{analysis::make_report(run, file.string(), {})};
-    std::vector<analysis::IndexRun> rows{analysis::index_run(reports.front())};
-    const analysis::Report report{.runs = reports,
-                                  .joined = analysis::join(reports, {}),
+    std::vector<analysis::catalog::IndexRun> rows{analysis::catalog::index_run(reports.front())};
+    const analysis::merge::Report report{.runs = reports,
+                                  .joined = analysis::merge::join(reports, {}),
                                   .warnings = {},
-                                  .index = analysis::make_index(std::move(rows))};
+                                  .index = analysis::catalog::make_index(std::move(rows))};
     std::size_t written = analysis::render_text(report).size();
     if (formats == Formats::all) {
       written += analysis::render_json(report).size() + analysis::render_csv(report).size() +
                  analysis::render_markdown(report).size() +
-                 analysis::render_nccl_tests(report).size() +
-                 analysis::page_data(report).dump(-1, ' ', true).size();
+                 analysis::render::render_nccl_tests(report).size() +
+                 analysis::page::page_data(report).dump(-1, ' ', true).size();
     }
     return {.kind = Outcome::Kind::reported, .said = fmt::format("{} bytes", written)};
   } catch (const base::UsageError& error) {

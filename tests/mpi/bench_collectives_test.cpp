@@ -42,8 +42,8 @@ class Collectives : public testing::Test {
     session_->play({.section = one.section, .times = times});
   }
 
-  [[nodiscard]] Comparison compare(std::size_t index) {
-    Expectations expectations{bench_.set.of(world_.rank()), bench_.set.mesh.size()};
+  [[nodiscard]] microbench::Comparison compare(std::size_t index) {
+    microbench::Expectations expectations{bench_.set.of(world_.rank()), bench_.set.mesh.size()};
     return expectations.compare(*session_, expected_[index]);
   }
 
@@ -74,7 +74,7 @@ TEST_F(Collectives, AreRightOfEveryOperationTypeAndPlace) {
            {"root", std::to_string(world_.size() - 1)}});
   for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
     play(bench_.cases[i]);
-    const Comparison found = compare(i);
+    const microbench::Comparison found = compare(i);
     EXPECT_EQ(found.wrong, 0U) << title(i) << ": " << found.first;
   }
 }
@@ -88,7 +88,7 @@ TEST_F(Collectives, TextbookAlgorithmsAreRight) {
            {"implementation", "ring,tree,recursive-doubling"}});
   for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
     play(bench_.cases[i], 2);
-    const Comparison found = compare(i);
+    const microbench::Comparison found = compare(i);
     EXPECT_GT(found.compared, 0U) << title(i);
     EXPECT_EQ(found.wrong, 0U) << title(i) << ": " << found.first;
   }
@@ -124,7 +124,7 @@ TEST_F(Collectives, WithoutThePlayEveryOperationIsWrong) {
            {"in_place", "no"}});
   for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
     session_->play({.section = bench_.cases[i].restore});
-    const Comparison found = compare(i);
+    const microbench::Comparison found = compare(i);
     EXPECT_GT(found.wrong, found.compared / 4) << title(i);
   }
 }

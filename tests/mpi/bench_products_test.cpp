@@ -39,13 +39,13 @@ class Products : public testing::Test {
     session_->play({.section = one.section});
   }
 
-  [[nodiscard]] Comparison compare(std::span<const program::Gemm> products) {
+  [[nodiscard]] microbench::Comparison compare(std::span<const program::Gemm> products) {
     return expectations().compare(*session_, products);
   }
-  [[nodiscard]] Comparison compare(std::span<const workloads::Expectation> expected) {
+  [[nodiscard]] microbench::Comparison compare(std::span<const workloads::Expectation> expected) {
     return expectations().compare(*session_, expected);
   }
-  [[nodiscard]] Expectations expectations() const {
+  [[nodiscard]] microbench::Expectations expectations() const {
     return {bench_.set.of(world_.rank()), bench_.set.mesh.size()};
   }
 
@@ -54,7 +54,7 @@ class Products : public testing::Test {
     std::uint64_t compared = 0;
     for (const Case& one : bench_.cases) {
       play(one);
-      const Comparison found = compare(one.check->products);
+      const microbench::Comparison found = compare(one.check->products);
       compared += found.compared;
       const auto& row = bench_.rows[one.row_begin];
       EXPECT_EQ(found.wrong, 0U) << fmt::format("{} x {} x {}: {}", row.number.at("m"),
@@ -102,7 +102,7 @@ TEST_F(Products, AFlippedBitIsFound) {
     play(one);
     const program::Slice all = one.check->products.front().d.slice;
     flip_bits(*session_, bench_.set.of(world_.rank()), all, [&](std::uint64_t at, std::size_t) {
-      const Comparison found = compare(one.check->products);
+      const microbench::Comparison found = compare(one.check->products);
       EXPECT_EQ(found.wrong, 1U);
       EXPECT_EQ(found.first, fmt::format("element {}", at));
     });
@@ -114,7 +114,7 @@ TEST_F(Products, WithoutThePlayEveryElementIsWrong) {
   for (const Case& one : bench_.cases) {
     play(one);
     make_inputs(one);
-    const Comparison found = compare(one.check->products);
+    const microbench::Comparison found = compare(one.check->products);
     EXPECT_EQ(found.wrong, found.compared);
   }
 }
@@ -136,7 +136,7 @@ TEST_F(Products, OverlapComparesBothParts) {
       EXPECT_EQ(compare(one.check->products).wrong, 0U);
       EXPECT_EQ(compare(expected).wrong, 0U);
       make_inputs(one);
-      const Comparison products = compare(one.check->products), received = compare(expected);
+      const microbench::Comparison products = compare(one.check->products), received = compare(expected);
       EXPECT_EQ(products.wrong, products.compared);
       EXPECT_EQ(received.wrong, received.compared);
     }

@@ -37,7 +37,7 @@ class FiniteWeights : public testing::TestWithParam<Sizes> {};
 TEST_P(FiniteWeights, AfterFiftySteps) {
   const comm::Communicator world = comm::Communicator::world();
   program::ProgramSet set = workloads::find_workload("hybrid").build(request_of(GetParam()));
-  StepCheck check{set};
+  measure::StepCheck check{set};
   const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
   const auto session = executor->prepare(set, world);
   session->play(program::Section::setup, executor::Trace::off);

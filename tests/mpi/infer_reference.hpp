@@ -31,11 +31,11 @@ class InferReference {
   explicit InferReference(const InferCase& asked) : c_(asked), m_(asked.model) {}
 
   /// Every tensor by the name of its observable.
-  Tensors tensors() {
+  measure::Tensors tensors() {
     fill_cache();
     const std::size_t h = size(m_.hidden);
-    const Tensors before = cache_;
-    Tensors result;
+    const measure::Tensors before = cache_;
+    measure::Tensors result;
     const std::string what = c_.has_vocabulary ? ".logits" : ".output";
     for (std::size_t sample = 0; sample < c_.samples; ++sample) {
       std::vector<Row> prompt;
@@ -56,7 +56,7 @@ class InferReference {
     }
     for (const auto& [name, after] : cache_) {
       result[name] = after;
-      Row& change = result[name + std::string{change_suffix}];
+      Row& change = result[name + std::string{measure::change_suffix}];
       for (std::size_t i = 0; i < after.size(); ++i)
         change.push_back(after[i] - before.at(name)[i]);
     }
@@ -175,7 +175,7 @@ class InferReference {
 
   InferCase c_;
   workloads::Model m_;
-  Tensors cache_;
+  measure::Tensors cache_;
 };
 
 }  // namespace isoscale::runner

@@ -45,14 +45,14 @@ Request request_of(const mesh::Shape& mesh, bool gated, int batch, bool has_voca
 }
 
 /// The worst difference of this rank's tensors from the loops'.
-Difference difference(const Ranks& ranks, const Request& request, const Tensors& expected,
+measure::Difference difference(const Ranks& ranks, const Request& request, const measure::Tensors& expected,
                       executor::HostStreams streams) {
   const program::ProgramSet set = workloads::infer::build(request);
   program::check(set);
   const auto session = ranks.executor(streams).prepare(set, ranks.world);
   const program::RankProgram& program = set.of(ranks.world.rank());
-  const Initial initial = play_twin(*session, program);
-  return compare(*session, program, mesh::coordinates(set.mesh, ranks.world.rank()), initial,
+  const measure::Initial initial = measure::play_twin(*session, program);
+  return measure::compare(*session, program, mesh::coordinates(set.mesh, ranks.world.rank()), initial,
                  expected);
 }
 
@@ -64,7 +64,7 @@ TEST(Infer, EveryMeshAnswersWhatLoopsAnswer) {
       ++cases;
       const bool gated = cases % 2 == 0, has_vocabulary = cases % 3 != 0;
       const Request request = request_of(mesh, gated, batch, has_vocabulary);
-      const Tensors expected = InferReference{
+      const measure::Tensors expected = InferReference{
           {.model = request.model,
            .seed = request.seed,
            .prompt = 5,
@@ -74,7 +74,7 @@ TEST(Infer, EveryMeshAnswersWhatLoopsAnswer) {
                has_vocabulary}}.tensors();
       const auto streams =
           cases % 4 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
-      const Difference worst = difference(ranks, request, expected, streams);
+      const measure::Difference worst = difference(ranks, request, expected, streams);
       EXPECT_LT(worst.relative, 1e-12)
           << mesh::to_string(mesh) << " batch " << batch << ": " << worst.name;
       EXPECT_GT(worst.compared, 1000U);
@@ -91,11 +91,11 @@ TEST(Infer, AWrongAnswerIsNoticed) {
                   .output = 3,
                   .samples = 2,
                   .has_vocabulary = true};
-  Tensors expected = InferReference{asked}.tensors();
+  measure::Tensors expected = InferReference{asked}.tensors();
   // The tokens of a model whose prompts were others: a decode that does not read the cache.
   asked.seed = request.seed + 1;
   expected["decode.logits"] = InferReference{asked}.tensors()["decode.logits"];
-  const Difference worst = difference(ranks, request, expected, executor::HostStreams::folded);
+  const measure::Difference worst = difference(ranks, request, expected, executor::HostStreams::folded);
   EXPECT_EQ(worst.name, "decode.logits");
   EXPECT_GT(worst.relative, 0.01);
 }
@@ -109,7 +109,7 @@ TEST(Infer, TwinsOfRealModelsPass) {
         Request base{.model = workloads::load_model(name), .precision = precision};
         if (mesh::violation(mesh, infer.limits(base, workloads::Scaling::strong))) continue;
         const Request request = infer.scale(base, mesh, workloads::Scaling::strong);
-        const Verdict verdict = verify_twin(infer, request, *ranks.folded, ranks.world);
+        const measure::Verdict verdict = measure::verify_twin(infer, request, *ranks.folded, ranks.world);
         EXPECT_TRUE(verdict.ok) << name << " " << mesh::to_string(mesh) << ": " << verdict.detail;
         if (precision == Precision::f64) {
           EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
@@ -126,7 +126,7 @@ TEST(Infer, NarrowTypesPassWhereTheHostEmulatesThem) {
     for (const Precision precision : {Precision::tf32, Precision::f16, Precision::bf16}) {
       const Request base{.model = workloads::load_model("tiny"), .precision = precision};
       const Request request = infer.scale(base, mesh, workloads::Scaling::strong);
-      const Verdict verdict = verify_twin(infer, request, *ranks.emulating, ranks.world);
+      const measure::Verdict verdict = measure::verify_twin(infer, request, *ranks.emulating, ranks.world);
       EXPECT_TRUE(verdict.ok) << program::name(precision) << " " << mesh::to_string(mesh) << ": "
                               << verdict.detail;
     }

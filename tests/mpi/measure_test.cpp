@@ -32,21 +32,21 @@ struct Ready {
   }
 
   /// What a check of the weights says now.
-  [[nodiscard]] Verdict weights(const comm::Communicator& point) const {
-    StepCheck now = check;
+  [[nodiscard]] measure::Verdict weights(const comm::Communicator& point) const {
+    measure::StepCheck now = check;
     now.weights(*session, point);
     return now.verdict();
   }
   [[nodiscard]] const program::Program& step() const { return set.programs.front().step(); }
 
   program::ProgramSet set;
-  StepCheck check{set};
+  measure::StepCheck check{set};
   std::unique_ptr<executor::Executor> executor;
   std::unique_ptr<executor::Session> session;
 };
 
 /// What every record must be, and that all ranks have as many steps.
-void expect_sound(const Record& record, const comm::Communicator& active, int trace_steps) {
+void expect_sound(const measure::Record& record, const comm::Communicator& active, int trace_steps) {
   const auto steps = static_cast<double>(record.step_times.size());
   EXPECT_EQ(active.all_max(steps), active.all_min(steps));
   EXPECT_EQ(record.traced.size(), record.step_times.size());
@@ -60,7 +60,7 @@ void expect_sound(const Record& record, const comm::Communicator& active, int tr
     EXPECT_FALSE(trace.spans.empty());
     EXPECT_LT(trace.begin, trace.end);
   }
-  for (const StepSums& sums : record.op_sums) {
+  for (const measure::StepSums& sums : record.op_sums) {
     summed.push_back(sums.step);
     EXPECT_GT(sums.gemm, 0);
     EXPECT_GT(sums.other_compute, 0);
@@ -71,7 +71,7 @@ void expect_sound(const Record& record, const comm::Communicator& active, int tr
   }
   EXPECT_TRUE(std::ranges::includes(flagged, kept));
   EXPECT_TRUE(std::ranges::includes(flagged, summed));
-  EXPECT_EQ(summed.size(), std::min(flagged.size(), most_op_sums));
+  EXPECT_EQ(summed.size(), std::min(flagged.size(), measure::most_op_sums));
   EXPECT_EQ(record.traces.size(), static_cast<std::size_t>(trace_steps));
   EXPECT_FALSE(record.warm_up_rule.empty());
   EXPECT_GE(record.looks.made, 1);
@@ -79,7 +79,7 @@ void expect_sound(const Record& record, const comm::Communicator& active, int tr
 }
 
 /// Blocks after warm-up: whether traced, and how many of their steps count.
-std::vector<std::pair<bool, std::size_t>> blocks_of(const Record& record) {
+std::vector<std::pair<bool, std::size_t>> blocks_of(const measure::Record& record) {
   std::vector<std::pair<bool, std::size_t>> blocks;
   for (std::size_t i = record.warm_up_steps; i < record.traced.size(); ++i) {
     if (record.dropped[i] != 0) {
@@ -94,9 +94,9 @@ std::vector<std::pair<bool, std::size_t>> blocks_of(const Record& record) {
 class Measure : public testing::Test {
  protected:
   /// Collective.
-  Record measured(
-      const Effort& effort, const std::function<void(const Standing&)>& block = [](auto&) {}) {
-    return measure(*ready_.session, ready_.step(), world_, Share::in_point, effort, block);
+  measure::Record measured(
+      const plan::Effort& effort, const std::function<void(const measure::Standing&)>& block = [](auto&) {}) {
+    return measure::measure(*ready_.session, ready_.step(), world_, measure::Share::in_point, effort, block);
   }
 
   comm::Communicator world_ = comm::Communicator::world();
@@ -106,7 +106,7 @@ class Measure : public testing::Test {
 TEST_F(Measure, StopsWhenPreciseEnough) {
   for (const int trace_steps : {0, 1, 5}) {
     // An hour: were it not for the precision, the test would time out.
-    const Record record = measured(effort_of(3600, 0.0, trace_steps));
+    const measure::Record record = measured(effort_of(3600, 0.0, trace_steps));
     EXPECT_EQ(record.stopped_because, "precision");
     expect_sound(record, world_, trace_steps);
     EXPECT_EQ(record.looks.made, 1);
@@ -114,7 +114,7 @@ TEST_F(Measure, StopsWhenPreciseEnough) {
 }
 
 TEST_F(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
-  const Record record = measured(effort_of(3600, 0.0, 4));
+  const measure::Record record = measured(effort_of(3600, 0.0, 4));
   auto blocks = blocks_of(record);
   ASSERT_EQ(blocks.size(), 13U);
   EXPECT_EQ(blocks.front(), (std::pair{false, std::size_t{6}}));
@@ -132,9 +132,9 @@ TEST_F(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
 
 TEST_F(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
   int looks = 0;
-  Effort effort = effort_of(3600, std::nullopt, 4);
+  plan::Effort effort = effort_of(3600, std::nullopt, 4);
   effort.half_width = [&](std::span<const double>, double) { return ++looks < 5 ? 1.0 : 0.0; };
-  const Record record = measured(effort);
+  const measure::Record record = measured(effort);
   expect_sound(record, world_, 4);
   EXPECT_EQ(record.looks.made, 5);
   const auto blocks = blocks_of(record);
@@ -148,13 +148,13 @@ TEST_F(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
 }
 
 TEST_F(Measure, WarmUpLastsAsLongAsTheRuleSays) {
-  Effort effort = effort_of(3600, 0.0, 0);
+  plan::Effort effort = effort_of(3600, 0.0, 0);
   // A change is seen at step 3 until 40 steps have been played.
   effort.last_change = [](std::span<const double> times, double smallest) -> std::size_t {
     EXPECT_EQ(smallest, 0.005);
     return times.size() < 40 ? times.size() - 1 : 3;
   };
-  const Record record = measured(effort);
+  const measure::Record record = measured(effort);
   EXPECT_GE(record.warm_up_steps, 40U);
   EXPECT_THAT(record.warm_up_rule, HasSubstr("no change in the last"));
 }
@@ -163,7 +163,7 @@ TEST_F(Measure, StopsWhenTimeIsUp) {
   constexpr double time = 0.4;
   for (const std::optional<double> half_width : {std::optional<double>{}, std::optional{0.5}}) {
     const units::Nanoseconds begin = comm::now();
-    const Record record = measured(effort_of(time, half_width, 2));
+    const measure::Record record = measured(effort_of(time, half_width, 2));
     EXPECT_EQ(record.stopped_because, "max-time");
     // The clock that counts is that of the rank which began first.
     EXPECT_GE(world_.all_max(units::to_seconds(comm::now() - begin).value()), time);
@@ -172,10 +172,10 @@ TEST_F(Measure, StopsWhenTimeIsUp) {
 }
 
 TEST_F(Measure, SixStepsCountHoweverShortTheTime) {
-  Effort effort = effort_of(1e-9, 0.5, 4);
+  plan::Effort effort = effort_of(1e-9, 0.5, 4);
   effort.overtime = 3600e9;
-  Standing last;
-  const Record record = measured(effort, [&](const Standing& at) { last = at; });
+  measure::Standing last;
+  const measure::Record record = measured(effort, [&](const measure::Standing& at) { last = at; });
   expect_sound(record, world_, 2);
   EXPECT_EQ(record.warm_up_steps, 1U);
   EXPECT_EQ(blocks_of(record),
@@ -187,8 +187,8 @@ TEST_F(Measure, SixStepsCountHoweverShortTheTime) {
 
 TEST_F(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   std::vector<std::size_t> reported;
-  const Record record = measured(effort_of(0.3, std::nullopt, 2),
-                                 [&](const Standing& at) { reported.push_back(at.steps); });
+  const measure::Record record = measured(effort_of(0.3, std::nullopt, 2),
+                                 [&](const measure::Standing& at) { reported.push_back(at.steps); });
   EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
   EXPECT_EQ(reported.back(), record.step_times.size());
   EXPECT_EQ(record.dropped[record.warm_up_steps], 1);
@@ -208,13 +208,13 @@ TEST_F(Measure, ReplicasFollowThePoint) {
   const Ready ready{half};
   // Each look at the samples, on every rank: replicas see those of the point alone.
   std::vector<double> seen;
-  Effort effort = effort_of(0.3, std::nullopt, 2);
+  plan::Effort effort = effort_of(0.3, std::nullopt, 2);
   effort.half_width = [&](std::span<const double> samples, double) -> std::optional<double> {
     seen.assign(samples.begin(), samples.end());
     return std::nullopt;
   };
-  const Record record = measure(*ready.session, ready.step(), world,
-                                in_point ? Share::in_point : Share::replica, effort, [](auto&) {});
+  const measure::Record record = measure::measure(*ready.session, ready.step(), world,
+                                in_point ? measure::Share::in_point : measure::Share::replica, effort, [](auto&) {});
   expect_sound(record, world, 2);
   std::vector<double> slowest = record.step_times;
   if (!in_point) std::fill(slowest.begin(), slowest.end(), 0.0);
@@ -237,7 +237,7 @@ TEST(Steps, OfAllMeshesHoldTheSameBitsOnAllMembers) {
   for (const mesh::Shape& mesh : {mesh::Shape{.dp = world.size()}, mesh::Shape{.tp = world.size()},
                                   mesh::Shape{.dp = world.size() / 2, .pp = 2}}) {
     program::ProgramSet set = small_request_on("hybrid", mesh).second;
-    StepCheck check{set};
+    measure::StepCheck check{set};
     const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
     const auto session = executor->prepare(set, world);
     session->play(program::Section::setup, executor::Trace::off);
@@ -255,7 +255,7 @@ TEST(Weights, AreFineAfterSteps) {
   for (int step = 0; step < 3; ++step) {
     ready.session->play(program::Section::step, executor::Trace::off);
   }
-  const Verdict verdict = ready.weights(world);
+  const measure::Verdict verdict = ready.weights(world);
   EXPECT_TRUE(verdict.ok) << verdict.detail;
 }
 
@@ -263,7 +263,7 @@ enum class Where : std::uint8_t { inside, at_the_end };
 
 /// Changes one element of the weights on the last rank, and asks.
 template <class Change>
-Verdict verdict_after(const comm::Communicator& world, const Change& change, Where where) {
+measure::Verdict verdict_after(const comm::Communicator& world, const Change& change, Where where) {
   const Ready ready{world};
   const program::RankProgram& program = ready.set.of(world.rank());
   const program::BufferId weights = weights_of(program);
@@ -285,7 +285,7 @@ TEST(Weights, ThatAreNotFiniteAreFound) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     for (const Where where : {Where::inside, Where::at_the_end}) {
-      const Verdict verdict = verdict_after(
+      const measure::Verdict verdict = verdict_after(
           world, [&](float) { return bad; }, where);
       EXPECT_FALSE(verdict.ok);
       EXPECT_THAT(verdict.detail, HasSubstr("not finite"));
@@ -300,7 +300,7 @@ TEST(Weights, ThatDifferInOneBitAreFound) {
     const auto flip = [&](float value) {
       return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << bit));
     };
-    const Verdict verdict =
+    const measure::Verdict verdict =
         verdict_after(world, flip, bit % 2 == 0 ? Where::inside : Where::at_the_end);
     EXPECT_FALSE(verdict.ok) << "bit " << bit;
     EXPECT_THAT(verdict.detail, testing::AnyOf(HasSubstr("replicas differ"), HasSubstr("finite")));

@@ -75,11 +75,11 @@ class P2p : public testing::Test {
   /// Collective. Rows on rank 0.
   PointData run(const workloads::Options& options) {
     settings::RunConfig config = config_of("p2p", {.options = options}, world_.size());
-    return runs_.run(config, effort_of(0.2, 0.0, Effort{}.trace_steps));
+    return runs_.run(config, effort_of(0.2, 0.0, plan::Effort{}.trace_steps));
   }
 
   [[nodiscard]] std::string end(int rank) const {
-    return rank_name(rank, runs_.facts.front().host);
+    return microbench::rank_name(rank, runs_.facts.front().host);
   }
 
   Forgetful executor_;
@@ -93,7 +93,7 @@ void expect_measured(const RowData& row) {
   EXPECT_FALSE(row.times.empty());
   for (const auto& play : row.times)
     EXPECT_EQ(play.size(), row.ranks.empty() ? play.size() : row.ranks.size());
-  EXPECT_GT(median_bandwidth(row)->value(), 0);
+  EXPECT_GT(microbench::median_bandwidth(row)->value(), 0);
 }
 
 TEST_F(P2p, MeasuresAndChecksEveryRow) {

@@ -39,18 +39,18 @@ class Planted : public testing::TestWithParam<Precision> {
  protected:
   void expect_all_caught(const std::vector<Plant>& planted, const workloads::Options& options) {
     const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-    const double allowed = tolerance(GetParam());
+    const double allowed = measure::tolerance(GetParam());
     for (const mesh::Shape& mesh : planted_meshes(ranks_.world.size())) {
       const workloads::Request twin = planted_twin(mesh, GetParam(), options);
       const program::ProgramSet good = hybrid.build(twin);
-      const Verdict before = verify(good, twin);
+      const measure::Verdict before = verify(good, twin);
       EXPECT_TRUE(before.ok) << before.detail;
       for (const Plant& plant : planted) {
         if (!fits(plant, mesh)) continue;
         const std::string where = fmt::format("{} on {}", plant.name, mesh::to_string(mesh));
         program::ProgramSet bad = good;
         EXPECT_GT(plant.into(bad), 0) << where << ": nowhere to plant it";
-        const Verdict verdict = verify(bad, twin);
+        const measure::Verdict verdict = verify(bad, twin);
         EXPECT_FALSE(verdict.ok) << where << ": " << verdict.detail;
         EXPECT_GT(verdict.difference.value_or(0), allowed) << where;
         EXPECT_THAT(verdict.detail, testing::ContainsRegex(
@@ -61,9 +61,9 @@ class Planted : public testing::TestWithParam<Precision> {
     }
   }
 
-  [[nodiscard]] Verdict verify(const program::ProgramSet& set, const workloads::Request& twin) {
+  [[nodiscard]] measure::Verdict verify(const program::ProgramSet& set, const workloads::Request& twin) {
     const bool plain = GetParam() == Precision::f64 || GetParam() == Precision::f32;
-    return verify_programs(set, workloads::find_workload("hybrid"), twin,
+    return measure::verify_programs(set, workloads::find_workload("hybrid"), twin,
                            plain ? *ranks_.folded : *ranks_.emulating, ranks_.world);
   }
 
@@ -113,11 +113,11 @@ TEST(Verification, NeedsSomethingToCompare) {
       return observable.name == "layer1.qkv.weight";
     });
   }
-  const Verdict partly = verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
+  const measure::Verdict partly = measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
   EXPECT_FALSE(partly.ok);
   EXPECT_THAT(partly.detail, testing::HasSubstr("layer1.qkv.weight"));
   for (program::RankProgram& program : set.programs) program.observables.clear();
-  EXPECT_FALSE(verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
+  EXPECT_FALSE(measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace isoscale::runner {
 
 /// An effort that is precise enough as soon as `half_width` is.
-inline Effort effort_of(double max_time, std::optional<double> half_width, int trace_steps) {
+inline plan::Effort effort_of(double max_time, std::optional<double> half_width, int trace_steps) {
   return {.max_time = units::Seconds{max_time},
           .trace_steps = trace_steps,
           .half_width = [half_width](std::span<const double>, double) { return half_width; }};
@@ -36,8 +36,8 @@ struct PointRuns {
   explicit PointRuns(executor::Executor& plays) : executor(plays) {}
 
   /// Collective: complete on rank 0.
-  results::PointData run(const PlannedPoint& point, const settings::RunConfig& config,
-                         const Effort& effort) {
+  results::PointData run(const plan::PlannedPoint& point, const settings::RunConfig& config,
+                         const plan::Effort& effort) {
     return run_point(point, {.config = config,
                              .site = site,
                              .facts = facts,
@@ -47,16 +47,16 @@ struct PointRuns {
                              .progress = progress});
   }
   /// The first point of a run.
-  results::PointData run(settings::RunConfig& config, const Effort& effort) {
-    const Plan plan = make_plan(config, site);
+  results::PointData run(settings::RunConfig& config, const plan::Effort& effort) {
+    const plan::Plan plan = plan::make_plan(config, site);
     return run(plan.points.front(), config, effort);
   }
 
   executor::Executor& executor;
   comm::Communicator world = comm::Communicator::world();
-  std::vector<machine::MachineFacts> facts = gather_facts(world);
-  Site site = make_site(world, executor.describe(), facts);
-  Progress progress{Progress::Style::silent, 1};
+  std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
+  plan::Site site = plan::make_site(world, executor.describe(), facts);
+  watch::Progress progress{watch::Progress::Style::silent, 1};
 };
 
 }  // namespace isoscale::runner

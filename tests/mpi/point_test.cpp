@@ -46,9 +46,9 @@ class Point : public testing::Test {
   /// Collective.
   PointData run(const Wanted& wanted) {
     settings::RunConfig config = config_of(wanted);
-    return run(make_plan(config, runs_.site).points.front(), config, wanted);
+    return run(plan::make_plan(config, runs_.site).points.front(), config, wanted);
   }
-  PointData run(const PlannedPoint& point, const settings::RunConfig& config,
+  PointData run(const plan::PlannedPoint& point, const settings::RunConfig& config,
                 const Wanted& wanted) {
     executor_.observed = {};
     return runs_.run(point, config, effort_of(wanted.max_time, wanted.half_width, 2));
@@ -237,7 +237,7 @@ TEST_F(Point, FailureOfAReplicaFailsThePoint) {
 
 TEST_F(Point, ThatIsSkippedKeepsItsReason) {
   const settings::RunConfig config = config_of({});
-  Plan plan = make_plan(config, runs_.site);
+  plan::Plan plan = plan::make_plan(config, runs_.site);
   plan.points.front().skip_reason = "because";
   const PointData data = run(plan.points.front(), config, {});
   EXPECT_EQ(data.status, PointStatus::skipped);
@@ -246,7 +246,7 @@ TEST_F(Point, ThatIsSkippedKeepsItsReason) {
 }
 
 /// Collective: a run of the first planned point takes the memory that the plan says, to the byte.
-void expect_planned_memory(const PointData& data, const PlannedPoint& planned, int world_rank) {
+void expect_planned_memory(const PointData& data, const plan::PlannedPoint& planned, int world_rank) {
   ASSERT_EQ(data.status, PointStatus::ok) << data.reason;
   if (world_rank != 0) return;
   ASSERT_FALSE(data.memory_of_rank.empty());
@@ -264,12 +264,12 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
     config.experiments[0].base.options["zero"] = zero;
     config.experiments[0].base.options["optimizer"] = "adam";
     config.experiments[0].base.options["bucket"] = "8KiB";
-    const Plan plan = make_plan(config, runs_.site);
+    const plan::Plan plan = plan::make_plan(config, runs_.site);
     planned[zero] = *plan.points.front().memory_per_rank;
     expect_planned_memory(run(plan.points.front(), config, wanted), plan.points.front(),
                           world_.rank());
     config.soak = units::Seconds{0.01};
-    const Plan soaked = make_plan(config, runs_.site);
+    const plan::Plan soaked = plan::make_plan(config, runs_.site);
     EXPECT_GT(*soaked.points.front().memory_per_rank, planned[zero]);
     expect_planned_memory(run(soaked.points.front(), config, wanted), soaked.points.front(),
                           world_.rank());

@@ -36,7 +36,7 @@ class Preflight : public testing::Test {
   }
 
   comm::Communicator world_ = comm::Communicator::world();
-  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
+  std::vector<machine::MachineFacts> facts_ = plan::gather_facts(world_);
   std::unique_ptr<executor::Executor> executor_ = executor::make_host_executor({});
   settings::RunConfig config_;
 };
@@ -94,11 +94,11 @@ TEST_F(Preflight, LetsAStopPassThatIsAllowedAndRefusesNamesOfNoCheck) {
 TEST_F(Preflight, SniffsWhatEachRankComputesAndExchanges) {
   std::vector<int> nodes;  // two made-up nodes, as far as the ranks go
   for (int rank = 0; rank < world_.size(); ++rank) nodes.push_back(rank * 2 / world_.size());
-  const Sniffed found = sniff(*executor_, world_, nodes);
+  const microbench::Sniffed found = microbench::sniff(*executor_, world_, nodes);
   EXPECT_EQ(found.problem, std::nullopt);
   EXPECT_GT(found.gemm_rate.value_or(0), 1e6);
   std::vector<int> expected, measured;
-  for (const Partners& partners : sniff_phases(nodes)) {
+  for (const microbench::Partners& partners : microbench::sniff_phases(nodes)) {
     const int partner = partners[static_cast<std::size_t>(world_.rank())];
     if (partner >= 0) expected.push_back(partner);
   }

@@ -37,8 +37,8 @@ struct Soaked {
   }
 
   program::ProgramSet set;
-  std::optional<StepCheck> check;
-  std::optional<Soak> soak;
+  std::optional<measure::StepCheck> check;
+  std::optional<measure::Soak> soak;
   std::unique_ptr<executor::Executor> executor =
       executor::make_host_executor({.streams = executor::HostStreams::folded});
   std::unique_ptr<executor::Session> session;
@@ -51,7 +51,7 @@ std::vector<std::pair<const char*, mesh::Shape>> kinds(int ranks) {
   return all;
 }
 
-TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
+TEST(measure::Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
   const auto world = comm::Communicator::world();
   const auto points = kinds(world.size());
   const std::uint64_t each = (wanted_flips() + 2 * points.size() - 1) / (2 * points.size());
@@ -60,7 +60,7 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
     for (const int flipping : {0, world.size() - 1}) {
       SCOPED_TRACE(testing::Message() << workload << " " << flipping);
       Soaked soaked{workload, mesh, world, flipping, 17 + flipped};
-      const SoakResult result =
+      const measure::SoakResult result =
           soaked.soak->run(*soaked.session, world,
                            {.time = units::Seconds{3600}, .replays = 2 * each}, [](auto&) {});
       ASSERT_EQ(result.replays, 2 * each);
@@ -81,19 +81,19 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
   }
 }
 
-TEST(Soak, FindsNothingWhereNothingIsWrong) {
+TEST(measure::Soak, FindsNothingWhereNothingIsWrong) {
   const auto world = comm::Communicator::world();
   for (const auto& [workload, mesh] : kinds(world.size())) {
     Soaked soaked{workload, mesh, world, std::nullopt, 1};
-    const SoakResult result = soaked.soak->run(
+    const measure::SoakResult result = soaked.soak->run(
         *soaked.session, world, {.time = units::Seconds{3600}, .replays = 10}, [](auto&) {});
     EXPECT_EQ(result.replays, 10U);
-    EXPECT_THAT(result.differing, IsEmpty()) << workload << ": " << soak_text(result);
-    EXPECT_THAT(soak_text(result), HasSubstr("left the same bits"));
+    EXPECT_THAT(result.differing, IsEmpty()) << workload << ": " << measure::soak_text(result);
+    EXPECT_THAT(measure::soak_text(result), HasSubstr("left the same bits"));
   }
 }
 
-TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
+TEST(measure::Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   const auto world = comm::Communicator::world();
   Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
   const program::RankProgram& program = soaked.set.of(world.rank());
@@ -109,7 +109,7 @@ TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
     return all;
   };
   const std::vector<std::byte> before = weights();
-  const SoakResult result =
+  const measure::SoakResult result =
       soaked.soak->run(*soaked.session, world, {.time = units::Seconds{0.2}}, [](auto&) {});
   if (world.rank() == 0) {  // its clock decides
     EXPECT_GE(result.time.value(), 0.2);
@@ -118,11 +118,11 @@ TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   EXPECT_EQ(weights(), before);
 }
 
-TEST(Soak, NamesTheRankInTheWorld) {
+TEST(measure::Soak, NamesTheRankInTheWorld) {
   const auto world = comm::Communicator::world();
   const auto point = world.split(0, -world.rank());
   Soaked soaked{"dp", {.dp = world.size()}, point, 0, 7};
-  const SoakResult result = soaked.soak->run(
+  const measure::SoakResult result = soaked.soak->run(
       *soaked.session, point, {.time = units::Seconds{3600}, .replays = 2}, [](auto&) {});
   ASSERT_EQ(result.differing.size(), 1U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(0));
@@ -153,7 +153,7 @@ class OnceWrong final : public executor::ForwardingSession {
   int plays_ = 0;
 };
 
-TEST(Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
+TEST(measure::Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
   const auto world = comm::Communicator::world();
   Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
   const auto& buffers = soaked.set.of(world.rank()).buffers;
@@ -165,9 +165,9 @@ TEST(Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
         std::make_unique<OnceWrong>(std::move(session), soaked.check->checked().section,
                                     program::Slice{.buffer = weights, .offset = 3, .count = 1});
   }
-  const SoakResult result =
+  const measure::SoakResult result =
       soaked.soak->run(*session, world, {.time = units::Seconds{3600}, .replays = 8}, [](auto&) {});
-  ASSERT_EQ(result.differing.size(), 1U) << soak_text(result);
+  ASSERT_EQ(result.differing.size(), 1U) << measure::soak_text(result);
   EXPECT_EQ(result.differing[0].replay, 2U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(1));
 }

@@ -19,8 +19,8 @@ class Supervised : public testing::Test {
   void SetUp() override { supervisor_.set_timeout(timeout); }
 
   const comm::Communicator world_ = comm::Communicator::world();
-  HeldSignals signals_;
-  Supervisor supervisor_{{.world = world_, .signals = signals_}};
+  watch::HeldSignals signals_;
+  watch::Supervisor supervisor_{{.world = world_, .signals = signals_}};
 };
 
 TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {
@@ -37,27 +37,27 @@ TEST_F(Supervised, WhoHasEndedIsNotKilledByTheSignalToEndSoon) {
 }
 
 /// Rank 0 calls; the others have been at one op for 0.7 of the timeout.
-RankPoll::Result called_by(bool is_idle, const comm::Communicator& world) {
-  RankPoll rank_poll{world};
-  RankState own{.rank = world.rank()};
+watch::RankPoll::Result called_by(bool is_idle, const comm::Communicator& world) {
+  watch::RankPoll rank_poll{world};
+  watch::RankState own{.rank = world.rank()};
   own.rests = world.rank() == 0 && is_idle;
   own.still = timeout.value() * (world.rank() == 0 ? 1.1 : 0.7);
-  RankPoll::Result result = rank_poll.poll(own, timeout, [] {});
+  watch::RankPoll::Result result = rank_poll.poll(own, timeout, [] {});
   world.barrier();
   return result;
 }
 
-TEST(RankPoll, IdleRanksWaitForWhoIsNotYetDue) {
+TEST(watch::RankPoll, IdleRanksWaitForWhoIsNotYetDue) {
   const comm::Communicator world = comm::Communicator::world();
   if (world.size() < 2) GTEST_SKIP() << "one rank has nobody to ask";
   EXPECT_TRUE(called_by(true, world).calm);
   EXPECT_FALSE(called_by(false, world).calm);
 }
 
-TEST(RankPoll, IsCalmWhereNobodyHasAnythingToDo) {
+TEST(watch::RankPoll, IsCalmWhereNobodyHasAnythingToDo) {
   const comm::Communicator world = comm::Communicator::world();
-  RankPoll rank_poll{world};
-  RankState own{.rank = world.rank()};
+  watch::RankPoll rank_poll{world};
+  watch::RankState own{.rank = world.rank()};
   own.still = 2 * timeout.value();
   own.rests = true;
   EXPECT_TRUE(rank_poll.poll(own, timeout, [] {}).calm);

@@ -318,11 +318,11 @@ TEST_P(Twins, EqualOneRank) {
     if (family.emulated.empty()) expect_equal_to_one_rank(ranks, point, family.least);
     for (const Precision precision : family.emulated) {
       point.request.precision = precision;
-      const Verdict verdict = verify_twin(workloads::find_workload("hybrid"), point.request,
+      const measure::Verdict verdict = measure::verify_twin(workloads::find_workload("hybrid"), point.request,
                                           *ranks.emulating, ranks.world);
       EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
       // Nothing is vacuous: narrow types do round.
-      EXPECT_GT(verdict.difference.value_or(0), tolerance(precision) / 100) << point.name;
+      EXPECT_GT(verdict.difference.value_or(0), measure::tolerance(precision) / 100) << point.name;
     }
   }
 }
@@ -352,7 +352,7 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
     twin.options["elementwise"] = "on";
     const program::ProgramSet set = hybrid.build(twin);
     twin.options["elementwise"] = "off";
-    EXPECT_FALSE(verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
+    EXPECT_FALSE(measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
   }
 }
 

@@ -41,7 +41,7 @@ std::vector<mesh::Shape> grids_of(int ranks) {
 void expect_equal(const Ranks& ranks, executor::Executor& executor, const mesh::Shape& mesh,
                   const Request& base, workloads::Scaling scaling = workloads::Scaling::strong) {
   const Request point = tiles().scale(base, mesh, scaling);
-  const Verdict verdict = verify_twin(tiles(), point, executor, ranks.world);
+  const measure::Verdict verdict = measure::verify_twin(tiles(), point, executor, ranks.world);
   std::string name = fmt::format("{} {} {}", mesh::to_string(mesh), program::name(base.precision),
                                  workloads::name(scaling));
   for (const auto& [key, value] : base.options) name += fmt::format(" {}={}", key, value);
@@ -50,7 +50,7 @@ void expect_equal(const Ranks& ranks, executor::Executor& executor, const mesh::
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
   } else {
     // Nothing is vacuous: these types do round.
-    EXPECT_GT(verdict.difference.value_or(0), tolerance(base.precision) / 1000) << name;
+    EXPECT_GT(verdict.difference.value_or(0), measure::tolerance(base.precision) / 1000) << name;
   }
 }
 
@@ -130,7 +130,7 @@ TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
         EXPECT_GE(op.bytes, least);
       }
     }
-    const Verdict verdict = verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
+    const measure::Verdict verdict = measure::verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
     EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
     EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
   }
@@ -149,14 +149,14 @@ std::vector<program::Observable> observables_of(const program::RankProgram& prog
 }
 
 /// Tensors that a rank alone holds, by name, in their global order.
-Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
-  Tensors tensors;
+measure::Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
+  measure::Tensors tensors;
   for (const program::Observable& observable : observables_of(program)) {
     std::vector<std::byte> raw(observable.slice.count * sizeof(double));
     session.read(observable.slice, raw);
-    const std::vector<double> local = to_doubles(raw, program::DType::f64);
+    const std::vector<double> local = measure::to_doubles(raw, program::DType::f64);
     std::vector<double>& whole = tensors[observable.name];
-    for_each_element(observable.shard, {}, [&](std::uint64_t from, std::uint64_t to) {
+    measure::for_each_element(observable.shard, {}, [&](std::uint64_t from, std::uint64_t to) {
       if (to >= whole.size()) whole.resize(to + 1);
       whole[to] = local[from];
     });
@@ -226,7 +226,7 @@ struct Direct {
 
 /// One step of a stack on this rank alone, in f64.
 struct Stepped {
-  Tensors before, after;
+  measure::Tensors before, after;
   double update;  ///< what a gradient is multiplied with before it is taken from its weight
 };
 

@@ -23,31 +23,31 @@ using workloads::RowSpec;
 
 // From what ranks report of a case to its rows.
 
-RankReport through_the_wire(const RankReport& report) {
-  const std::vector<double> packed = pack(report);
-  return unpack(std::as_bytes(std::span{packed}));
+microbench::RankReport through_the_wire(const microbench::RankReport& report) {
+  const std::vector<double> packed = microbench::pack(report);
+  return microbench::unpack(std::as_bytes(std::span{packed}));
 }
 
-TEST(RankReport, ArrivesAsItWasSent) {
-  for (const RankReport& report :
-       {RankReport{}, RankReport{.wrong = 0, .plays = {1, 2}},
-        RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}},
-        RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
-        RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
+TEST(microbench::RankReport, ArrivesAsItWasSent) {
+  for (const microbench::RankReport& report :
+       {microbench::RankReport{}, microbench::RankReport{.wrong = 0, .plays = {1, 2}},
+        microbench::RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}},
+        microbench::RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
+        microbench::RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
     EXPECT_EQ(through_the_wire(report), report);
   }
-  EXPECT_THROW(static_cast<void>(unpack({})), base::Error);
+  EXPECT_THROW(static_cast<void>(microbench::unpack({})), base::Error);
 }
 
-const std::vector<RankReport> reports{
+const std::vector<microbench::RankReport> reports{
     {.wrong = 0, .plays = {1, 2}, .stream_times = {{10, 11, 12}, {20, 21}}},
     {.wrong = std::nullopt, .plays = {3, 4}, .stream_times = {{13, 14, 15}, {22, 23}}},
     {.wrong = 5, .plays = {5, 6}, .stream_times = {{16, 17, 18}, {24, 25}}}};
 const Case four_calls{.calls = 4};
-const CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
+const microbench::CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
 
 TEST(Rows, OfAllRanksHaveTheTimesOfAll) {
-  const auto row = row_of(RowSpec{.text = {{"op", "x"}}}, four_calls, record, reports);
+  const auto row = microbench::row_of(RowSpec{.text = {{"op", "x"}}}, four_calls, record, reports);
   EXPECT_EQ(row.calls, 12);
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(1, 3, 5), ElementsAre(2, 4, 6)));
   EXPECT_THAT(row.call_times, ElementsAre(0.1, 0.2));
@@ -58,15 +58,15 @@ TEST(Rows, OfAllRanksHaveTheTimesOfAll) {
 }
 
 TEST(Rows, OfSomeRanksHaveTheirTimesInTheirOrder) {
-  const auto row = row_of(RowSpec{.ranks = {1, 0}}, four_calls, record, reports);
+  const auto row = microbench::row_of(RowSpec{.ranks = {1, 0}}, four_calls, record, reports);
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(3, 1), ElementsAre(4, 2)));
   EXPECT_EQ(row.wrong, 0);  // what rank 2 found is not this row's
   EXPECT_EQ(row.status, results::PointStatus::ok);
-  EXPECT_FALSE(row_of(RowSpec{.ranks = {1}}, four_calls, record, reports).wrong.has_value());
+  EXPECT_FALSE(microbench::row_of(RowSpec{.ranks = {1}}, four_calls, record, reports).wrong.has_value());
 }
 
 TEST(Rows, OfAStreamHaveItsTimesFromTracedPasses) {
-  const auto row = row_of(RowSpec{.ranks = {0, 2}, .stream = 1}, four_calls, record, reports);
+  const auto row = microbench::row_of(RowSpec{.ranks = {0, 2}, .stream = 1}, four_calls, record, reports);
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(20, 24), ElementsAre(21, 25)));
   EXPECT_EQ(row.calls, 4);  // a traced play is one pass
   EXPECT_TRUE(row.call_times.empty());
@@ -79,37 +79,37 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   const std::vector<machine::SampledSeries> sampled{
       {.channel = channel("sm_clock"), .time = {}, .value = {345e6, 1980e6, 1970e6}},
       {.channel = channel("throttle_reasons"), .time = {}, .value = {0x1, 0x4, 0x40}}};
-  const GpuState state = gpu_state_of(sampled);
-  EXPECT_EQ(state, (GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
-  EXPECT_EQ(gpu_state_of({}), GpuState{});
+  const microbench::GpuState state = microbench::gpu_state_of(sampled);
+  EXPECT_EQ(state, (microbench::GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
+  EXPECT_EQ(microbench::gpu_state_of({}), microbench::GpuState{});
 
-  std::vector<RankReport> told = reports;
+  std::vector<microbench::RankReport> told = reports;
   told[0].gpu = state;
   told[1].gpu = {.sm_clock = 1410e6, .throttle_reasons = 0x8};
   told[2].gpu = {.sm_clock = 1980e6};
-  const auto all = row_of(RowSpec{}, four_calls, record, told).number;
+  const auto all = microbench::row_of(RowSpec{}, four_calls, record, told).number;
   EXPECT_EQ(all.at("sm_clock"), 1970e6);
   EXPECT_EQ(all.at("sm_clock_min"), 1410e6);
   EXPECT_EQ(all.at("throttle_reasons"), 0x4C);
-  const auto some = row_of(RowSpec{.ranks = {0, 2}}, four_calls, record, told).number;
+  const auto some = microbench::row_of(RowSpec{.ranks = {0, 2}}, four_calls, record, told).number;
   EXPECT_EQ(some.at("sm_clock"), 1975e6);
   EXPECT_EQ(some.at("throttle_reasons"), 0x44);
-  EXPECT_FALSE(row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
+  EXPECT_FALSE(microbench::row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
 }
 
 TEST(Rows, CountLatePlays) {
-  CaseRecord late = record;
-  EXPECT_FALSE(row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
+  microbench::CaseRecord late = record;
+  EXPECT_FALSE(microbench::row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
   late.repeated_plays = 20;
   late.late_plays = 2;
-  const auto row = row_of(RowSpec{}, four_calls, late, reports).number;
+  const auto row = microbench::row_of(RowSpec{}, four_calls, late, reports).number;
   EXPECT_EQ(row.at("repeated_plays"), 20);
   EXPECT_EQ(row.at("late_plays"), 2);
 }
 
 TEST(Rows, AreNamedForPeople) {
   EXPECT_EQ(
-      title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
+      microbench::title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
       "all_reduce f32 1.00 KiB");
 }
 
@@ -135,7 +135,7 @@ void give_gpu(RankFacts& rank, const std::string& pci, const std::string& peers)
 
 TEST(LinkClass, OfHostsIsTheirNode) {
   const auto facts = on_nodes({0, 0, 1});
-  const LinkClasses classes{facts};
+  const microbench::LinkClasses classes{facts};
   EXPECT_EQ(classes.of_pair(0, 1), "same node");
   EXPECT_EQ(classes.of_pair(0, 2), "other node");
   EXPECT_EQ(classes.of_pair(2, 1), "other node");
@@ -147,7 +147,7 @@ TEST(LinkClass, OfGpusOfANodeIsTheLinkBetweenThem) {
   give_gpu(facts[1], "2C", "1B");
   give_gpu(facts[2], "4E", "");
   give_gpu(facts[3], "5F", "3D");
-  const LinkClasses classes{facts};
+  const microbench::LinkClasses classes{facts};
   EXPECT_EQ(classes.of_pair(0, 1), "same node, NVLink");  // straight
   EXPECT_EQ(classes.of_pair(0, 3), "same node, NVLink");  // through a switch
   EXPECT_EQ(classes.of_pair(3, 0), "same node, NVLink");
@@ -161,7 +161,7 @@ TEST(LinkClass, SaysNoMoreThanIsKnown) {
   give_gpu(facts[1], "2C", "3D");
   facts[1].text.erase("gpu_nvlink_peers");  // there are links, nobody knows where to
   give_gpu(facts[2], "1B", "3D");           // the GPU of rank 0
-  const LinkClasses classes{facts};
+  const microbench::LinkClasses classes{facts};
   EXPECT_EQ(classes.of_pair(0, 1), "same node");
   EXPECT_EQ(classes.of_pair(0, 2), "same node");
   EXPECT_EQ(classes.of_pair(0, 3), "same node");
@@ -174,7 +174,7 @@ TEST(LinkClass, OfGpusOfOtherNodesIsTheirDomainOrRail) {
   give_gpu(facts[2], "9Z", "");  // ranks of the second node have its GPUs in another order
   give_gpu(facts[3], "3D", "");
   give_gpu(facts[4], "7A", "");
-  const LinkClasses classes{facts};
+  const microbench::LinkClasses classes{facts};
   EXPECT_EQ(classes.of_pair(0, 3), "other node, same rail");
   EXPECT_EQ(classes.of_pair(1, 2), "other node, same rail");
   EXPECT_EQ(classes.of_pair(0, 2), "other node");
@@ -209,14 +209,14 @@ TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
     if (has_groups) one.number["members"] = 2;
   }
   point.rows.back().number = {{"src", 1}, {"dst", 2}};
-  classify_rows(LinkClasses{facts}, point);
+  microbench::classify_rows(microbench::LinkClasses{facts}, point);
   std::vector<std::string> found;
   for (RowData& one : point.rows) found.push_back(one.text["class"]);
   EXPECT_THAT(found,
               testing::ElementsAre("several nodes", "one node", "several nodes", "one node",
                                    "several nodes", "several nodes", "", "", "", "other node"));
   point.world_rank = {4, 3, 2, 1};  // another placement: rank 1 and 2 are now on one node
-  classify_rows(LinkClasses{facts}, point);
+  microbench::classify_rows(microbench::LinkClasses{facts}, point);
   EXPECT_EQ(point.rows.back().text["class"], "same node");
   EXPECT_EQ(point.rows[1].text["class"], "several nodes");
 }
@@ -230,17 +230,17 @@ RowData link(int src, int dst, std::vector<double> plays) {
 }
 
 TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
-  EXPECT_EQ(median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);    // 2 calls in 2 s
-  EXPECT_EQ(median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(), 800);  // 2 calls in 2.5 s
-  EXPECT_EQ(median_bandwidth(link(0, 1, {})), std::nullopt);
+  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);    // 2 calls in 2 s
+  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(), 800);  // 2 calls in 2.5 s
+  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {})), std::nullopt);
 }
 
 TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {})};
   rows.push_back(link(0, 1, {50}));
   rows.back().text["kind"] = "bidirectional";
-  const RankNames names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
-  judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
+  const microbench::RankNames names{microbench::rank_name(5, "a"), microbench::rank_name(3, "b"), microbench::rank_name(4, "c")};
+  microbench::judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
   EXPECT_EQ(rows[0].status, PointStatus::ok);
   EXPECT_EQ(rows[1].status, PointStatus::ok);  // just as fast
   EXPECT_EQ(rows[2].status, PointStatus::failed);
@@ -248,40 +248,40 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
                                     HasSubstr("1 kB/s")));
   EXPECT_EQ(rows[3].status, PointStatus::ok);
   EXPECT_EQ(rows[4].status, PointStatus::ok);
-  EXPECT_EQ(reason_of_failed(rows), rows[2].reason);
+  EXPECT_EQ(microbench::reason_of_failed(rows), rows[2].reason);
   rows[4].status = PointStatus::failed;
-  EXPECT_THAT(reason_of_failed(rows), HasSubstr("1 more row failed"));
+  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("1 more row failed"));
   rows[3].status = PointStatus::failed;
-  EXPECT_THAT(reason_of_failed(rows), HasSubstr("2 more rows failed"));
-  EXPECT_EQ(reason_of_failed({}), "");
+  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("2 more rows failed"));
+  EXPECT_EQ(microbench::reason_of_failed({}), "");
 }
 
 TEST(Pairs, SilenceNamesBothEnds) {
-  EXPECT_EQ(silence(rank_name(0, "a"), rank_name(2, "c"), units::Seconds{30}),
+  EXPECT_EQ(microbench::silence(microbench::rank_name(0, "a"), microbench::rank_name(2, "c"), units::Seconds{30}),
             "no answer within 30 s between rank 0 (a) and rank 2 (c)");
 }
 
 TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
   const std::vector<int> two_of_four{0, 0, 0, 0, 1, 1, 1, 1};
-  EXPECT_THAT(sniff_phases(two_of_four), ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6),
+  EXPECT_THAT(microbench::sniff_phases(two_of_four), ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6),
                                                      ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
 }
 
 TEST(SniffPhases, LeaveNoNodeOutWhenTheirNumberIsOdd) {
   const std::vector<int> three{0, 1, 2};
-  EXPECT_THAT(sniff_phases(three), ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
+  EXPECT_THAT(microbench::sniff_phases(three), ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
 }
 
 TEST(SniffPhases, FollowNodesAlsoWhenRanksAreDealtOut) {
   const std::vector<int> dealt{0, 1, 0, 1};
-  EXPECT_THAT(sniff_phases(dealt), ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
+  EXPECT_THAT(microbench::sniff_phases(dealt), ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
 }
 
 TEST(SniffPhases, LetRanksWithoutAPartnerSitOut) {
   const std::vector<int> uneven{0, 0, 0, 1};
-  EXPECT_THAT(sniff_phases(uneven),
+  EXPECT_THAT(microbench::sniff_phases(uneven),
               ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
-  EXPECT_THAT(sniff_phases(std::vector<int>{0}), IsEmpty());
+  EXPECT_THAT(microbench::sniff_phases(std::vector<int>{0}), IsEmpty());
 }
 
 }  // namespace

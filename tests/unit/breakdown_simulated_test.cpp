@@ -72,7 +72,7 @@ results::PointData gpipe(const Pipeline& pipeline) {
 TEST(SimulatedBreakdown, FindsTheBubbleOfGpipe) {
   for (const Pipeline pipeline : {Pipeline{2, 4, 10, 20, 0}, Pipeline{4, 8, 7, 14, 0},
                                   Pipeline{8, 8, 100, 150, 0}, Pipeline{3, 16, 11, 13, 0}}) {
-    const auto result = breakdown(gpipe(pipeline));
+    const auto result = breakdown::breakdown(gpipe(pipeline));
     ASSERT_TRUE(result.mean) << result.missing;
     const auto& [stages, microbatches, forward, backward, transfer] = pipeline;
     // (p - 1) / (m + p - 1) of the step: SC21, arXiv 2104.04473.
@@ -87,10 +87,10 @@ TEST(SimulatedBreakdown, FindsTheBubbleOfGpipe) {
 
 TEST(SimulatedBreakdown, SplitsTransfersFromBubbleOnASlowNetwork) {
   const Pipeline pipeline{4, 8, 50, 100, 6};
-  const auto result = breakdown(gpipe(pipeline));
+  const auto result = breakdown::breakdown(gpipe(pipeline));
   ASSERT_EQ(result.of_rank.size(), 4U) << result.missing;
   for (std::size_t stage = 0; stage < 4; ++stage) {
-    const Breakdown& part = result.of_rank[stage];
+    const breakdown::Breakdown& part = result.of_rank[stage];
     const int neighbours = stage == 0 || stage == 3 ? 1 : 2;
     EXPECT_NEAR(part.compute, 8 * 150 * ns, 1e-15);
     EXPECT_NEAR(part.transfer, neighbours * 2 * 8 * 6 * ns, 1e-15) << "stage " << stage;
@@ -114,14 +114,14 @@ TEST(SimulatedBreakdown, FindsExposedAndHiddenPartsOfDataParallelism) {
     return std::vector{Nanoseconds{compute}, Nanoseconds{5},       Nanoseconds{compute},
                        Nanoseconds{5},       Nanoseconds{compute}, Nanoseconds{5}};
   };
-  const auto result = breakdown(simulated({.dp = 2}, {script, script}, {costs(10), costs(12)}));
+  const auto result = breakdown::breakdown(simulated({.dp = 2}, {script, script}, {costs(10), costs(12)}));
   ASSERT_EQ(result.of_rank.size(), 2U) << result.missing;
-  const Breakdown& fast = result.of_rank[0];
+  const breakdown::Breakdown& fast = result.of_rank[0];
   EXPECT_NEAR(fast.compute, 30 * ns, 1e-15);
   EXPECT_NEAR(fast.wait, 6 * ns, 1e-15);
   EXPECT_NEAR(fast.transfer, 5 * ns, 1e-15);
   EXPECT_NEAR(fast.hidden_communication, 16 * ns, 1e-15);
-  const Breakdown& slow = result.of_rank[1];
+  const breakdown::Breakdown& slow = result.of_rank[1];
   EXPECT_NEAR(slow.compute, 36 * ns, 1e-15);
   EXPECT_NEAR(slow.wait, 0, 1e-15);
   EXPECT_NEAR(slow.transfer, 5 * ns, 1e-15);
@@ -142,7 +142,7 @@ TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
   point.clock_error.assign(4, 0);
   point.traces.front().ranks = {traced[0], traced[1]};
   point.traces.front().ranks[1].rank = 2;
-  const auto result = breakdown(point);
+  const auto result = breakdown::breakdown(point);
   ASSERT_TRUE(result.mean) << result.missing;
   EXPECT_EQ(result.ranks, (std::vector{0, 2}));
   EXPECT_NEAR(result.mean->bubble / result.mean->step, 1.0 / 5.0, 1e-9);
@@ -173,11 +173,11 @@ TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
       point.clock_offset.assign(static_cast<std::size_t>(point.ranks), 0);
       point.clock_error.assign(static_cast<std::size_t>(point.ranks), 0);
 
-      const auto result = breakdown(point);
+      const auto result = breakdown::breakdown(point);
       SCOPED_TRACE(std::string{schedule} + " on " + mesh::to_string(shape));
       EXPECT_EQ(result.missing, "");
       ASSERT_TRUE(result.mean);
-      const Breakdown& mean = *result.mean;
+      const breakdown::Breakdown& mean = *result.mean;
       EXPECT_NEAR(mean.bubble / mean.step, (shape.pp - 1.0) / (microbatches + shape.pp - 1.0),
                   1e-9);
       EXPECT_NEAR(mean.compute + mean.bubble, mean.step, 1e-9 * mean.step);
@@ -222,7 +222,7 @@ std::vector<timeline::Span> communication(const program::OutlineSet& set,
   return spans;
 }
 
-TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
+TEST(breakdown::Condensed, CommunicatesWhenTheWholeProgramsDo) {
   constexpr int wanted = 25;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::RandomRequests requests{20261125};
@@ -232,7 +232,7 @@ TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
         program::outline(hybrid.build(hybrid.twin(requests.next(16))), program::Section::step);
     const simulate::Costs costs = drawn_costs(set, static_cast<std::uint64_t>(i));
     for (const bool folded : {false, true}) {
-      const Condensed condensed{set,
+      const breakdown::Condensed condensed{set,
                                 folded ? program::Folding::folded : program::Folding::as_streamed};
       const auto play = [&](const program::OutlineSet& of, const simulate::Costs& times) {
         return simulate::simulate(folded ? simulate::folded(of) : of, times, {.plays = 2});

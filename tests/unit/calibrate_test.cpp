@@ -104,7 +104,7 @@ TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
   const RunReport report = make_report(run, "", {});
   double most = 0;
   for (const PointReport& point : report.benches) {
-    for (const RowReport& row : point.bench->rows) {
+    for (const microbench::RowReport& row : point.bench->rows) {
       if (row.of_ceiling) most = std::max(most, *row.of_ceiling);
     }
   }
@@ -237,15 +237,15 @@ TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
   EXPECT_NEAR(of_class.at("same node")->bandwidth->value, 5.03e9, 0.05e9);
   EXPECT_NEAR(of_class.at("other node")->bandwidth->value, 0.503e9, 0.01e9);
   // The table shows on how many nodes links are where that is not one.
-  const TitledTable two = calibration_tables(report).at(0);
+  const render::TitledTable two = render::calibration_tables(report).at(0);
   ASSERT_EQ(two.columns.at(5).heading, "nodes");
   std::map<std::string, std::string> nodes_of_class;
-  for (const Row& row : two.rows) nodes_of_class[row.cells.at(2)] = row.cells.at(5);
+  for (const render::Row& row : two.rows) nodes_of_class[row.cells.at(2)] = row.cells.at(5);
   EXPECT_EQ(nodes_of_class,
             (std::map<std::string, std::string>{{"other node", "2"}, {"same node", "1"}}));
   run.points = {samples::pairs(0)};
   for (results::RankFacts& facts : run.rank_facts) facts.node = 0;
-  EXPECT_EQ(calibration_tables(make_report(run, "", {})).at(0).columns.at(5).heading, "sizes");
+  EXPECT_EQ(render::calibration_tables(make_report(run, "", {})).at(0).columns.at(5).heading, "sizes");
 }
 
 /// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.
@@ -262,7 +262,7 @@ RunData curve_with_parts() {
   return run;
 }
 
-TEST(Report, GivesMfuOfTheMeasuredCeiling) {
+TEST(merge::Report, GivesMfuOfTheMeasuredCeiling) {
   const RunData run = curve_with_parts();
   const RunReport report = make_report(run, "", {});
   ASSERT_EQ(report.curves.size(), 1U);
@@ -292,11 +292,11 @@ TEST(Report, GivesMfuOfTheMeasuredCeiling) {
   }
 }
 
-TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
+TEST(merge::Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   const RunData run = curve_with_parts();
   const PointReport two = make_report(run, "", {}).curves[0].points[1];
   ASSERT_EQ(two.link_shares.size(), 1U);
-  const LinkShare& share = two.link_shares[0];
+  const breakdown::LinkShare& share = two.link_shares[0];
   EXPECT_EQ(share.op, "all_reduce");
   EXPECT_EQ(share.axes, "dp");
   EXPECT_EQ(share.link_class, "same node");
@@ -309,7 +309,7 @@ TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
 }
 
-TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
+TEST(merge::Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
   RunData run = curve_with_parts();
   for (timeline::Timeline& step : run.points[1].traces) step.ranks.pop_back();
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty()) << "one is missing";

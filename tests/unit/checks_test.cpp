@@ -17,26 +17,26 @@ using testing::Not;
 
 results::PreflightData sample() {
   return {.results = {{.name = "device", .what = "OpenBLAS"},
-                      {.name = "xid", .verdict = Verdict::not_checked, .what = "no NVML"},
-                      {.name = "ecc", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "xid", .verdict = compare::Verdict::not_checked, .what = "no NVML"},
+                      {.name = "ecc", .verdict = compare::Verdict::not_checked, .what = "no NVML"},
                       {.name = "port-rate",
-                       .verdict = Verdict::warning,
+                       .verdict = compare::Verdict::warning,
                        .host = "c3\x1b[31m",
                        .device = "mlx5_0 port 1",
                        .what = "runs at 200 Gbit/s",
                        .cost = "half of it",
                        .fix = "reseat"},
-                      {.name = "world-size", .verdict = Verdict::stop, .allowed = true}},
+                      {.name = "world-size", .verdict = compare::Verdict::stop, .allowed = true}},
           .facts = R"({"device":"host"})"};
 }
 
 TEST(Checks, AreCountedByVerdict) {
-  EXPECT_EQ(count_checks(sample()), "1 ok, 2 not checked, 1 warning, 1 stop");
-  EXPECT_EQ(count_checks({}), "");
+  EXPECT_EQ(render::count_checks(sample()), "1 ok, 2 not checked, 1 warning, 1 stop");
+  EXPECT_EQ(render::count_checks({}), "");
 }
 
 TEST(Checks, ShowTheWorstFirstAndWhatWasNotLookedAtByWhy) {
-  const std::string text = render_checks_text(sample());
+  const std::string text = render::render_checks_text(sample());
   EXPECT_LT(text.find("\n  stop (allowed)"), text.find("\n  warning"));
   EXPECT_LT(text.find("\n  warning"), text.find("\n  ok"));
   EXPECT_THAT(text, HasSubstr("not checked: no NVML\n    xid, ecc\n"));
@@ -46,15 +46,15 @@ TEST(Checks, ShowTheWorstFirstAndWhatWasNotLookedAtByWhy) {
 }
 
 TEST(Checks, StandInAReportOnlyWhereSomethingIsWrong) {
-  const Facts facts = check_facts(sample());
+  const render::Facts facts = render::check_facts(sample());
   ASSERT_EQ(facts.size(), 3U);
-  EXPECT_EQ(facts[0].second, count_checks(sample()));
+  EXPECT_EQ(facts[0].second, render::count_checks(sample()));
   EXPECT_THAT(facts[1].second, HasSubstr("port-rate"));
   EXPECT_THAT(facts[2].second, HasSubstr("allowed"));
 }
 
 TEST(Checks, AreObjectsInJson) {
-  const auto document = nlohmann::json::parse(render_checks_json(sample()));
+  const auto document = nlohmann::json::parse(render::render_checks_json(sample()));
   EXPECT_EQ(document["facts"]["device"], "host");
   EXPECT_EQ(document["results"].size(), 5U);
   EXPECT_EQ(document["results"][3]["verdict"], "warning");
@@ -67,7 +67,7 @@ TEST(Checks, OfDamagedFactsHaveNone) {
                                    std::string(100'000, '[') + std::string(100'000, ']')}) {
     results::PreflightData preflight = sample();
     preflight.facts = facts;
-    EXPECT_EQ(nlohmann::json::parse(render_checks_json(preflight))["facts"], nullptr);
+    EXPECT_EQ(nlohmann::json::parse(render::render_checks_json(preflight))["facts"], nullptr);
   }
 }
 

@@ -22,33 +22,33 @@ using samples::side;
 using samples::with_gate;
 using testing::HasSubstr;
 using testing::Not;
-using Untold = CompareOptions::Untold;
+using Untold = compare::CompareOptions::Untold;
 
 /// A difference whose mean log ratio is known this well.
-Difference difference(double ratio, double error, double freedom) {
-  Difference at{.curve = 0, .side = 1, .ranks = 2};
+compare::Difference difference(double ratio, double error, double freedom) {
+  compare::Difference at{.curve = 0, .side = 1, .ranks = 2};
   at.log_ratio =
       statistics::Mean{.value = std::log(ratio), .variance = error * error, .freedom = freedom};
   return at;
 }
 
-TEST(Gate, ALossAboveItIsARegression) {
+TEST(compare::Gate, ALossAboveItIsARegression) {
   const Compared of{{side("a", around(1)), side("b", around(1.2))}, with_gate(0.05)};
   EXPECT_TRUE(of->gate->fails());
   EXPECT_EQ(of->gate->regressions, 3U);
-  for (const Difference& at : of->differences) EXPECT_EQ(at.verdict, Verdict::regression);
-  EXPECT_THAT(gate_sentence(*of), HasSubstr("gate 5.0%: FAILED"));
+  for (const compare::Difference& at : of->differences) EXPECT_EQ(at.verdict, compare::Verdict::regression);
+  EXPECT_THAT(compare::gate_sentence(*of), HasSubstr("gate 5.0%: FAILED"));
 }
 
-TEST(Gate, ALossBelowItPasses) {
+TEST(compare::Gate, ALossBelowItPasses) {
   const Compared of{{side("a", around(1)), side("b", around(1.005))}, with_gate(0.05)};
   EXPECT_FALSE(of->gate->fails());
   EXPECT_EQ(of->gate->passed, 3U);
   EXPECT_TRUE(of->warnings.empty());
-  EXPECT_THAT(gate_sentence(*of), HasSubstr("passed: of 3 points: 3 passed"));
+  EXPECT_THAT(compare::gate_sentence(*of), HasSubstr("passed: of 3 points: 3 passed"));
 }
 
-TEST(Gate, BetweenTheTwoNothingIsSaid) {
+TEST(compare::Gate, BetweenTheTwoNothingIsSaid) {
   const std::vector<double> wide{0.9, 1.0, 1.1};
   for (const Untold untold : {Untold::warn, Untold::fail}) {
     const Compared of{{side("a", wide), side("b", wide)}, {.gate = 0.05, .untold = untold}};
@@ -59,7 +59,7 @@ TEST(Gate, BetweenTheTwoNothingIsSaid) {
   }
 }
 
-TEST(Gate, OneLaunchIsNotTested) {
+TEST(compare::Gate, OneLaunchIsNotTested) {
   for (const Untold untold : {Untold::warn, Untold::fail}) {
     const Compared of{{side("a", {1}), side("b", {2})}, {.gate = 0.05, .untold = untold}};
     EXPECT_EQ(of->gate->tested, 0U);
@@ -69,7 +69,7 @@ TEST(Gate, OneLaunchIsNotTested) {
   }
 }
 
-TEST(Gate, APointThatDidNotComeOutIsSaid) {
+TEST(compare::Gate, APointThatDidNotComeOutIsSaid) {
   auto b = side("b", around(1));
   for (results::RunData& run : b) run.points.pop_back();
   const Compared of{{side("a", around(1)), b}, with_gate(0.05)};
@@ -79,7 +79,7 @@ TEST(Gate, APointThatDidNotComeOutIsSaid) {
   EXPECT_FALSE(of->gate->fails());
 }
 
-TEST(Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
+TEST(compare::Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
   auto b = side("b", around(1));
   for (results::RunData& run : b) {
     run.points.back().status = results::PointStatus::failed;
@@ -90,21 +90,21 @@ TEST(Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
   EXPECT_TRUE(of->gate->fails());
 }
 
-TEST(Gate, IsCorrectedForTheNumberOfPoints) {
+TEST(compare::Gate, IsCorrectedForTheNumberOfPoints) {
   // t = 2.776 has p = 0.025 with 4 degrees of freedom: enough alone, not among three.
   const double error = 0.01, t = 2.85;
   const double ratio = 0.95 * std::exp(-t * error);
-  std::vector<Difference> alone{difference(ratio, error, 4)};
-  EXPECT_EQ(pass_through_gate(alone, 0.05, Untold::warn).regressions, 1U);
-  std::vector<Difference> three(3, difference(ratio, error, 4));
-  EXPECT_EQ(pass_through_gate(three, 0.05, Untold::warn).regressions, 0U);
+  std::vector<compare::Difference> alone{difference(ratio, error, 4)};
+  EXPECT_EQ(compare::pass_through_gate(alone, 0.05, Untold::warn).regressions, 1U);
+  std::vector<compare::Difference> three(3, difference(ratio, error, 4));
+  EXPECT_EQ(compare::pass_through_gate(three, 0.05, Untold::warn).regressions, 0U);
   EXPECT_NEAR(*three[0].p_regression, 3 * *alone[0].p_regression, 1e-12);
   // A clear one beside two that are clearly not keeps its verdict.
-  std::vector<Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
+  std::vector<compare::Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
                                 difference(1, error, 4)};
-  const Gate gate = pass_through_gate(mixed, 0.05, Untold::warn);
+  const compare::Gate gate = compare::pass_through_gate(mixed, 0.05, Untold::warn);
   EXPECT_EQ(gate.regressions, 1U);
-  EXPECT_EQ(mixed[0].verdict, Verdict::regression);
+  EXPECT_EQ(mixed[0].verdict, compare::Verdict::regression);
 }
 
 /// Five launches of one point, launch by launch 3% and step by step 2% apart.
@@ -137,37 +137,37 @@ int fires(int pairs, double factor) {
 }
 
 // A rate of 2.5% gives 5 +- 2 of 200; one that fired on every fifth would give 40.
-TEST(Gate, HardlyEverFiresWithoutAChange) { EXPECT_LE(fires(200, 1), 11); }
+TEST(compare::Gate, HardlyEverFiresWithoutAChange) { EXPECT_LE(fires(200, 1), 11); }
 
 // At the very gate the test is at its level: 2.5% of 200, and neither none nor thrice as many.
-TEST(Gate, KeepsItsLevelAtTheGate) {
+TEST(compare::Gate, KeepsItsLevelAtTheGate) {
   const int count = fires(200, 1 / 0.95);
   EXPECT_GE(count, 1);
   EXPECT_LE(count, 14);
 }
 
 // One test at one level: a verdict never contradicts the interval or the sentence beside it.
-TEST(Gate, AgreesWithTheIntervalAndTheSentence) {
+TEST(compare::Gate, AgreesWithTheIntervalAndTheSentence) {
   std::mt19937_64 random{7};
-  std::map<Verdict, int> seen;
+  std::map<compare::Verdict, int> seen;
   for (int i = 0; i < 60; ++i) {
     auto a = noisy_side("a", 1, random);
     auto b = noisy_side("b", 1 + 0.003 * i, random);
     const Compared of{{std::move(a), std::move(b)}, with_gate(0.05)};
-    const Difference& at = of->differences.front();
+    const compare::Difference& at = of->differences.front();
     ++seen[at.verdict];
-    EXPECT_EQ(at.verdict == Verdict::regression, *at.throughput.upper < 0.95) << i;
-    EXPECT_EQ(at.verdict == Verdict::passed, *at.throughput.lower > 0.95) << i;
-    if (at.verdict != Verdict::regression) continue;
-    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("at least 5.0% lower"));
-    EXPECT_THAT(step_sentence(*of, at), Not(HasSubstr("not established")));
+    EXPECT_EQ(at.verdict == compare::Verdict::regression, *at.throughput.upper < 0.95) << i;
+    EXPECT_EQ(at.verdict == compare::Verdict::passed, *at.throughput.lower > 0.95) << i;
+    if (at.verdict != compare::Verdict::regression) continue;
+    EXPECT_THAT(compare::throughput_sentence(*of, at), HasSubstr("at least 5.0% lower"));
+    EXPECT_THAT(compare::step_sentence(*of, at), Not(HasSubstr("not established")));
   }
-  EXPECT_GE(seen[Verdict::regression], 5);
-  EXPECT_GE(seen[Verdict::passed], 5);
-  EXPECT_GE(seen[Verdict::too_noisy], 5);
+  EXPECT_GE(seen[compare::Verdict::regression], 5);
+  EXPECT_GE(seen[compare::Verdict::passed], 5);
+  EXPECT_GE(seen[compare::Verdict::too_noisy], 5);
 }
 
-TEST(Gate, FindsALossOfAFifth) { EXPECT_GE(fires(50, 1.25), 48); }
+TEST(compare::Gate, FindsALossOfAFifth) { EXPECT_GE(fires(50, 1.25), 48); }
 
 }  // namespace
 }  // namespace isoscale::analysis

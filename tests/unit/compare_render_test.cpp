@@ -123,13 +123,13 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
 
 TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnyway) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  CompareOptions options = anyway();
+  compare::CompareOptions options = anyway();
   options.gate = 0.05;
-  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}, options};
+  const Compared of{{side("a", around(1)), predict::changed(side("b", around(1)), to_bf16)}, options};
   EXPECT_THAT(render_text(*of), HasSubstr("[UNLIKE dtype]"));
   EXPECT_THAT(render_markdown(*of), HasSubstr("UNLIKE dtype"));
   EXPECT_THAT(render_csv(*of), HasSubstr(",dtype,"));
-  EXPECT_THAT(render_junit(*of), HasSubstr("[UNLIKE dtype]"));
+  EXPECT_THAT(compare::render_junit(*of), HasSubstr("[UNLIKE dtype]"));
   const json document = json::parse(render_json(*of));
   EXPECT_EQ(document["curves"][0]["marks"][0], "dtype");
   EXPECT_EQ(document["curves"][0]["sides"][1]["points"][2]["marks"][0], "dtype");
@@ -140,7 +140,7 @@ TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnyway) {
 
 TEST(RenderCompare, EveryFormatHasTheLabels) {
   const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
-  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
+  const Compared of{{predict::changed(side("a", around(1)), crowd), predict::changed(side("b", around(1)), crowd)}};
   for (const std::string& text :
        {render_text(*of), render_markdown(*of), render_csv(*of), render_json(*of)}) {
     EXPECT_THAT(text, HasSubstr("oversubscribed"));
@@ -149,37 +149,37 @@ TEST(RenderCompare, EveryFormatHasTheLabels) {
 
 TEST(RenderCompare, RefusalsAreInTheDocuments) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}};
+  const Compared of{{side("a", around(1)), predict::changed(side("b", around(1)), to_bf16)}};
   const json document = json::parse(render_json(*of));
   ASSERT_EQ(document["refused"].size(), 1U);
   EXPECT_EQ(document["refused"][0]["what"], "dtype");
   EXPECT_EQ(document["refused"][0]["here"]["value"], "f32");
   EXPECT_EQ(document["refused"][0]["there"]["files"][0], "b1.h5");
   EXPECT_TRUE(document["differences"].empty());
-  EXPECT_THAT(render_junit(*of), HasSubstr("errors=\"1\""));
-  EXPECT_THAT(render_junit(*of), HasSubstr("<error message=\"not alike: dtype"));
+  EXPECT_THAT(compare::render_junit(*of), HasSubstr("errors=\"1\""));
+  EXPECT_THAT(compare::render_junit(*of), HasSubstr("<error message=\"not alike: dtype"));
   EXPECT_THAT(render_markdown(*of), HasSubstr("Not compared"));
 }
 
 TEST(RenderCompare, JunitCountsWhatItHolds) {
-  using Untold = CompareOptions::Untold;
+  using Untold = compare::CompareOptions::Untold;
   const Compared lax{three_sides(), with_gate(0.05)};
-  EXPECT_THAT(render_junit(*lax),
+  EXPECT_THAT(compare::render_junit(*lax),
               HasSubstr("tests=\"6\" failures=\"1\" errors=\"0\" skipped=\"4\""));
-  EXPECT_THAT(render_junit(*lax),
+  EXPECT_THAT(compare::render_junit(*lax),
               HasSubstr("<failure message=\"regression: B's throughput is at least 5.0% lower"));
-  EXPECT_THAT(render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
+  EXPECT_THAT(compare::render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
   const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
-  EXPECT_THAT(render_junit(*strict),
+  EXPECT_THAT(compare::render_junit(*strict),
               HasSubstr("tests=\"6\" failures=\"5\" errors=\"0\" skipped=\"0\""));
 }
 
 TEST(RenderCompare, JunitNamesEachCaseOnce) {
   const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
-  const Compared refused{{side("a", around(1)), changed(side("b", around(1)), crowd)}};
+  const Compared refused{{side("a", around(1)), predict::changed(side("b", around(1)), crowd)}};
   const Compared compared{{side("a", around(1)), side("b", around(1)), side("c", around(1))}};
   for (const Compared* const of : {&refused, &compared}) {
-    const std::string text = render_junit(**of);
+    const std::string text = compare::render_junit(**of);
     std::set<std::string> names;
     std::size_t cases = 0;
     for (std::size_t at = text.find(" name=\"", text.find("<testcase")); at != std::string::npos;
@@ -193,10 +193,10 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 }
 
 TEST(RenderCompare, MachinesHaveAColumnWhereTheyDiffer) {
-  EXPECT_THAT(sides_table(*Compared{three_sides()}).columns,
-              Contains(Field(&Column::heading, "machine")));
-  EXPECT_THAT(sides_table(*Compared{{side("a", around(1)), side("b", around(1))}}).columns,
-              Not(Contains(Field(&Column::heading, "machine"))));
+  EXPECT_THAT(compare::sides_table(*Compared{three_sides()}).columns,
+              Contains(Field(&render::Column::heading, "machine")));
+  EXPECT_THAT(compare::sides_table(*Compared{{side("a", around(1)), side("b", around(1))}}).columns,
+              Not(Contains(Field(&render::Column::heading, "machine"))));
 }
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
@@ -206,17 +206,17 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
       for (const int tp : {1, 2, 4}) samples::add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
     }
   }
-  b = changed(b, [](results::PointData& at) {
+  b = predict::changed(b, [](results::PointData& at) {
     if (at.ranks == 2) at.labels = {"injected"}, at.injections = {"slow-rank=1:1.5"};
   });
   const Compared of{{a, b}, anyway()};
   std::map<std::string, int> keys;
-  for (const auto& [key, value] : comparison_facts(*of)) ++keys[key];
+  for (const auto& [key, value] : compare::comparison_facts(*of)) ++keys[key];
   EXPECT_EQ(keys["unknown"], 1);
   EXPECT_EQ(keys["label"], 1);
   EXPECT_EQ(keys["UNLIKE"], 1) << "labels with what was injected, of both curves";
   for (const std::size_t curve : {0U, 1U}) {
-    for (const auto& [key, value] : curve_facts(*of, curve)) {
+    for (const auto& [key, value] : compare::curve_facts(*of, curve)) {
       EXPECT_THAT(key, testing::AnyOf("baseline", "why", "causes"));
     }
   }
@@ -255,17 +255,17 @@ std::vector<std::vector<results::RunData>> hostile_sides() {
 }
 
 TEST(RenderCompare, HostileTextStaysText) {
-  CompareOptions options = anyway();
+  compare::CompareOptions options = anyway();
   options.gate = 0.05;
-  for (const CompareOptions& asked : {options, CompareOptions{}}) {
+  for (const compare::CompareOptions& asked : {options, compare::CompareOptions{}}) {
     const Compared of{hostile_sides(), asked};
     for (const auto& text : {render_text(*of), render_json(*of), render_csv(*of),
-                             render_markdown(*of), render_junit(*of)}) {
+                             render_markdown(*of), compare::render_junit(*of)}) {
       golden::expect_harmless(text);
     }
     EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
-    EXPECT_THAT(render_junit(*of), Not(HasSubstr("<b>")));
-    EXPECT_THAT(render_junit(*of), Not(HasSubstr("]]>")));
+    EXPECT_THAT(compare::render_junit(*of), Not(HasSubstr("<b>")));
+    EXPECT_THAT(compare::render_junit(*of), Not(HasSubstr("]]>")));
     std::istringstream lines{render_csv(*of)};
     for (std::string line; std::getline(lines, line);) {
       EXPECT_EQ(line.find(",=cmd"), std::string::npos);
@@ -278,8 +278,8 @@ TEST(RenderCompare, HostileTextStaysText) {
 TEST(RenderCompare, VeryLongNamesAreShortened) {
   const std::string long_name(1 << 20, 'x');
   const auto rename = [&](results::PointData& at) { at.model = long_name; };
-  const Compared of{{changed(side("a", around(1)), rename), changed(side("b", around(1)), rename)}};
-  for (const auto& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
+  const Compared of{{predict::changed(side("a", around(1)), rename), predict::changed(side("b", around(1)), rename)}};
+  for (const auto& text : {render_text(*of), render_markdown(*of), compare::render_junit(*of)}) {
     EXPECT_LT(text.size(), 20'000U);
     EXPECT_THAT(text, HasSubstr("xxx… "));
   }
@@ -287,19 +287,19 @@ TEST(RenderCompare, VeryLongNamesAreShortened) {
 }
 
 TEST(TextEscape, ShortensAndSaysHowLongItWas) {
-  EXPECT_EQ(escape_up_to("abcdef", 6), "abcdef");
-  EXPECT_EQ(escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
-  EXPECT_EQ(escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
-  EXPECT_EQ(escape(std::string(most_shown, 'x')), std::string(most_shown, 'x'));
-  EXPECT_THAT(escape(std::string(1'000'000, 'x')), testing::EndsWith("x… (of 1000000 bytes)"));
-  EXPECT_EQ(escape_up_to(std::string(5000, 'x'), whole_text).size(), 5000U);
-  EXPECT_EQ(escape("\xef\xbf\xbf"), "\\uffff") << "no character of XML";
+  EXPECT_EQ(render::escape_up_to("abcdef", 6), "abcdef");
+  EXPECT_EQ(render::escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
+  EXPECT_EQ(render::escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
+  EXPECT_EQ(render::escape(std::string(render::most_shown, 'x')), std::string(render::most_shown, 'x'));
+  EXPECT_THAT(render::escape(std::string(1'000'000, 'x')), testing::EndsWith("x… (of 1000000 bytes)"));
+  EXPECT_EQ(render::escape_up_to(std::string(5000, 'x'), render::whole_text).size(), 5000U);
+  EXPECT_EQ(render::escape("\xef\xbf\xbf"), "\\uffff") << "no character of XML";
 }
 
 TEST(ComparePage, HoldsTheComparisonOfTheSides) {
   // 2 ranks: 50 ms against 60 ms, so 5/6 of the throughput.
   const Compared of{{side("a", around(1)), side("b", around(1.2))}, with_gate(0.05)};
-  const auto data = page_data(*of);
+  const auto data = page::page_data(*of);
   EXPECT_EQ(data["kind"], "compare");
   EXPECT_TRUE(data["notes"].empty());
   const auto& compared = data["compare"];
@@ -317,18 +317,18 @@ TEST(ComparePage, CutsTextsThatAreTooLongAndSaysSo) {
   auto sides = side("b", around(1));
   for (auto& run : sides) run.mpi_library = std::string(1'000'000, 'x');
   const Compared of{{side("a", around(1)), sides}};
-  const auto data = page_data(*of);
+  const auto data = page::page_data(*of);
   EXPECT_LT(data.dump().size(), 100'000U);
   EXPECT_FALSE(data["notes"].empty());
 }
 
 TEST(ComparePage, TextOfRunFilesIsNoMarkup) {
-  if (!page_asset()) GTEST_SKIP() << "this build has no page";
+  if (!page::page_asset()) GTEST_SKIP() << "this build has no page";
   const std::string hostile = "</script><img src=x onerror=alert(1)>";
   auto sides = side("b", around(1));
   for (auto& run : sides) run.mpi_library = hostile;
   const Compared of{{side("a", around(1)), sides}};
-  const std::string document = page_document(page_data(*of));
+  const std::string document = page::page_document(page::page_data(*of));
   EXPECT_THAT(document, Not(HasSubstr("<img src=x")));
   EXPECT_THAT(document, HasSubstr("\\u003c/script>\\u003cimg src=x onerror=alert(1)>"));
 }

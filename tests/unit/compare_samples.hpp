@@ -18,35 +18,35 @@ namespace isoscale::samples {
 class Compared {
  public:
   explicit Compared(std::vector<std::vector<results::RunData>> sides,
-                    const analysis::CompareOptions& options = {})
+                    const analysis::compare::CompareOptions& options = {})
       : runs_(std::move(sides)) {
     for (const auto& side : runs_) {
       auto& of_side = reports_.emplace_back();
       for (const results::RunData& run : side) {
         analysis::ReportOptions of_launch;
-        if (options.unlikes == analysis::CompareOptions::Unlikes::compare) {
+        if (options.unlikes == analysis::compare::CompareOptions::Unlikes::compare) {
           of_launch.of_wrong = analysis::ReportOptions::OfWrong::rates;
         }
         of_side.push_back(analysis::make_report(run, run.id + ".h5", of_launch));
       }
     }
-    comparison_ = analysis::compare({reports_.begin(), reports_.end()}, options);
+    comparison_ = analysis::compare::compare({reports_.begin(), reports_.end()}, options);
   }
   Compared(const Compared&) = delete;
   Compared& operator=(const Compared&) = delete;
 
-  const analysis::Comparison& operator*() const { return comparison_; }
-  const analysis::Comparison* operator->() const { return &comparison_; }
+  const analysis::compare::Comparison& operator*() const { return comparison_; }
+  const analysis::compare::Comparison* operator->() const { return &comparison_; }
 
  private:
   std::vector<std::vector<results::RunData>> runs_;
   std::vector<std::vector<analysis::RunReport>> reports_;
-  analysis::Comparison comparison_;
+  analysis::compare::Comparison comparison_;
 };
 
-inline analysis::CompareOptions with_gate(double loss) { return {.gate = loss}; }
-inline analysis::CompareOptions anyway() {
-  return {.unlikes = analysis::CompareOptions::Unlikes::compare};
+inline analysis::compare::CompareOptions with_gate(double loss) { return {.gate = loss}; }
+inline analysis::compare::CompareOptions anyway() {
+  return {.unlikes = analysis::compare::CompareOptions::Unlikes::compare};
 }
 
 /// A side of launches whose step takes `factor` times what it takes where that is 1: 1 rank 80 ms,

@@ -40,14 +40,14 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-std::vector<std::string> whats(const Comparison& of) {
+std::vector<std::string> whats(const compare::Comparison& of) {
   std::vector<std::string> all;
-  for (const Unlike& at : of.unlike) all.push_back(at.what);
+  for (const compare::Unlike& at : of.unlike) all.push_back(at.what);
   return all;
 }
 
 std::string refusal(std::vector<std::vector<results::RunData>> sides,
-                    const CompareOptions& options = {}) {
+                    const compare::CompareOptions& options = {}) {
   try {
     const Compared of{std::move(sides), options};
   } catch (const base::UsageError& error) {
@@ -59,47 +59,47 @@ std::string refusal(std::vector<std::vector<results::RunData>> sides,
 TEST(Compare, RatioHasWelchsInterval) {
   const Compared of{{side("a", around(1)), side("b", around(1.1))}};
   ASSERT_EQ(of->differences.size(), 3U);
-  const Difference& at = of->differences[2];
+  const compare::Difference& at = of->differences[2];
   EXPECT_EQ(at.ranks, 4);
   EXPECT_NEAR(at.throughput.value, 1 / 1.1, 1e-12);
   // Either side's logarithms: -0.01, 0, 0.01 around; like spreads, so 4 degrees of freedom.
   const double half = 2.776445 * std::sqrt(2 * 0.01 * 0.01 / 3);
   EXPECT_NEAR(*at.throughput.lower, std::exp(-half) / 1.1, 1e-7);
   EXPECT_NEAR(*at.throughput.upper, std::exp(half) / 1.1, 1e-7);
-  EXPECT_EQ(at.verdict, Verdict::slower);
+  EXPECT_EQ(at.verdict, compare::Verdict::slower);
   EXPECT_EQ(Compared({side("a", around(1)), side("b", around(0.9))})->differences[0].verdict,
-            Verdict::faster);
+            compare::Verdict::faster);
   EXPECT_EQ(Compared({side("a", around(1)), side("b", around(1.01))})->differences[0].verdict,
-            Verdict::no_difference);
+            compare::Verdict::no_difference);
 }
 
 TEST(Compare, FewLaunchesClaimNothing) {
   for (const std::vector<double>& factors : {std::vector{1.5}, {1.5, 1.4}}) {
     const Compared of{{side("a", around(1)), side("b", factors)}};
-    const Difference& at = of->differences[1];
-    EXPECT_EQ(at.verdict, Verdict::one_launch);
+    const compare::Difference& at = of->differences[1];
+    EXPECT_EQ(at.verdict, compare::Verdict::one_launch);
     EXPECT_FALSE(at.throughput.lower || at.throughput.upper);
-    EXPECT_THAT(throughput_sentence(*of, at),
+    EXPECT_THAT(compare::throughput_sentence(*of, at),
                 HasSubstr(factors.size() == 1 ? "one launch of B" : "two launches of B"));
-    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("at least 3 launches"));
+    EXPECT_THAT(compare::throughput_sentence(*of, at), HasSubstr("at least 3 launches"));
   }
 }
 
 TEST(Compare, OverAllPointsALaunchCountsOnce) {
   const Compared of{{side("a", around(1)), side("b", around(1.25))}};
   ASSERT_EQ(of->overall.size(), 1U);
-  const Overall& at = of->overall.front();
+  const compare::Overall& at = of->overall.front();
   EXPECT_EQ(at.points, 3U);
   EXPECT_NEAR(at.throughput.value, 0.8, 1e-9);
   // Launches are off at all points alike: three points know no more than one.
   EXPECT_NEAR(*at.throughput.lower, *of->differences[1].throughput.lower, 1e-9);
   EXPECT_NEAR(*at.throughput.upper, *of->differences[1].throughput.upper, 1e-9);
-  EXPECT_THAT(overall_sentence(*of, at), StartsWith("B is 20% slower than A over 3 points"));
+  EXPECT_THAT(compare::overall_sentence(*of, at), StartsWith("B is 20% slower than A over 3 points"));
   const Compared few{{side("a", {1}), side("b", {0.2})}};
   EXPECT_FALSE(few->overall.front().throughput.lower);
-  EXPECT_THAT(overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
+  EXPECT_THAT(compare::overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
   const Compared same{{side("a", around(1)), side("b", around(1))}};
-  EXPECT_THAT(overall_sentence(*same, same->overall.front()), StartsWith("no difference is shown"));
+  EXPECT_THAT(compare::overall_sentence(*same, same->overall.front()), StartsWith("no difference is shown"));
 }
 
 TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
@@ -109,7 +109,7 @@ TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
   }
   const Compared of{{side("a", around(1)), b}};
   EXPECT_EQ(of->differences[1].launches, 3U);
-  EXPECT_EQ(of->differences[1].verdict, Verdict::slower);
+  EXPECT_EQ(of->differences[1].verdict, compare::Verdict::slower);
   EXPECT_TRUE(
       results::has_label(of->curves[0].sides[1]->curve.points[1].labels, results::few_steps));
 }
@@ -119,9 +119,9 @@ TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
   b[2].points[1].status = results::PointStatus::failed;
   b[2].points[1].reason = "a deadlock";
   const Compared of{{side("a", around(1)), b}};
-  const std::vector<Row> rows = points_table(*of, 0).rows;
+  const std::vector<render::Row> rows = compare::points_table(*of, 0).rows;
   EXPECT_EQ(rows[3].cells[3], "2 of 3");
-  EXPECT_THAT(curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
+  EXPECT_THAT(compare::curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
 }
 
 TEST(Compare, SidesAreNamedByFilesOrMachines) {
@@ -134,7 +134,7 @@ TEST(Compare, SidesAreNamedByFilesOrMachines) {
         of_side.push_back(make_report(runs[s][i], files[s][i], {}));
       }
     }
-    return default_names({reports.begin(), reports.end()});
+    return compare::default_names({reports.begin(), reports.end()});
   };
   EXPECT_THAT(names({{"old-1.h5", "old-2.h5"}, {"x/new.h5"}}), ElementsAre("old", "new"));
   EXPECT_THAT(names({{"old/r1.h5", "old/r2.h5"}, {"new/r.h5"}}), ElementsAre("old", "new"));
@@ -148,7 +148,7 @@ TEST(Compare, EfficiencyIsPairedWithinALaunch) {
   auto b = side("b", {0.95, 1, 1.05});
   for (results::RunData& run : b) samples::slow_down(run.points[2], 1.25);
   const Compared of{{side("a", {0.95, 1, 1.05}), b}};
-  const Difference& at = of->differences[2];
+  const compare::Difference& at = of->differences[2];
   ASSERT_TRUE(at.efficiency);
   // 80 / 30 / 4 = 66.7%, a fifth less on B.
   EXPECT_NEAR(at.efficiency->value, -80.0 / 30 / 4 / 5, 1e-9);
@@ -171,7 +171,7 @@ TEST(Compare, EfficiencyOfLaunchesApartHasTheErrorsOfBoth) {
   };
   const Compared of{{apart("a", 1), apart("b", 1.1)}};
   ASSERT_EQ(of->differences.size(), 2U);
-  const Difference& at = of->differences[1];
+  const compare::Difference& at = of->differences[1];
   ASSERT_TRUE(at.efficiency && at.efficiency->lower);
   const double a = 0.8, b = 0.8 / 1.1;
   EXPECT_NEAR(at.efficiency->value, b - a, 1e-9);
@@ -186,37 +186,37 @@ TEST(Compare, EfficiencyOfLaunchesApartHasTheErrorsOfBoth) {
 TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
   const Compared of{{traced_side("a", 0.050, 0.006, 0.002), traced_side("b", 0.056, 0.011, 0.003)}};
   ASSERT_EQ(of->differences.size(), 2U);
-  const Difference& at = of->differences[1];
+  const compare::Difference& at = of->differences[1];
   ASSERT_TRUE(at.efficiency);
   EXPECT_NEAR(at.efficiency->value, 0.080 / 0.056 / 2 - 0.080 / 0.050 / 2, 1e-9);
   double sum = 0;
-  for (const CausePart& part : at.why.efficiency) sum += part.value;
+  for (const compare::CausePart& part : at.why.efficiency) sum += part.value;
   EXPECT_NEAR(sum, -at.efficiency->value, 1e-12);
   ASSERT_FALSE(at.why.efficiency.empty());
   EXPECT_EQ(at.why.efficiency[0].cause, "dp transfer");
   EXPECT_NEAR(at.why.efficiency[0].value, 0.011 / 0.056 - 0.006 / 0.050, 1e-4);
   double seconds = 0;
-  for (const CausePart& part : at.why.step) seconds += part.value;
+  for (const compare::CausePart& part : at.why.step) seconds += part.value;
   EXPECT_NEAR(seconds, at.why.step_here - at.why.step_first, 1e-12);
   EXPECT_NEAR(seconds, 0.006, 1e-5);
-  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("B's efficiency is 8.6 ± "));
-  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
-  EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 12.0% longer at 2 ranks"));
+  EXPECT_THAT(compare::efficiency_sentence(*of, at), HasSubstr("B's efficiency is 8.6 ± "));
+  EXPECT_THAT(compare::efficiency_sentence(*of, at), HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
+  EXPECT_THAT(compare::step_sentence(*of, at), HasSubstr("B's step is 12.0% longer at 2 ranks"));
 }
 
 TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
   auto b = traced_side("b", 0.050, 0.006, 0);
   for (results::RunData& run : b) samples::slow_down(run.points[0], 1.2);
   const Compared of{{traced_side("a", 0.050, 0.006, 0), b}};
-  const Difference& at = of->differences[0];
+  const compare::Difference& at = of->differences[0];
   EXPECT_EQ(at.ranks, 1);
-  EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 20.0% longer at 1 rank"));
-  EXPECT_THAT(step_sentence(*of, at), HasSubstr("20.0% traced steps differ"));
-  EXPECT_EQ(efficiency_sentence(*of, at), "");
+  EXPECT_THAT(compare::step_sentence(*of, at), HasSubstr("B's step is 20.0% longer at 1 rank"));
+  EXPECT_THAT(compare::step_sentence(*of, at), HasSubstr("20.0% traced steps differ"));
+  EXPECT_EQ(compare::efficiency_sentence(*of, at), "");
 }
 
 TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
-  const Waterfall fine{.ideal = 1,
+  const efficiency::Waterfall fine{.ideal = 1,
                        .measured = 2,
                        .lost = {{"GEMMs", 0.1},
                                 {"GEMM overlap", 0.2},
@@ -226,11 +226,11 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
                                 {"noise", 0.1},
                                 {"gap", 0.2}},
                        .missing = {}};
-  const Waterfall coarse{.ideal = 1,
+  const efficiency::Waterfall coarse{.ideal = 1,
                          .measured = 4,
                          .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
                          .missing = {"GEMMs by themselves and their overlap are not separated"}};
-  std::vector<CausePart> parts = efficiency_causes(fine, coarse);
+  std::vector<compare::CausePart> parts = compare::efficiency_causes(fine, coarse);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].cause, "GEMMs");
   EXPECT_NEAR(parts[0].value, 1 / 4.0 - 0.3 / 2, 1e-15);
@@ -240,18 +240,18 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
 }
 
 TEST(Compare, CausesThatBothSidesTellApartStayApart) {
-  const Waterfall a{
+  const efficiency::Waterfall a{
       .ideal = 1, .measured = 2, .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}}, .missing = {}};
-  const Waterfall b{
+  const efficiency::Waterfall b{
       .ideal = 1, .measured = 4, .lost = {{"GEMMs", 1}, {"GEMM overlap", 2}}, .missing = {}};
-  const std::vector<CausePart> parts = efficiency_causes(a, b);
+  const std::vector<compare::CausePart> parts = compare::efficiency_causes(a, b);
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[1].cause, "GEMM overlap");
   EXPECT_NEAR(parts[1].value, 2 / 4.0 - 0.6 / 2, 1e-15);
 }
 
 TEST(Compare, SmallCausesAreSummed) {
-  const auto parts = above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005);
+  const auto parts = compare::above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].cause, "c");
   EXPECT_EQ(parts[1].cause, "b");
@@ -260,7 +260,7 @@ TEST(Compare, SmallCausesAreSummed) {
 }
 
 TEST(Compare, WhatIsUntracedIsLastAndNoCause) {
-  const auto parts = above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005);
+  const auto parts = compare::above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].cause, "b");
   EXPECT_EQ(parts[1].cause, "other causes");
@@ -269,12 +269,12 @@ TEST(Compare, WhatIsUntracedIsLastAndNoCause) {
   for (results::RunData& run : b) samples::slow_down(run.points[1], 0.92);
   const Compared of{{traced_side("a", 0.050, 0.006, 0.002), b}};
   // 56.0 ms * 0.92 is 3% above 50 ms, and 4.5 ms less than what was traced.
-  const std::string step = step_sentence(*of, of->differences[1]);
+  const std::string step = compare::step_sentence(*of, of->differences[1]);
   EXPECT_THAT(step, HasSubstr("-9.0% traced steps differ (more than the difference: the "
                               "causes are uncertain)"));
   const Compared plain{
       {traced_side("c", 0.050, 0.006, 0.002), traced_side("d", 0.056, 0.011, 0.003)}};
-  EXPECT_THAT(step_sentence(*plain, plain->differences[1]), Not(HasSubstr("uncertain")));
+  EXPECT_THAT(compare::step_sentence(*plain, plain->differences[1]), Not(HasSubstr("uncertain")));
 }
 
 TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
@@ -287,43 +287,43 @@ TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
   for (std::size_t i = 0; i < wide.size(); ++i)
     samples::slow_down(wide[i].points[1], std::vector{1.0, 1.5, 0.7}[i]);
   const Compared noisy{{traced_side("a", 0.050, 0.006, 0.002), wide}};
-  const Difference& at = noisy->differences[1];
-  EXPECT_EQ(at.verdict, Verdict::no_difference);
-  says(step_sentence(*noisy, at));
-  EXPECT_THAT(efficiency_sentence(*noisy, at), StartsWith("no difference of B's efficiency"));
-  EXPECT_THAT(efficiency_sentence(*noisy, at), HasSubstr("; uncertain causes: "));
+  const compare::Difference& at = noisy->differences[1];
+  EXPECT_EQ(at.verdict, compare::Verdict::no_difference);
+  says(compare::step_sentence(*noisy, at));
+  EXPECT_THAT(compare::efficiency_sentence(*noisy, at), StartsWith("no difference of B's efficiency"));
+  EXPECT_THAT(compare::efficiency_sentence(*noisy, at), HasSubstr("; uncertain causes: "));
   auto few = traced_side("b", 0.056, 0.011, 0.003);
   few.pop_back();
   const Compared two{{traced_side("a", 0.050, 0.006, 0.002), few}};
-  says(step_sentence(*two, two->differences[1]));
-  says(efficiency_sentence(*two, two->differences[1]));
-  EXPECT_THAT(efficiency_sentence(*two, two->differences[1]),
+  says(compare::step_sentence(*two, two->differences[1]));
+  says(compare::efficiency_sentence(*two, two->differences[1]));
+  EXPECT_THAT(compare::efficiency_sentence(*two, two->differences[1]),
               HasSubstr("in 3 launches of A and two launches of B"));
-  EXPECT_THAT(throughput_sentence(*two, two->differences[1]),
+  EXPECT_THAT(compare::throughput_sentence(*two, two->differences[1]),
               HasSubstr("in 3 launches of A and two launches of B"));
 }
 
 TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
   const statistics::Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
-  EXPECT_FALSE(is_established(off, 0));
-  EXPECT_EQ(points_interval(off), "-5.0 to -1.0 !");
-  EXPECT_EQ(change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");
-  EXPECT_TRUE(is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
+  EXPECT_FALSE(compare::is_established(off, 0));
+  EXPECT_EQ(compare::points_interval(off), "-5.0 to -1.0 !");
+  EXPECT_EQ(compare::change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");
+  EXPECT_TRUE(compare::is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
   const Compared of{{side("a", around(1)), side("b", around(1))}};
-  Difference at = of->differences[1];
+  compare::Difference at = of->differences[1];
   at.efficiency = off;
-  EXPECT_THAT(efficiency_sentence(*of, at),
+  EXPECT_THAT(compare::efficiency_sentence(*of, at),
               AllOf(HasSubstr("no difference"), HasSubstr("at 2 ranks: 2.0 points"),
                     HasSubstr("-5.0 to -1.0")));
 }
 
 TEST(Compare, AnUnevenIntervalIsShownByItsEnds) {
-  EXPECT_EQ(with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
+  EXPECT_EQ(compare::with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
             "64.7% (4.0 to 1260.0)");
-  EXPECT_EQ(with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""), "80.0% ± 2.8");
-  EXPECT_EQ(with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
+  EXPECT_EQ(compare::with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""), "80.0% ± 2.8");
+  EXPECT_EQ(compare::with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
             "11.2 points (9.0 to 14.1)");
-  EXPECT_EQ(with_interval({.value = 0.112}, "", " points"), "11.2 points");
+  EXPECT_EQ(compare::with_interval({.value = 0.112}, "", " points"), "11.2 points");
 }
 
 TEST(Compare, ARunOnTwoSidesIsRefused) {
@@ -334,7 +334,7 @@ TEST(Compare, ARunOnTwoSidesIsRefused) {
 TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
   using Runs = std::vector<results::RunData>;
   const auto each = [](void (*change)(results::PointData&)) {
-    return [change](Runs& b) { b = changed(b, change); };
+    return [change](Runs& b) { b = predict::changed(b, change); };
   };
   const std::vector<std::string> of_all{" in A (a1.h5, a2.h5, a3.h5)",
                                         " in B (b1.h5, b2.h5, b3.h5)"};
@@ -392,14 +392,14 @@ TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
       for (const int tp : {1, 2, 4}) add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
     }
   }
-  b = changed(b, [](results::PointData& at) {
+  b = predict::changed(b, [](results::PointData& at) {
     at.dtype = "bf16";
     if (at.workload == "tp" && at.ranks > 1) at.labels = {"oversubscribed"};
   });
   const Compared of{{a, b}};
   ASSERT_EQ(of->curves.size(), 2U);
   EXPECT_EQ(of->unlike.size(), 4U) << "dtype of both, labels of 2 and 4 ranks";
-  const std::vector<std::string> lines = unlike_lines(*of);
+  const std::vector<std::string> lines = compare::unlike_lines(*of);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0],
             "dtype: f32 in A (a1.h5, a2.h5, a3.h5), bf16 in B (b1.h5, b2.h5, b3.h5); all 2 curves");
@@ -423,7 +423,7 @@ TEST(Compare, OneLaunchThatIsInjectedIsFound) {
   EXPECT_TRUE(of->refused);
   EXPECT_THAT(whats(*of), ElementsAre("labels", "injected"));
   EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("injected in B (b3.h5)"));
-  const std::vector<std::string> lines = unlike_lines(*of);
+  const std::vector<std::string> lines = compare::unlike_lines(*of);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_THAT(lines[0], HasSubstr("injected (slow-rank=1:1.2) in B (b3.h5)"));
 }
@@ -435,18 +435,18 @@ TEST(Compare, DifferentInjectionsAreUnlike) {
       at.injections = {what};
     };
   };
-  const Compared of{{changed(side("a", around(1)), injected("slow-rank=1:1.2")),
-                     changed(side("b", around(1)), injected("slow-rank=1:1.5"))}};
+  const Compared of{{predict::changed(side("a", around(1)), injected("slow-rank=1:1.2")),
+                     predict::changed(side("b", around(1)), injected("slow-rank=1:1.5"))}};
   EXPECT_THAT(whats(*of), ElementsAre("injected", "injected", "injected"));
 }
 
 TEST(Compare, AnywayComparesAndMarksThePointsThatAreUnlike) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  const Compared all{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
+  const Compared all{{side("a", around(1)), predict::changed(side("b", around(1.1)), to_bf16)}, anyway()};
   EXPECT_FALSE(all->refused);
   EXPECT_EQ(all->differences.size(), 3U);
-  EXPECT_THAT(marks_of(*all, 0, 1, 4), ElementsAre("dtype"));
-  EXPECT_THAT(marks_of(*all, 0, 0, 4), ElementsAre("dtype"));
+  EXPECT_THAT(compare::marks_of(*all, 0, 1, 4), ElementsAre("dtype"));
+  EXPECT_THAT(compare::marks_of(*all, 0, 0, 4), ElementsAre("dtype"));
   auto meshes = side("b", around(1)), wrong = side("b", around(1.1));
   for (results::RunData& run : meshes) run.points[2].mesh = {.tp = 4};
   for (results::RunData& run : wrong) {
@@ -457,8 +457,8 @@ TEST(Compare, AnywayComparesAndMarksThePointsThatAreUnlike) {
     const Compared of{{side("a", around(1)), b}, anyway()};
     EXPECT_FALSE(of->refused);
     EXPECT_EQ(of->differences.size(), 3U);
-    EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre(mark));
-    EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
+    EXPECT_THAT(compare::marks_of(*of, 0, 1, 4), ElementsAre(mark));
+    EXPECT_THAT(compare::marks_of(*of, 0, 1, 2), IsEmpty());
   }
 }
 
@@ -474,10 +474,10 @@ TEST(Compare, LabelledAlikeIsCompared) {
   const auto crowd = [](results::PointData& at) {
     if (at.ranks == 4) at.labels = {"oversubscribed"};
   };
-  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
+  const Compared of{{predict::changed(side("a", around(1)), crowd), predict::changed(side("b", around(1)), crowd)}};
   EXPECT_FALSE(of->refused);
   ASSERT_EQ(of->differences.size(), 3U);
-  const PointReport* const four = point_of(of->curves[0].sides[1]->curve, 4);
+  const PointReport* const four = compare::point_of(of->curves[0].sides[1]->curve, 4);
   ASSERT_NE(four, nullptr);
   EXPECT_THAT(four->labels, ElementsAre("oversubscribed"));
 }
@@ -506,13 +506,13 @@ TEST(Compare, WhatOnlyOneSideHasIsListed) {
   EXPECT_FALSE(of->refused);
   EXPECT_EQ(of->differences.size(), 2U);
   ASSERT_EQ(of->only.size(), 2U);
-  EXPECT_THAT(only_sentence(*of, of->only[0]), HasSubstr("4 ranks only in A: not measured on B"));
-  EXPECT_THAT(only_sentence(*of, of->only[1]), HasSubstr("3 ranks only in B"));
+  EXPECT_THAT(compare::only_sentence(*of, of->only[0]), HasSubstr("4 ranks only in A: not measured on B"));
+  EXPECT_THAT(compare::only_sentence(*of, of->only[1]), HasSubstr("3 ranks only in B"));
 }
 
 TEST(Compare, NothingInCommonIsRefused) {
   const auto to_tp = [](results::PointData& at) { at.workload = "tp"; };
-  EXPECT_THAT(refusal({side("a", around(1)), changed(side("b", around(1)), to_tp)}),
+  EXPECT_THAT(refusal({side("a", around(1)), predict::changed(side("b", around(1)), to_tp)}),
               HasSubstr("A and B have no point in common"));
 }
 
@@ -530,7 +530,7 @@ TEST(Compare, TheBaselineIsCommon) {
   for (results::RunData& run : b) run.points.erase(run.points.begin());
   const Compared of{{side("a", around(1)), b}};
   EXPECT_EQ(of->curves[0].baseline, 2);
-  for (const auto& at : of->curves[0].sides) EXPECT_EQ(point_of(at->curve, 2)->efficiency, 1);
+  for (const auto& at : of->curves[0].sides) EXPECT_EQ(compare::point_of(at->curve, 2)->efficiency, 1);
   const Compared four{{side("a", around(1)), side("b", around(1))}, {.baseline = 4}};
   EXPECT_EQ(four->curves[0].baseline, 4);
   EXPECT_THAT(refusal({side("a", around(1)), side("b", around(1))}, {.baseline = 3}),
@@ -543,8 +543,8 @@ TEST(Compare, ThreeSidesAreEachSetAgainstTheFirst) {
   const Compared of{{side("a", around(1)), side("b", around(1.1)), side("c", around(0.9))}};
   ASSERT_EQ(of->differences.size(), 6U);
   EXPECT_EQ(of->differences[3].side, 2U);
-  EXPECT_EQ(of->differences[3].verdict, Verdict::faster);
-  EXPECT_THAT(throughput_sentence(*of, of->differences[3]), HasSubstr("C's throughput"));
+  EXPECT_EQ(of->differences[3].verdict, compare::Verdict::faster);
+  EXPECT_THAT(compare::throughput_sentence(*of, of->differences[3]), HasSubstr("C's throughput"));
 }
 
 TEST(Compare, RatesOverWhatTheMachineHas) {
@@ -562,7 +562,7 @@ TEST(Compare, RatesOverWhatTheMachineHas) {
     }
   }
   const Compared of{{a, b}};
-  const SideCurve& first = *of->curves[0].sides[0];
+  const compare::SideCurve& first = *of->curves[0].sides[0];
   // 1.2 GFLOP in 30 ms on 4 ranks.
   ASSERT_TRUE(first.of_peak[2].value);
   EXPECT_NEAR(*first.of_peak[2].value, 1.2e9 / 4 / 0.030 / 40e9, 1e-3);
@@ -577,7 +577,7 @@ TEST(Compare, RatesOverWhatTheMachineHas) {
 TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
   auto a = side("a", around(1)), b = side("b", around(1));
   const auto on = [](std::vector<results::RunData>& runs, const std::string& gpu) {
-    runs = changed(runs, [](results::PointData& at) { at.dtype = "bf16"; });
+    runs = predict::changed(runs, [](results::PointData& at) { at.dtype = "bf16"; });
     for (results::RunData& run : runs) {
       run.device = "cuda";
       for (auto& facts : run.rank_facts) facts.text["gpu_name"] = gpu;

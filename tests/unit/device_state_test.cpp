@@ -44,7 +44,7 @@ DeviceSeries series(int rank, std::string device, std::string quantity, std::vec
   DeviceSeries result{.rank = rank,
                       .device = std::move(device),
                       .quantity = quantity,
-                      .unit = unit.value_or(std::string{quantity_of(quantity).unit})};
+                      .unit = unit.value_or(std::string{devices::quantity_of(quantity).unit})};
   for (std::size_t i = 0; i < values.size(); ++i) result.time.push_back(static_cast<double>(i));
   result.value = std::move(values);
   return result;
@@ -83,18 +83,18 @@ RunData run_on(const std::string& device) {
 
 std::vector<double> steady(double value) { return std::vector<double>(11, value); }
 
-TEST(DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
-  EXPECT_THAT(device_state(run_on("host"), point(2, 1)).series, IsEmpty());
+TEST(devices::DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
+  EXPECT_THAT(devices::device_state(run_on("host"), point(2, 1)).series, IsEmpty());
   PointData failed = point(2, 1);
   failed.device_series = {series(0, "cpu", "clock", steady(2e9))};
   failed.status = results::PointStatus::failed;
-  EXPECT_THAT(device_state(run_on("host"), failed).series, IsEmpty());
+  EXPECT_THAT(devices::device_state(run_on("host"), failed).series, IsEmpty());
 }
 
-TEST(DeviceState, SummarisesWhatFollowsWarmUp) {
+TEST(devices::DeviceState, SummarisesWhatFollowsWarmUp) {
   PointData data = point_with({series(0, "cpu", "clock", {1e9, 3e9, 2e9, 4e9}),
                                series(0, "package 0", "energy", {0, 1, 2, 5})});
-  const DeviceState state = device_state(run_on("host"), data);
+  const devices::DeviceState state = devices::device_state(run_on("host"), data);
   ASSERT_THAT(state.series, SizeIs(2));
   EXPECT_THAT(state.series[0].minimum, Optional(2e9));  // the first is of warm-up
   EXPECT_THAT(state.series[0].median, Optional(3e9));
@@ -106,7 +106,7 @@ TEST(DeviceState, SummarisesWhatFollowsWarmUp) {
   EXPECT_EQ(state.series[1].last, 5);
 }
 
-TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
+TEST(devices::DeviceState, TellsWhatTheComputingDevicesAreLike) {
   PointData data = point(2, 1);
   data.device_series = {series(0, "gpu 0", "sm_clock", steady(1.9e9)),
                         series(1, "gpu 1", "sm_clock", steady(1.7e9)),
@@ -114,12 +114,12 @@ TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
                         series(1, "gpu 1", "utilisation", steady(0.5)),
                         series(0, "cpu", "clock", steady(3e9)),
                         series(0, "package 0", "temperature", steady(350))};
-  const DeviceState gpus = device_state(run_on("cuda"), data);
+  const devices::DeviceState gpus = devices::device_state(run_on("cuda"), data);
   EXPECT_THAT(gpus.clock, Optional(DoubleEq(1.8e9)));
   EXPECT_THAT(gpus.clock_min, Optional(1.7e9));
   EXPECT_THAT(gpus.temperature, Optional(330));
   EXPECT_THAT(gpus.utilisation, Optional(0.5));
-  const DeviceState cpus = device_state(run_on("host"), data);
+  const devices::DeviceState cpus = devices::device_state(run_on("host"), data);
   EXPECT_THAT(cpus.clock, Optional(3e9));
   EXPECT_EQ(cpus.clock_min, std::nullopt);
   EXPECT_THAT(cpus.temperature, Optional(350));
@@ -130,7 +130,7 @@ TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
   PointData data = point(2, 1);
   data.device_series = {energy({1000, 1700}), series(1, "gpu 1", "energy", {50, 350}),
                         series(1, "gpu 1", "power", {9, 9})};  // not where there is a counter
-  const Energy energy = energy_of(run_on("cuda"), data);
+  const devices::Energy energy = devices::energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.of, "GPUs");
   EXPECT_THAT(energy.power, Optional(DoubleEq(1000)));
   EXPECT_THAT(energy.joules, Optional(DoubleEq(10'000)));
@@ -142,12 +142,12 @@ TEST(DeviceEnergy, ComesFromCountersOfAllGpus) {
 TEST(DeviceEnergy, ElseIsTheIntegralOfPower) {
   PointData data = point_with({series(0, "gpu 0", "power", {100, 300, 300})});
   data.device_series[0].time = {0, 1, 5};  // 200 W for a second, 300 W for four
-  EXPECT_THAT(energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
+  EXPECT_THAT(devices::energy_of(run_on("cuda"), data).power, Optional(DoubleEq(280)));
   // A loop without a length is as long as its samples.
   data = point_with({energy({0, 100, 200})});
   for (const double seconds : {nan, infinite, -3.0}) {
     data.measured_seconds = seconds;
-    EXPECT_THAT(energy_of(run_on("cuda"), data).joules, Optional(200));
+    EXPECT_THAT(devices::energy_of(run_on("cuda"), data).joules, Optional(200));
   }
 }
 
@@ -155,7 +155,7 @@ TEST(DeviceEnergy, IsAbsentWhereAGpuIsMissing) {
   PointData data = point(3, 1);
   data.device_series = {energy({0, 1}), series(1, "gpu 1", "energy", {7}),
                         series(2, "gpu 2", "power", {100, 100})};
-  const Energy energy = energy_of(run_on("cuda"), data);
+  const devices::Energy energy = devices::energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.power, std::nullopt);
   EXPECT_EQ(energy.joules_per_step, std::nullopt);
   EXPECT_THAT(energy.missing, HasSubstr("1 of 3 GPUs"));
@@ -166,27 +166,27 @@ TEST(DeviceEnergy, OfAHostRunIsThatOfAllPackagesAndTheirMemory) {
   data.device_series = {
       series(0, "package 0", "energy", {0, 100}), series(0, "package 1", "energy", {0, 80}),
       series(0, "dram 0", "energy", {0, 20}), series(2, "package 0", "energy", {0, 50})};
-  EXPECT_THAT(energy_of(run_on("host"), data).power, Optional(DoubleEq(250)));
-  EXPECT_EQ(energy_of(run_on("host"), data).of, "CPU packages");
+  EXPECT_THAT(devices::energy_of(run_on("host"), data).power, Optional(DoubleEq(250)));
+  EXPECT_EQ(devices::energy_of(run_on("host"), data).of, "CPU packages");
 }
 
 TEST(DeviceEnergy, IsAbsentWhereANodeOrOneOfItsPackagesIsMissing) {
   PointData data = point(4, 2);
   data.device_series = {series(0, "package 0", "energy", {0, 100}),
                         series(2, "dram 0", "energy", {0, 50})};
-  EXPECT_THAT(energy_of(run_on("host"), data).missing, HasSubstr("1 of 2 nodes"));
+  EXPECT_THAT(devices::energy_of(run_on("host"), data).missing, HasSubstr("1 of 2 nodes"));
   data.device_series[1].device = "package 0";
-  EXPECT_TRUE(energy_of(run_on("host"), data).power.has_value());
+  EXPECT_TRUE(devices::energy_of(run_on("host"), data).power.has_value());
   RunData run = run_on("host");
   run.rank_facts = {{.rank = 0, .number = {{"sockets", 2}}}};
-  EXPECT_EQ(energy_of(run, data).power, std::nullopt);
+  EXPECT_EQ(devices::energy_of(run, data).power, std::nullopt);
 }
 
 TEST(DeviceEnergy, OfAShortLoopIsNoneAtAll) {
   PointData data = point(1, 1);
   data.measured_seconds = 0.4;
   data.device_series = {energy({0, 100})};
-  const Energy energy = energy_of(run_on("cuda"), data);
+  const devices::Energy energy = devices::energy_of(run_on("cuda"), data);
   EXPECT_EQ(energy.power, std::nullopt);
   EXPECT_THAT(energy.missing, HasSubstr("0.4 s, too short"));
 }
@@ -194,11 +194,11 @@ TEST(DeviceEnergy, OfAShortLoopIsNoneAtAll) {
 TEST(DeviceWarnings, NameAClockThatFell) {
   PointData data = point_with(
       {series(0, "gpu 0", "sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9})});
-  EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("rank 0, gpu 0: the SM clock went from "
+  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("rank 0, gpu 0: the SM clock went from "
                                                            "2 GHz to 1.9 GHz")));
   // 2%
   for (double& clock : data.device_series[0].value) clock = std::max(clock, 1.96e9);
-  EXPECT_THAT(device_warnings(data), IsEmpty());
+  EXPECT_THAT(devices::device_warnings(data), IsEmpty());
 }
 
 TEST(DeviceWarnings, NameAClockThatDipsAgainAndAgain) {
@@ -206,9 +206,9 @@ TEST(DeviceWarnings, NameAClockThatDipsAgainAndAgain) {
   std::vector<double> clocks(21, 2e9);
   clocks[6] = clocks[11] = 1.7e9;
   data.device_series = {series(0, "gpu 0", "sm_clock", clocks)};
-  EXPECT_THAT(device_warnings(data), IsEmpty());  // 2 of 20
+  EXPECT_THAT(devices::device_warnings(data), IsEmpty());  // 2 of 20
   data.device_series[0].value[16] = 1.7e9;
-  EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("below 90% of its median")));
+  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("below 90% of its median")));
 }
 
 TEST(DeviceWarnings, DoNotCountAGpuThatIdles) {
@@ -216,20 +216,20 @@ TEST(DeviceWarnings, DoNotCountAGpuThatIdles) {
   const std::vector<double> clocks{0, 2e9, 2e9, 2e9, 2e9, 2e9, 2e9, 1e9, 1e9, 1e9};
   const std::vector<double> reasons{1, 0, 0, 0, 0, 0, 0, 1, 1, 1};
   data.device_series = {series(0, "gpu 0", "sm_clock", clocks)};
-  EXPECT_THAT(device_warnings(data), SizeIs(1));
+  EXPECT_THAT(devices::device_warnings(data), SizeIs(1));
   data.device_series.push_back(series(0, "gpu 0", "throttle_reasons", reasons));
-  EXPECT_THAT(device_warnings(data), IsEmpty());
+  EXPECT_THAT(devices::device_warnings(data), IsEmpty());
 }
 
 TEST(DeviceWarnings, BelieveClocksOfCpusThatWereBusyOnly) {
   PointData data =
       point_with({series(0, "cpu", "clock", {3e9, 3e9, 3e9, 3e9, 3e9, 2e9, 2e9, 2e9, 2e9})});
-  EXPECT_THAT(device_warnings(data), IsEmpty());  // nothing says that they were
+  EXPECT_THAT(devices::device_warnings(data), IsEmpty());  // nothing says that they were
   data.device_series.push_back(series(0, "cpu", "busy_time", {0, 1, 2, 3, 4, 4.9, 5.8, 6.7, 7.6}));
-  EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("rank 0, cpu: the clock went from 3 GHz "
+  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("rank 0, cpu: the clock went from 3 GHz "
                                                            "to 2 GHz")));
   data.device_series.back().value = {0, 1, 2, 3, 4, 4.1, 4.2, 4.3, 4.4};
-  EXPECT_THAT(device_warnings(data), IsEmpty());
+  EXPECT_THAT(devices::device_warnings(data), IsEmpty());
 }
 
 TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
@@ -239,15 +239,15 @@ TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
   reasons[5] = 0x44;
   reasons[6] = 0x03;  // idle, and a setting
   data.device_series = {series(0, "gpu 0", "throttle_reasons", reasons)};
-  EXPECT_THAT(device_warnings(data),
+  EXPECT_THAT(devices::device_warnings(data),
               ElementsAre("rank 0, gpu 0: clocks were held down by hardware thermal slowdown (5% "
                           "of the samples)"));
   for (std::size_t i = 10; i < 20; ++i) data.device_series[0].value[i] = 0x04;
-  EXPECT_THAT(device_warnings(data), ElementsAre(HasSubstr("software power cap (55%")));
+  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("software power cap (55%")));
   // Reasons that are no set of bits are skipped.
   data.device_series = {series(0, "gpu 0", "throttle_reasons", {0x08, -1, 1e300, 0x1p60, 0})};
   data.warm_up_steps = 0;
-  EXPECT_THAT(device_warnings(data),
+  EXPECT_THAT(devices::device_warnings(data),
               ElementsAre("rank 0, gpu 0: clocks were held down by hardware slowdown (50% of the "
                           "samples)"));
 }
@@ -258,7 +258,7 @@ TEST(DeviceWarnings, NameErrorsThatWereCounted) {
                                series(0, "mlx5_0 port 1", "symbol_errors", {0, 1}),
                                series(0, "cpu", "throttle_count", {4, 6}),
                                series(0, "eth0", "sent_bytes", {0, 1e9})});
-  EXPECT_THAT(device_warnings(data),
+  EXPECT_THAT(devices::device_warnings(data),
               ElementsAre("rank 0, gpu 0: 3 corrected ECC errors",
                           "rank 0, mlx5_0 port 1: 1 symbol errors of the link",
                           "rank 0, cpu: 2 slow-downs of cores for their temperature"));
@@ -309,7 +309,7 @@ TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
   run.points = {data, data};
   run.points[1].index = 1;
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
-  const Facts facts = device_remarks(reports[0].curves[0]);
+  const render::Facts facts = render::device_remarks(reports[0].curves[0]);
   std::size_t warnings = 0, reasons = 0;
   for (const auto& [key, value] : facts) {
     warnings += key == "WARNING" ? 1U : 0U;
@@ -319,11 +319,11 @@ TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
   EXPECT_EQ(reasons, 1U);
 }
 
-TEST(Quantity, HasItsUnitAndKind) {
-  using enum QuantityKind;
-  const auto expect = [](const char* name, std::string_view unit, QuantityKind kind) {
-    EXPECT_EQ(quantity_of(name).unit, unit) << name;
-    EXPECT_EQ(quantity_of(name).kind, kind) << name;
+TEST(devices::Quantity, HasItsUnitAndKind) {
+  using enum devices::QuantityKind;
+  const auto expect = [](const char* name, std::string_view unit, devices::QuantityKind kind) {
+    EXPECT_EQ(devices::quantity_of(name).unit, unit) << name;
+    EXPECT_EQ(devices::quantity_of(name).kind, kind) << name;
   };
   expect("sm_clock", "Hz", level);
   expect("power", "W", level);
@@ -369,29 +369,29 @@ TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
            {"it has not one time for each value", {with_times({0, 1})}},
            {"its unit is another one",
             {series(0, "cpu", "clock", {3}, "GHz"), series(0, "gpu 0", "energy", {0, 1}, "")}}}) {
-    for (const DeviceSeries& one : at.all) EXPECT_EQ(flaw_of(one), at.flaw) << one.quantity;
+    for (const DeviceSeries& one : at.all) EXPECT_EQ(devices::flaw_of(one), at.flaw) << one.quantity;
   }
 }
 
-TEST(UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachReason) {
+TEST(devices::UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachReason) {
   PointData data =
       point_with({energy({5, 4}), series(0, "cpu", "clock", {3}, "GHz"), energy({7, 6}),
                   series(0, "eth0", "sent_bytes", {2, 1}), energy({1, 2})});
-  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[4]));
-  EXPECT_THAT(usable_series(data).left_out,
+  EXPECT_THAT(devices::usable_series(data).series, ElementsAre(&data.device_series[4]));
+  EXPECT_THAT(devices::usable_series(data).left_out,
               ElementsAre("rank 0, gpu 0: energy is left out, since it counts and falls (and so "
                           "are 2 more series)",
                           "rank 0, cpu: clock is left out, since its unit is another one"));
   data.device_series = {energy({}), energy({1, 2}), energy({1, 9})};
-  EXPECT_THAT(usable_series(data).series, ElementsAre(&data.device_series[1]));
-  EXPECT_THAT(usable_series(data).left_out,
+  EXPECT_THAT(devices::usable_series(data).series, ElementsAre(&data.device_series[1]));
+  EXPECT_THAT(devices::usable_series(data).left_out,
               ElementsAre(HasSubstr("it has no samples"), HasSubstr("it is there twice")));
-  EXPECT_EQ(usable_series(data).find(0, "gpu 0", "energy"), &data.device_series[1]);
-  EXPECT_EQ(usable_series(data).find(1, "gpu 0", "energy"), nullptr);
+  EXPECT_EQ(devices::usable_series(data).find(0, "gpu 0", "energy"), &data.device_series[1]);
+  EXPECT_EQ(devices::usable_series(data).find(1, "gpu 0", "energy"), nullptr);
   // A counter whose first series is empty tells its own busy share.
   data.device_series = {series(0, "cpu", "busy_time", {}),
                         series(0, "cpu", "busy_time", {0, 0.5, 1})};
-  EXPECT_THAT(device_state(run_on("host"), data).utilisation, Optional(0.5));
+  EXPECT_THAT(devices::device_state(run_on("host"), data).utilisation, Optional(0.5));
 }
 
 TEST(DamagedDevices, GiveNoNumbersButWarnings) {
@@ -400,7 +400,7 @@ TEST(DamagedDevices, GiveNoNumbersButWarnings) {
                                        series(0, "gpu 0", "temperature", {bad, bad}),
                                        series(0, "gpu 0", "utilisation", {bad, bad}),
                                        series(0, "gpu 0", "power", {bad, bad}), energy({0, bad})});
-    const DeviceState state = device_state(run_on("cuda"), data);
+    const devices::DeviceState state = devices::device_state(run_on("cuda"), data);
     EXPECT_THAT(state.series, IsEmpty());
     EXPECT_FALSE(state.clock || state.clock_min || state.temperature || state.utilisation);
     EXPECT_EQ(state.energy.power, std::nullopt);

@@ -25,18 +25,18 @@ struct Item {
   std::string remark{};
 };
 
-constexpr std::array<Metric<Item>, 5> item_metrics{{
-    {"name", "name", Unit::text, "its name", [](const Item& at) { return words(at.name); }},
-    {"share", "share", Unit::share, "a share", [](const Item& at) { return number(at.share); }},
-    {"time", "time", Unit::seconds, "a time", [](const Item& at) { return number(at.time); },
-     Keep::without_interval},
-    {"remark", "remark", Unit::text, "a remark", [](const Item& at) { return words(at.remark); },
-     Keep::if_it_fits},
-    {"never", "never", Unit::count, "nothing", [](const Item&) { return Value{}; }},
+constexpr std::array<render::Metric<Item>, 5> item_metrics{{
+    {"name", "name", Unit::text, "its name", [](const Item& at) { return render::words(at.name); }},
+    {"share", "share", Unit::share, "a share", [](const Item& at) { return render::number(at.share); }},
+    {"time", "time", Unit::seconds, "a time", [](const Item& at) { return render::number(at.time); },
+     render::Keep::without_interval},
+    {"remark", "remark", Unit::text, "a remark", [](const Item& at) { return render::words(at.remark); },
+     render::Keep::if_it_fits},
+    {"never", "never", Unit::count, "nothing", [](const Item&) { return render::Value{}; }},
 }};
 
-DocumentTable table_of_items(const std::vector<Item>& items) {
-  return table_of(std::span<const Metric<Item>>{item_metrics}, std::span<const Item>{items});
+render::DocumentTable table_of_items(const std::vector<Item>& items) {
+  return render::table_of(std::span<const render::Metric<Item>>{item_metrics}, std::span<const Item>{items});
 }
 
 const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.932},
@@ -51,9 +51,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
-  const DocumentTable table = table_of_items(two_items);
+  const render::DocumentTable table = table_of_items(two_items);
   std::vector<std::string> keys;
-  for (const DocumentColumn& column : table.columns) keys.push_back(column.key);
+  for (const render::DocumentColumn& column : table.columns) keys.push_back(column.key);
   EXPECT_THAT(keys, ElementsAre("name", "share", "time", "remark"));
   ASSERT_EQ(table.rows.size(), 2U);
   EXPECT_EQ(std::get<statistics::Located>(table.rows[0][1]).value, 0.925);
@@ -62,7 +62,7 @@ TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
 }
 
 TEST(Metrics, ExplainThemselves) {
-  const std::vector<Note> legend = legend_of(std::span<const Metric<Item>>{item_metrics});
+  const std::vector<render::Note> legend = render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
   ASSERT_EQ(legend.size(), item_metrics.size());
   EXPECT_EQ(legend[1].key, "share");
   EXPECT_EQ(legend[1].text, "a share");
@@ -76,7 +76,7 @@ TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
 }
 
 TEST(DocumentText, LosesIntervalsThenColumnsThenEndsOfWords) {
-  const DocumentTable table = table_of_items(two_items);
+  const render::DocumentTable table = table_of_items(two_items);
   EXPECT_THAT(to_text({table}, 52), testing::AllOf(HasSubstr("fine"), Not(HasSubstr("±")),
                                                    HasSubstr("92.5% (91.8% to 93.2%)")));
   EXPECT_THAT(to_text({table}, 44), testing::AllOf(Not(HasSubstr("fine")), HasSubstr("second")));
@@ -85,25 +85,25 @@ TEST(DocumentText, LosesIntervalsThenColumnsThenEndsOfWords) {
   for (const std::size_t columns : {60U, 80U, 110U}) {
     const std::string text = to_text({table_of_items(items)}, columns);
     EXPECT_THAT(text, HasSubstr("xxx…"));
-    for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), columns) << line;
+    for (const std::string& line : lines_of(text)) EXPECT_LE(render::display_width(line), columns) << line;
   }
 }
 
 TEST(DocumentText, WrapsNotesBesideTheirKeysOrCutsThem) {
-  const Document document{Heading{"Title"},
-                          std::vector<Note>{{"~13%", "one two three four five"},
-                                            {"", "six seven eight nine", Lines::one}},
-                          Paragraph{"ten eleven twelve thirteen", Lines::one}};
+  const render::Document document{render::Heading{"Title"},
+                          std::vector<render::Note>{{"~13%", "one two three four five"},
+                                            {"", "six seven eight nine", render::Lines::one}},
+                          render::Paragraph{"ten eleven twelve thirteen", render::Lines::one}};
   EXPECT_THAT(lines_of(to_text(document, 20)),
               ElementsAre("Title", "  ~13%  one two", "        three four", "        five",
                           "        six seven e…", "ten eleven twelve t…"));
 }
 
 TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
-  const Document document{Heading{"Title"}, table_of_items(two_items), Heading{"More"},
-                          std::vector<Note>{{"~13%", "one"}, {"", "two", Lines::one}}};
+  const render::Document document{render::Heading{"Title"}, table_of_items(two_items), render::Heading{"More"},
+                          std::vector<render::Note>{{"~13%", "one"}, {"", "two", render::Lines::one}}};
   EXPECT_THAT(
-      lines_of(to_markdown(document)),
+      lines_of(render::to_markdown(document)),
       ElementsAre("## Title", "", "| name | share | time | remark |", "|---|---:|---:|---|",
                   "| first | 92.5% \\(91.8% to 93.2%\\) | 6.703 ms ±0.5% | fine |",
                   "| second | — | 12.5 ms |  |", "", "### More", "", "- \\~13%: one", "- two", ""));
@@ -111,15 +111,15 @@ TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
 
 TEST(DocumentMarkdown, EscapesWhatCouldBeMarkup) {
   const std::string bad = "<b>|\x1b[2J\nb";
-  const Document document{Heading{bad}, Paragraph{bad}, std::vector<Note>{{bad, bad}},
+  const render::Document document{render::Heading{bad}, render::Paragraph{bad}, std::vector<render::Note>{{bad, bad}},
                           table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
-  const std::string text = to_markdown(document);
+  const std::string text = render::to_markdown(document);
   for (const char* const at : {"<b>", "\x1b", "b>|"}) EXPECT_THAT(text, Not(HasSubstr(at)));
 }
 
 TEST(DocumentText, EscapesWhatCouldMoveTheCursor) {
   const std::string bad = "a\x1b[2J\nb";
-  const Document document{Heading{bad}, Paragraph{bad}, std::vector<Note>{{bad, bad}},
+  const render::Document document{render::Heading{bad}, render::Paragraph{bad}, std::vector<render::Note>{{bad, bad}},
                           table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
   const std::string text = to_text(document, 110);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));

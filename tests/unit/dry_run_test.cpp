@@ -31,7 +31,7 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   RunConfig config = config_of("dp");
   config.rank_counts = settings::RankCounts::every;
   config.max_time = units::Seconds{5};
-  const Plan plan = make_plan(config, site_of(4, 2));
+  const plan::Plan plan = plan::make_plan(config, site_of(4, 2));
   const std::string text = describe(plan, config, "host");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
   EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"),
@@ -42,29 +42,29 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
 }
 
 TEST(PlanTable, MarksWhatDoesNotFit) {
-  Site site = site_of(2);
+  plan::Site site = site_of(2);
   site.memory_pool = executor::MemoryPool::rank;
   RunConfig config = config_of("dp");
-  const units::Bytes two = *make_plan(config, site).points[1].memory_per_rank;
+  const units::Bytes two = *plan::make_plan(config, site).points[1].memory_per_rank;
   site.memory_free = {two};
-  const std::string text = describe(make_plan(config, site), config, "host");
+  const std::string text = describe(plan::make_plan(config, site), config, "host");
   EXPECT_THAT(text, AllOf(testing::ContainsRegex("dp=1|1 +1 .*does not fit: [0-9.]+ KiB of"),
                           HasSubstr("Point 1 is skipped: "), HasSubstr("dp 96.0 KiB")));
   EXPECT_THAT(text, Not(HasSubstr("Point 2 is skipped")));
 }
 
 TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
-  Site site = site_of(2, 1);
-  site.memory_of = MemoryOf::this_machine;
+  plan::Site site = site_of(2, 1);
+  site.memory_of = plan::MemoryOf::this_machine;
   site.memory_free.assign(2, units::Bytes{98'304});
   RunConfig config = config_of("dp");
   config.budget = units::Seconds{20};
-  const std::string none = describe(make_plan(config, site), config, "host");
+  const std::string none = describe(plan::make_plan(config, site), config, "host");
   EXPECT_THAT(none, AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
                           Not(HasSubstr("--budget"))));
   site.memory_pool = executor::MemoryPool::rank;
   site.memory_free = {std::nullopt, units::Bytes{98'304}};  // two ranks do not fit, one does
-  const std::string one = describe(make_plan(config, site), config, "host");
+  const std::string one = describe(plan::make_plan(config, site), config, "host");
   EXPECT_THAT(one, AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
                          HasSubstr("1 of 1 point fit into --budget")));
 }
@@ -76,21 +76,21 @@ TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
   config.experiments[0].base.options.insert(
       {{"zero", "2"}, {"optimizer", "adam"}, {"offload", "optimizer"}});
   config.ranks = {4};
-  const std::string text = describe(make_plan(config, site_of(4)), config, "host");
+  const std::string text = describe(plan::make_plan(config, site_of(4)), config, "host");
   EXPECT_THAT(text, AllOf(HasSubstr("Point 1: zero=2 keeps 84"), HasSubstr("of 192 KiB of states"),
                           HasSubstr("offload=optimizer keeps 24"), HasSubstr("in pinned memory")));
   config.experiments[0].base.options = samples::planned_request().options;
-  EXPECT_THAT(describe(make_plan(config, site_of(4)), config, "host"), Not(HasSubstr("of states")));
+  EXPECT_THAT(describe(plan::make_plan(config, site_of(4)), config, "host"), Not(HasSubstr("of states")));
 }
 
 TEST(PlanTable, SaysWhatFitsIntoABudget) {
   RunConfig config = config_of("dp");
   config.budget = units::Seconds{20};
-  const Plan plan = make_plan(config, site_of(4));
+  const plan::Plan plan = plan::make_plan(config, site_of(4));
   const std::string all = describe(plan, config, "host");
   EXPECT_THAT(all, AllOf(HasSubstr("3 of 3 points fit into --budget 20 s"),
                          testing::Not(HasSubstr("left out"))));
-  const auto loops = expected_loops(plan, config, "host");
+  const auto loops = plan::expected_loops(plan, config, "host");
   EXPECT_LT(loops.at(0), config.max_time);
   EXPECT_THAT(all, HasSubstr(units::format(loops.at(0))));
   // Set-up and verification of one point are more than half of it.
@@ -98,20 +98,20 @@ TEST(PlanTable, SaysWhatFitsIntoABudget) {
   EXPECT_THAT(describe(plan, config, "host"),
               AllOf(HasSubstr("left out: does not fit into the budget"),
                     HasSubstr("1 of 3 points fit into --budget 250 ms")));
-  EXPECT_THAT(expected_loops(plan, config, "host"), testing::SizeIs(1));
+  EXPECT_THAT(plan::expected_loops(plan, config, "host"), testing::SizeIs(1));
 }
 
 TEST(PlanTable, DoesNotClaimToKnowNodesThatWereNotStarted) {
   RunConfig config = config_of("dp");
   config.ranks = {1, 4};
-  const Plan unknown = make_plan(config, planned_site(site_of(1), config));
+  const plan::Plan unknown = plan::make_plan(config, plan::planned_site(site_of(1), config));
   EXPECT_EQ(unknown.points[0].nodes, 1);
   EXPECT_FALSE(unknown.points[1].nodes.has_value());
   EXPECT_THAT(describe(unknown, config, "host"),
               AllOf(testing::ContainsRegex("dp +small +4 +\\? dp=4"), HasSubstr("dp 288 KiB (?)"),
                     testing::Not(HasSubstr("intra-node"))));
   config.ranks_per_node = 2;
-  const Plan planned = make_plan(config, planned_site(site_of(1), config));
+  const plan::Plan planned = plan::make_plan(config, plan::planned_site(site_of(1), config));
   EXPECT_EQ(planned.points[1].nodes, 2);
   EXPECT_EQ(planned.points[1].reach, "dp inter-node");
 }
@@ -123,7 +123,7 @@ PricedMachine plain_machine() {
           .node_ranks = sheet.network->node_ranks,
           .memory = units::Bytes{static_cast<std::uint64_t>(sheet.memory->capacity)},
           .step = [sheet](const auto& workload, const auto& request, int node_ranks) {
-            return units::Seconds{analysis::sheet_step_time(workload, request, sheet, node_ranks)};
+            return units::Seconds{analysis::predict::sheet_step_time(workload, request, sheet, node_ranks)};
           }};
 }
 
@@ -145,20 +145,20 @@ settings::RunConfig planned(std::vector<int> ranks) {
 TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
   settings::RunConfig config = planned({8, 16, 64});
   const PricedMachine machine = plain_machine();
-  const Site site = site_of(machine, config, 1);
-  Plan plan = make_plan(config, site);
+  const plan::Site site = site_of(machine, config, 1);
+  plan::Plan plan = plan::make_plan(config, site);
   price(machine, config, plan);
-  const analysis::Prediction prediction =
+  const analysis::predict::Prediction prediction =
       predict(analysis::question_of(samples::plain_command(), samples::plain_sheet()));
   ASSERT_EQ(prediction.base.points.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
-    const analysis::Forecast& forecast = prediction.base.points[i];
-    const PlannedPoint& point = plan.points[i];
+    const analysis::predict::Forecast& forecast = prediction.base.points[i];
+    const plan::PlannedPoint& point = plan.points[i];
     EXPECT_EQ(point.request.mesh.tp * point.request.mesh.pp, 4);  // one along the curve
     ASSERT_EQ(point.request.mesh, forecast.request.mesh);
     ASSERT_TRUE(point.load.step);
     EXPECT_DOUBLE_EQ(point.load.step->value(), forecast.step_time.value);
-    EXPECT_EQ(estimate(point, config, site.device).likely, loop_time(*point.load.step, config));
+    EXPECT_EQ(plan::estimate(point, config, site.device).likely, plan::loop_time(*point.load.step, config));
     EXPECT_EQ(point.nodes, point.ranks / 8);
   }
   EXPECT_FALSE(plan.points.back().load.step);  // a micro-benchmark has no step
@@ -168,10 +168,10 @@ TEST(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
   settings::RunConfig config = planned({16});
   const PricedMachine machine = plain_machine();
   EXPECT_EQ(site_of(machine, config, 1).memory_free.size(), 2U);
-  Plan of_sheet = make_plan(config, site_of(machine, config, 1));
+  plan::Plan of_sheet = plan::make_plan(config, site_of(machine, config, 1));
   price(machine, config, of_sheet);
   config.ranks_per_node = 2;
-  Plan narrow = make_plan(config, site_of(machine, config, 1));
+  plan::Plan narrow = plan::make_plan(config, site_of(machine, config, 1));
   price(machine, config, narrow);
   EXPECT_EQ(narrow.points.front().nodes, 8);
   EXPECT_GT(*narrow.points.front().load.step, *of_sheet.points.front().load.step);
@@ -181,16 +181,16 @@ TEST(PricedPlan, HasTheMemoryOfTheSheet) {
   settings::RunConfig config = planned({8});
   config.suite = "";
   PricedMachine machine = plain_machine();
-  EXPECT_NO_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))));
+  EXPECT_NO_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))));
   machine.memory = units::Bytes{1000};
-  EXPECT_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))), base::UsageError);
+  EXPECT_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))), base::UsageError);
 }
 
 TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
   settings::RunConfig config = planned({8});
   config.experiments.front().base.precision = program::Precision::bf16;  // no rate of the sheet
   const PricedMachine machine = plain_machine();
-  Plan plan = make_plan(config, site_of(machine, config, 1));
+  plan::Plan plan = plan::make_plan(config, site_of(machine, config, 1));
   try {
     price(machine, config, plan);
     FAIL();
@@ -206,13 +206,13 @@ TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
   EXPECT_THAT(beyond_host(config).value_or(""), HasSubstr("bf16"));
   config.experiments.front().base.precision = program::Precision::f32;
 
-  Site site{.ranks = 4,
+  plan::Site site{.ranks = 4,
             .node_of_rank = {0, 0, 1, 1},
             .precisions = {program::Precision::f32},
             .device = "host",
             .memory_free = {}};
   config.experiments.pop_back();
-  const Plan plan = make_plan(config, site);
+  const plan::Plan plan = plan::make_plan(config, site);
   const units::Bytes rank = *plan.points.front().memory_per_rank;
   const units::Bytes node{2 * rank.value()};
   EXPECT_EQ(beyond_host(plan, site, node), std::nullopt);

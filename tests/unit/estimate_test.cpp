@@ -18,8 +18,8 @@ namespace {
 using units::Seconds;
 
 /// On two ranks, of which the busiest has 8 GFLOP to do, 1 GB to send along dp and 2 GB to keep.
-PlannedPoint point_of(std::string_view workload) {
-  PlannedPoint point{.workload = &workloads::find_workload(workload),
+plan::PlannedPoint point_of(std::string_view workload) {
+  plan::PlannedPoint point{.workload = &workloads::find_workload(workload),
                      .ranks = 2,
                      .request = {},
                      .world_ranks = {0, 1},
@@ -36,7 +36,7 @@ constexpr double step_seconds = 0.08 + 1.0 / 3;
 TEST(Estimate, IsTheFormula) {
   settings::RunConfig config;
   config.max_time = Seconds{2};
-  const PointTime time = estimate(point_of("dp"), config, "host");
+  const plan::PointTime time = plan::estimate(point_of("dp"), config, "host");
   EXPECT_NEAR(time.set_up.value(), 0.02 + 0.04 + 2, 1e-9);
   EXPECT_NEAR(time.verification.value(), 0.1 + 0.04 + 2 * step_seconds, 1e-9);
   // Two warm up, seven of which six count, three of which two are traced; then four without
@@ -45,27 +45,27 @@ TEST(Estimate, IsTheFormula) {
   EXPECT_EQ(time.least, time.likely);
   EXPECT_EQ(time.most, time.likely);
   EXPECT_NEAR(time.after.value(), 4 * step_seconds, 1e-9);
-  EXPECT_NEAR(total(time, Seconds{1}).value(), 2.06 + 0.14 + 18 * step_seconds, 1e-9);
+  EXPECT_NEAR(plan::total(time, Seconds{1}).value(), 2.06 + 0.14 + 18 * step_seconds, 1e-9);
   config.max_time = Seconds{1000};
-  EXPECT_EQ(estimate(point_of("dp"), config, "host").most, Seconds{1000});
+  EXPECT_EQ(plan::estimate(point_of("dp"), config, "host").most, Seconds{1000});
 }
 
 TEST(Estimate, DependsOnDeviceTypeAndThreads) {
   settings::RunConfig config;
   config.blas_threads = 2;
-  PlannedPoint point = point_of("dp");
+  plan::PlannedPoint point = point_of("dp");
   point.load.sent = {};
-  EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.04, 1e-9);
+  EXPECT_NEAR(plan::estimate(point, config, "host").least.value(), 13 * 0.04, 1e-9);
   point.request.precision = program::Precision::f64;
-  EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.08, 1e-9);
+  EXPECT_NEAR(plan::estimate(point, config, "host").least.value(), 13 * 0.08, 1e-9);
   point.request.precision = program::Precision::bf16;
-  EXPECT_NEAR(estimate(point, config, "cuda").least.value(), 13 * 8e-5, 1e-12);
+  EXPECT_NEAR(plan::estimate(point, config, "cuda").least.value(), 13 * 8e-5, 1e-12);
 }
 
 /// How long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
 /// that scatter as is assumed.
 double played(double step, const settings::RunConfig& config) {
-  const Effort effort{.precision = config.precision,
+  const plan::Effort effort{.precision = config.precision,
                       .max_time = config.max_time,
                       .trace_steps = config.trace_steps,
                       .half_width =
@@ -77,11 +77,11 @@ double played(double step, const settings::RunConfig& config) {
   constexpr int launches = 10;
   double elapsed = 0;
   for (std::uint64_t launch = 0; launch < launches; ++launch) {
-    StepLoop loop{effort};
-    samples::Autoregressive series{launch, 0, assumed_scatter};
+    plan::StepLoop loop{effort};
+    samples::Autoregressive series{launch, 0, plan::assumed_scatter};
     double now = 0;
     while (loop.end().empty()) {
-      const Block block = loop.next();
+      const plan::Block block = loop.next();
       std::vector<double> times;
       for (std::size_t i = 0; i < block.steps; ++i) times.push_back(step * series.next());
       now += std::reduce(times.begin(), times.end());
@@ -100,7 +100,7 @@ TEST(LoopTime, IsRightWithinHalfOfWhatTheLoopDoes) {
         config.precision = precision;
         config.max_time = Seconds{max_time};
         const double really = played(step, config);
-        const double thought = loop_time(Seconds{step}, config).value();
+        const double thought = plan::loop_time(Seconds{step}, config).value();
         EXPECT_LT(thought, 1.5 * really) << precision << ", " << max_time << ", " << step;
         EXPECT_GT(thought, really / 1.5) << precision << ", " << max_time << ", " << step;
       }
@@ -112,53 +112,53 @@ TEST(LoopTime, IsBoundWhereNothingIsPreciseEnough) {
   settings::RunConfig config;
   config.precision = 1e-6;
   config.max_time = Seconds{3600};
-  EXPECT_EQ(loop_time(Seconds{1e-6}, config), Seconds{3600});
+  EXPECT_EQ(plan::loop_time(Seconds{1e-6}, config), Seconds{3600});
 }
 
 TEST(Estimate, OfAMicroBenchmarkCountsCasesAndSessions) {
-  PlannedPoint point = point_of("collectives");
+  plan::PlannedPoint point = point_of("collectives");
   point.load.cases = 50;
   point.load.sessions = 3;
   settings::RunConfig config;
   config.max_time = Seconds{2};
-  const PointTime time = estimate(point, config, "host");
+  const plan::PointTime time = plan::estimate(point, config, "host");
   EXPECT_NEAR(time.set_up.value(), 3 * 2.06, 1e-9);
   EXPECT_EQ(time.verification, Seconds{0});
   // Two plays warm up; six more would take longer than half of what is asked for.
   EXPECT_NEAR(time.likely.value(), 2 * step_seconds + 0.5 + 1, 1e-9);
   EXPECT_EQ(time.least, time.likely);
-  EXPECT_NEAR(total(time, time.likely).value(), 3 * 2.06 + 1.3 * time.likely.value(), 1e-9);
+  EXPECT_NEAR(plan::total(time, time.likely).value(), 3 * 2.06 + 1.3 * time.likely.value(), 1e-9);
   config.max_time = Seconds{100};
-  EXPECT_NEAR(estimate(point, config, "host").likely.value(), 2 * step_seconds + 0.5 + 30, 1e-9);
-  EXPECT_EQ(estimate(point, config, "host").most, Seconds{100});
+  EXPECT_NEAR(plan::estimate(point, config, "host").likely.value(), 2 * step_seconds + 0.5 + 30, 1e-9);
+  EXPECT_EQ(plan::estimate(point, config, "host").most, Seconds{100});
 }
 
 TEST(Estimate, OfWhatIsSkippedIsNothing) {
-  PlannedPoint point = point_of("dp");
+  plan::PlannedPoint point = point_of("dp");
   point.skip_reason = "does not divide";
-  EXPECT_EQ(estimate(point, {}, "host"), PointTime{});
+  EXPECT_EQ(plan::estimate(point, {}, "host"), plan::PointTime{});
 }
 
 TEST(AtPace, KeepsTheLoopThatIsAskedFor) {
-  const PointTime time{.set_up = Seconds{1},
+  const plan::PointTime time{.set_up = Seconds{1},
                        .verification = Seconds{2},
                        .after = Seconds{1},
                        .least = Seconds{4},
                        .likely = Seconds{5},
                        .most = Seconds{30},
                        .stretch = 1.2};
-  EXPECT_EQ(at_pace(time, 3, Seconds{30}), (PointTime{.set_up = Seconds{3},
+  EXPECT_EQ(plan::at_pace(time, 3, Seconds{30}), (plan::PointTime{.set_up = Seconds{3},
                                                       .verification = Seconds{6},
                                                       .after = Seconds{3},
                                                       .least = Seconds{12},
                                                       .likely = Seconds{15},
                                                       .most = Seconds{30},
                                                       .stretch = 1.2}));
-  EXPECT_EQ(at_pace(time, 10, Seconds{30}).most, Seconds{50});
+  EXPECT_EQ(plan::at_pace(time, 10, Seconds{30}).most, Seconds{50});
   // What was thought not to fit into --max-time does.
-  const PointTime slow{.least = Seconds{40}, .likely = Seconds{40}, .most = Seconds{40}};
-  EXPECT_EQ(at_pace(slow, 0.25, Seconds{30}),
-            (PointTime{.least = Seconds{10}, .likely = Seconds{10}, .most = Seconds{30}}));
+  const plan::PointTime slow{.least = Seconds{40}, .likely = Seconds{40}, .most = Seconds{40}};
+  EXPECT_EQ(plan::at_pace(slow, 0.25, Seconds{30}),
+            (plan::PointTime{.least = Seconds{10}, .likely = Seconds{10}, .most = Seconds{30}}));
 }
 
 }  // namespace

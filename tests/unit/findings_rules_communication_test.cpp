@@ -108,8 +108,8 @@ std::string advised(mesh::Axis axis, const std::map<std::string, std::string>& o
       traced_point(shape, Script{}.compute().all_reduce(axis), {{{0, 500}, {500, 1000}}});
   point.workload = workload;
   point.options = {options.begin(), options.end()};
-  const auto all = findings_of(std::move(point));
-  const Finding* const found = find(all, "communication-ratio");
+  const auto all = advice::findings_of(std::move(point));
+  const advice::Finding* const found = find(all, "communication-ratio");
   return found == nullptr ? "" : found->next_step;
 }
 
@@ -183,11 +183,11 @@ TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
     for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep}) {
       point.nodes->axes[axis] = reach;
       const auto inside = HasSubstr("inside a node");
-      EXPECT_THAT(advice_along(point, axis),
+      EXPECT_THAT(advice::advice_along(point, axis),
                   leaves ? testing::Matcher<std::string>(inside) : Not(inside))
           << mesh::name(axis);
     }
-    EXPECT_THAT(advice_along(point, Axis::pp), HasSubstr("handover=scattered"));
+    EXPECT_THAT(advice::advice_along(point, Axis::pp), HasSubstr("handover=scattered"));
   }
 }
 

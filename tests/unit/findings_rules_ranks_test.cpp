@@ -70,7 +70,7 @@ results::PointData two_groups(double factor) {
   return point;
 }
 
-TEST(SlowRank, IsFoundWithItsHost) {
+TEST(efficiency::SlowRank, IsFoundWithItsHost) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   add_gemm_sums(point, 2, 1.25);
   const auto found = finding(point, "slow-rank");
@@ -83,14 +83,14 @@ TEST(SlowRank, IsFoundWithItsHost) {
   point.world_rank = {0, 2, 1, 3};
   expect_finding(point, "slow-rank", {.sentence = HasSubstr("rank 1 (")});
   point.labels = {"oversubscribed"};
-  EXPECT_TRUE(findings_of(point).empty());
+  EXPECT_TRUE(advice::findings_of(point).empty());
   point.labels.clear();
   point.op_sums.clear();
   add_gemm_sums(point, 2, 1.0);
   EXPECT_FALSE(finding(point, "slow-rank"));
 }
 
-TEST(SlowLink, IsFoundByTheTimeOfAByte) {
+TEST(efficiency::SlowLink, IsFoundByTheTimeOfAByte) {
   // Transfer is 400 of 900 and 200 of 700 ns; half of its share of the mean step could be saved.
   expect_finding(two_groups(2), "slow-link",
                  {.severity = about((300.0 / 800) / 2, 1e-9),
@@ -112,17 +112,17 @@ TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
 }
 
 /// The point has this cause, whatever its traces say.
-std::vector<Finding> found_with(const NamedCause& cause) {
+std::vector<advice::Finding> found_with(const efficiency::NamedCause& cause) {
   const results::RunData run = samples::run_of(four_ranks({800, 800, 800, 800}));
   RunReport report = make_report(run, "a.h5", {});
   report.curves.front().points.front().causes.named = {cause};
-  return findings_of(report);
+  return advice::findings_of(report);
 }
 
 TEST(Noise, IsFoundFromFivePercentOn) {
   const auto all =
       found_with({.kind = "noise", .ranks = {}, .size = 0.07, .text = "noise: 7.0% of the step"});
-  const Finding* const found = find(all, "noise");
+  const advice::Finding* const found = find(all, "noise");
   ASSERT_NE(found, nullptr);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.07);
   EXPECT_EQ(find(found_with({.kind = "noise", .ranks = {}, .size = 0.04, .text = ""}), "noise"),
@@ -220,7 +220,7 @@ results::PointData two_stages(int first, int second) {
 TEST(BubbleBeyondSchedule, IsFoundOfUnequalStages) {
   EXPECT_FALSE(finding(two_stages(100, 100), "bubble-beyond-schedule"));
   const results::PointData unequal = two_stages(50, 200);
-  const BreakdownResult parts = breakdown(unequal);
+  const breakdown::BreakdownResult parts = breakdown::breakdown(unequal);
   const auto found = finding(unequal, "bubble-beyond-schedule");
   ASSERT_TRUE(found) << parts.missing;
   ASSERT_TRUE(parts.mean && parts.schedule_bubble);

@@ -43,30 +43,30 @@ inline results::RunData run_of(results::PointData point) {
   return made;
 }
 
-inline std::vector<analysis::Finding> findings_of(const results::RunData& run) {
-  return analysis::findings_of(analysis::make_report(run, "a.h5", {}));
+inline std::vector<analysis::advice::Finding> findings_of(const results::RunData& run) {
+  return analysis::advice::findings_of(analysis::make_report(run, "a.h5", {}));
 }
-inline std::vector<analysis::Finding> findings_of(results::PointData point) {
+inline std::vector<analysis::advice::Finding> findings_of(results::PointData point) {
   return findings_of(run_of(std::move(point)));
 }
 
 /// The finding of a rule; null where there is none. Not owned.
-inline const analysis::Finding* find(const std::vector<analysis::Finding>& all,
+inline const analysis::advice::Finding* find(const std::vector<analysis::advice::Finding>& all,
                                      std::string_view rule) {
-  const auto found = std::ranges::find(all, rule, &analysis::Finding::rule);
+  const auto found = std::ranges::find(all, rule, &analysis::advice::Finding::rule);
   return found == all.end() ? nullptr : &*found;
 }
 
 /// The finding of a rule in a run or of a point; absent where there is none.
-inline std::optional<analysis::Finding> finding(auto measured, std::string_view rule) {
+inline std::optional<analysis::advice::Finding> finding(auto measured, std::string_view rule) {
   const auto all = findings_of(std::move(measured));
-  const analysis::Finding* const found = find(all, rule);
+  const analysis::advice::Finding* const found = find(all, rule);
   return found == nullptr ? std::nullopt : std::optional{*found};
 }
 
 /// The value of a finding's evidence; -1 without it.
-inline double evidence(const analysis::Finding& finding, std::string_view what) {
-  const auto found = std::ranges::find(finding.evidence, what, &analysis::Evidence::what);
+inline double evidence(const analysis::advice::Finding& finding, std::string_view what) {
+  const auto found = std::ranges::find(finding.evidence, what, &analysis::advice::Evidence::what);
   return found == finding.evidence.end() ? -1 : found->value;
 }
 

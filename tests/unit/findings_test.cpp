@@ -67,7 +67,7 @@ TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
   run.preflight.emplace();
   run.preflight->results = {{.name = "gpu-nic", .verdict = preflight::Verdict::warning}};
   std::vector<std::string> names;
-  for (const Finding& at : samples::findings_of(run)) names.emplace_back(at.rule);
+  for (const advice::Finding& at : samples::findings_of(run)) names.emplace_back(at.rule);
   EXPECT_EQ(names,
             (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
 }
@@ -87,22 +87,22 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachine) {
 
 TEST(Findings, SayWhichPointsWereNotJudged) {
   results::RunData run = pipelines();
-  EXPECT_TRUE(left_out_of(make_report(run, "a.h5", {})).empty());
+  EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
   run.points[0].labels = {"shared-gpu"};
   run.points[2].labels = {"oversubscribed", "injected"};
   run.points.push_back(pipeline(3, 16));
   run.points.back().labels = {"shared-gpu"};
-  const auto left_out = left_out_of(make_report(run, "a.h5", {}));
-  EXPECT_EQ(left_out_text(left_out),
+  const auto left_out = advice::left_out_of(make_report(run, "a.h5", {}));
+  EXPECT_EQ(render::left_out_text(left_out),
             "2, 16 ranks of dp (shared-gpu); 8 ranks of dp (oversubscribed, injected)");
-  const auto rows = left_out_json(left_out);
+  const auto rows = render::left_out_json(left_out);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
   EXPECT_EQ(rows[0]["why"], "shared-gpu");
   EXPECT_THAT(rows[0]["curve"].get<std::string>(), testing::StartsWith("dp, tiny"));
   // Points without a result have no times to judge.
   for (results::PointData& point : run.points) point.status = results::PointStatus::failed;
-  EXPECT_TRUE(left_out_of(make_report(run, "a.h5", {})).empty());
+  EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
 }
 
 TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
@@ -112,7 +112,7 @@ TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
   point.labels = {"injected"};
   point.injections = {"slow-rank=1:4"};
   const auto all = samples::findings_of(point);
-  const Finding* const found = find(all, "imbalance");
+  const advice::Finding* const found = find(all, "imbalance");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->evidence.back().text, "slow-rank=1:4");
   EXPECT_EQ(find(all, "communication-ratio"), nullptr) << "which is no fault";
@@ -127,10 +127,10 @@ TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
   const auto found = finding(launches.report(), "launch-spread");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("launches differ by 18.2%"));
-  EXPECT_TRUE(findings_of(launches.reports.front()).empty()) << "one launch has no spread";
+  EXPECT_TRUE(advice::findings_of(launches.reports.front()).empty()) << "one launch has no spread";
   const samples::JoinedLaunches close{
       {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
-  EXPECT_TRUE(findings_of(close.report()).empty());
+  EXPECT_TRUE(advice::findings_of(close.report()).empty());
 }
 
 /// Launches of dp on 1 and 2 ranks, and of pp on 2; each factor is of the point's step time.
@@ -145,8 +145,8 @@ results::RunData spread_launch(const std::string& id, double one, double two, do
 TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
   const samples::JoinedLaunches launches{
       {spread_launch("a", 1, 1, 1), spread_launch("b", 1.4, 1.2, 4)}};
-  std::vector<Finding> found = findings_of(launches.report());
-  std::erase_if(found, [](const Finding& at) { return at.rule != "launch-spread"; });
+  std::vector<advice::Finding> found = advice::findings_of(launches.report());
+  std::erase_if(found, [](const advice::Finding& at) { return at.rule != "launch-spread"; });
   ASSERT_EQ(found.size(), 2U);
   // (slowest - fastest) over the median, which of two is the mean.
   EXPECT_NEAR(found[0].size.value(), 3.0 / 2.5, 1e-9);
@@ -163,9 +163,9 @@ TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
   }
   runs.front().points.push_back(samples::pairs(1));
   const samples::JoinedLaunches launches{std::move(runs)};
-  const auto all = findings_of(launches.report());
-  const Finding* const pair = find(all, "slow-pair");
-  const Finding* const spread = find(all, "launch-spread");
+  const auto all = advice::findings_of(launches.report());
+  const advice::Finding* const pair = find(all, "slow-pair");
+  const advice::Finding* const spread = find(all, "launch-spread");
   ASSERT_TRUE(pair != nullptr && spread != nullptr);
   EXPECT_GT(spread->size.value(), pair->size.value());
   EXPECT_LT(pair, spread);
@@ -182,12 +182,12 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
   runs.back().preflight->results[0].what = "is elsewhere";
   const samples::JoinedLaunches launches{std::move(runs)};
   std::vector<std::string> said;
-  for (const Finding& at : findings_of(launches.report())) said.push_back(at.sentence);
+  for (const advice::Finding& at : advice::findings_of(launches.report())) said.push_back(at.sentence);
   EXPECT_EQ(said, (std::vector<std::string>{"launch 1: is far", "launch 3: is elsewhere"}));
 }
 
 TEST(FindingsJson, HasEveryKey) {
-  const auto rows = findings_json(samples::findings_of(pipelines()));
+  const auto rows = render::findings_json(samples::findings_of(pipelines()));
   ASSERT_EQ(rows.size(), 1U);
   const auto& row = rows[0];
   std::vector<std::string> keys;
@@ -206,26 +206,26 @@ TEST(FindingsJson, HasEveryKey) {
 }
 
 TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
-  std::vector<Finding> many(12);
+  std::vector<advice::Finding> many(12);
   for (const std::size_t i : {10U, 11U}) {
     many[i].rule = "slow-pair";
-    many[i].concern = Concern::hardware;
+    many[i].concern = advice::Concern::hardware;
   }
-  EXPECT_EQ(shown_findings(many, 8), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 10}))
+  EXPECT_EQ(render::shown_findings(many, 8), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 10}))
       << "the gravest of a kind is enough";
-  EXPECT_TRUE(findings_document({}).empty());
+  EXPECT_TRUE(render::findings_document({}).empty());
 }
 
 TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
-  Finding hostile{.rule = "noise", .curve = samples::hostile, .sentence = samples::hostile};
+  advice::Finding hostile{.rule = "noise", .curve = samples::hostile, .sentence = samples::hostile};
   hostile.next_step = samples::hostile;
   for (int i = 0; i < 30; ++i) {
     hostile.evidence.push_back({.what = "words", .unit = Unit::text, .text = samples::hostile});
   }
-  std::istringstream lines{to_text(findings_document({&hostile, 1}), 118)};
+  std::istringstream lines{to_text(render::findings_document({&hostile, 1}), 118)};
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_EQ(line, escape(line));
-    EXPECT_LE(display_width(line), 118U) << line;
+    EXPECT_EQ(line, render::escape(line));
+    EXPECT_LE(render::display_width(line), 118U) << line;
   }
 }
 
@@ -260,7 +260,7 @@ std::map<std::string, std::vector<std::string>> documented_rules() {
 
 TEST(FindingsDocs, NameEveryRuleAndNoOther) {
   auto documented = documented_rules();
-  for (const Rule& rule : rules()) {
+  for (const advice::Rule& rule : advice::rules()) {
     const auto row = documented.find(std::string{rule.name});
     ASSERT_NE(row, documented.end()) << rule.name;
     EXPECT_EQ(row->second.size(), 4U) << rule.name << ": rule, finds, threshold, source";
@@ -271,9 +271,9 @@ TEST(FindingsDocs, NameEveryRuleAndNoOther) {
 
 TEST(FindingsDocs, GiveEveryThresholdAndSource) {
   const auto documented = documented_rules();
-  for (const Rule& rule : rules()) {
+  for (const advice::Rule& rule : advice::rules()) {
     const auto& cells = documented.at(std::string{rule.name});
-    for (const Threshold& at : rule.thresholds) {
+    for (const advice::Threshold& at : rule.thresholds) {
       const std::string text =
           to_text({.what = std::string{at.what}, .unit = at.unit, .value = at.value});
       EXPECT_NE(cells[2].find(text), std::string::npos) << rule.name << " lacks: " << text;
@@ -284,17 +284,17 @@ TEST(FindingsDocs, GiveEveryThresholdAndSource) {
 }
 
 TEST(Rules, HaveOneFunctionAndASource) {
-  for (const Rule& rule : rules()) {
-    EXPECT_EQ(rule.judge_point == nullptr, rule.scope == Scope::run) << rule.name;
-    EXPECT_EQ(rule.judge_run != nullptr, rule.scope == Scope::run) << rule.name;
+  for (const advice::Rule& rule : advice::rules()) {
+    EXPECT_EQ(rule.judge_point == nullptr, rule.scope == advice::Scope::run) << rule.name;
+    EXPECT_EQ(rule.judge_run != nullptr, rule.scope == advice::Scope::run) << rule.name;
     EXPECT_FALSE(rule.source.empty()) << rule.name;
     EXPECT_EQ(rule.source.find("://"), std::string_view::npos) << rule.name;
-    const auto same = std::ranges::count(rules(), rule.name, &Rule::name);
+    const auto same = std::ranges::count(advice::rules(), rule.name, &advice::Rule::name);
     EXPECT_EQ(same, 1) << rule.name;
     if (rule.instead_of.empty()) continue;
-    EXPECT_EQ(std::ranges::count(rules(), rule.instead_of, &Rule::name), 1) << rule.name;
+    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name), 1) << rule.name;
   }
-  EXPECT_THROW((void)threshold_of(rules().front(), "no such"), std::out_of_range);
+  EXPECT_THROW((void)advice::threshold_of(advice::rules().front(), "no such"), std::out_of_range);
 }
 
 }  // namespace

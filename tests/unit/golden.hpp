@@ -63,7 +63,7 @@ inline void expect_claims(const std::string& actual, const std::string& name) {
 inline void expect_fits(const std::string& text, std::size_t columns) {
   std::istringstream lines{text};
   for (std::string line; std::getline(lines, line);) {
-    EXPECT_LE(display_width(line), columns) << line;
+    EXPECT_LE(render::display_width(line), columns) << line;
     EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
   }
 }

@@ -23,14 +23,14 @@ settings::RunConfig asked(std::vector<std::string> options = {}) {
 }
 
 /// GPUs on one node, of so much memory (0: unknown) and such a compute capability.
-Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
-  Site site{.ranks = ranks,
+plan::Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
+  plan::Site site{.ranks = ranks,
             .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks), 0),
             .precisions = machine::precisions_of(capability / 10, capability % 10),
             .device = "cuda",
             .memory_free = {},
             .memory_pool = executor::MemoryPool::rank,
-            .half_precision_rate = half_precision_rate(capability)};
+            .half_precision_rate = plan::half_precision_rate(capability)};
   if (mebibytes > 0) site.memory_free = {units::Bytes{mebibytes << 20U}};
   return site;
 }
@@ -50,7 +50,7 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
                                           {1, 8'000, 86, "gpt-125m", "8"},
                                           {1, 0, 90, "gpt-125m", "64"},
                                           {64, 81'559, 90, "gpt-125m", "64"}}) {
-    const auto [config, line] = with_gpu_work(asked(), gpus(is.ranks, is.mebibytes, is.capability));
+    const auto [config, line] = plan::with_gpu_work(asked(), gpus(is.ranks, is.mebibytes, is.capability));
     EXPECT_FALSE(config.on_gpus);
     EXPECT_THAT(line, HasSubstr(is.model + " in bf16, batch=" + is.batch)) << line;
     for (const settings::Experiment& experiment : config.experiments) {
@@ -67,29 +67,29 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
 }
 
 TEST(GpuWork, IsF16WhereGpusLackBf16) {
-  EXPECT_THAT(with_gpu_work(asked(), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
+  EXPECT_THAT(plan::with_gpu_work(asked(), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
 }
 
 TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
-  Site host = gpus(1, 81'559, 0);
+  plan::Site host = gpus(1, 81'559, 0);
   host.device = "host";
-  EXPECT_EQ(with_gpu_work(asked(), host).second, "");
-  EXPECT_EQ(with_gpu_work(asked(), host).first.experiments[0].base.model.name, "tiny");
-  const Site site = gpus(1, 81'559, 90);
+  EXPECT_EQ(plan::with_gpu_work(asked(), host).second, "");
+  EXPECT_EQ(plan::with_gpu_work(asked(), host).first.experiments[0].base.model.name, "tiny");
+  const plan::Site site = gpus(1, 81'559, 90);
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--model", "tiny"},
                                                   {"--dtype", "f16"},
                                                   {"--set", "bucket=1MiB"},
                                                   {"--suite", "standard"},
                                                   {"--workload", "dp"}}) {
-    EXPECT_EQ(with_gpu_work(asked(options), site).second, "") << options[0];
+    EXPECT_EQ(plan::with_gpu_work(asked(options), site).second, "") << options[0];
   }
-  EXPECT_NE(with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");
-  EXPECT_NE(with_gpu_work(asked({"--set", "largest=512"}), site).second, "");  // of no step
+  EXPECT_NE(plan::with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");
+  EXPECT_NE(plan::with_gpu_work(asked({"--set", "largest=512"}), site).second, "");  // of no step
 }
 
 /// GPUs whose memory nobody has looked at, eight to a node.
-Site gpus(int ranks) {
-  Site site{.ranks = ranks,
+plan::Site gpus(int ranks) {
+  plan::Site site{.ranks = ranks,
             .node_of_rank = {},
             .precisions = {Precision::f64, Precision::f32, Precision::bf16},
             .device = "cuda",
@@ -105,8 +105,8 @@ settings::RunConfig suite(const std::string& name) {
 }
 
 /// The plan of all counts up to the world.
-Plan plan_of(const settings::RunConfig& config, int ranks) {
-  return make_plan(config, gpus(ranks));
+plan::Plan plan_of(const settings::RunConfig& config, int ranks) {
+  return plan::make_plan(config, gpus(ranks));
 }
 
 /// On GPUs of 80 GB (79.6 GiB), eight to a node, refuses what makes no sense: more memory than one
@@ -115,7 +115,7 @@ Plan plan_of(const settings::RunConfig& config, int ranks) {
 void expect_sensible(const std::string& name, int ranks) {
   const settings::RunConfig config = suite(name);
   int measured = 0;
-  for (const PlannedPoint& point : plan_of(config, ranks).points) {
+  for (const plan::PlannedPoint& point : plan_of(config, ranks).points) {
     if (!point.skip_reason.empty()) continue;
     const std::string what = fmt::format("{} point {}: {} on {}", name, point.index + 1,
                                          point.workload->name, point.ranks);
@@ -142,7 +142,7 @@ TEST(Suites, PlanWhatMakesSense) {
 TEST(Suites, SkipWhatACurveCannotHold) {
   std::vector<std::string> skipped;
   const settings::RunConfig config = suite("standard");
-  for (const PlannedPoint& point : plan_of(config, 8).points) {
+  for (const plan::PlannedPoint& point : plan_of(config, 8).points) {
     if (point.skip_reason.empty()) continue;
     skipped.push_back(fmt::format("{} {}", point.workload->name, point.ranks));
   }

@@ -25,25 +25,25 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-IndexRun indexed(const results::RunData& run, const std::string& file = "a.h5") {
-  return index_run(make_report(run, file, {}));
+catalog::IndexRun indexed(const results::RunData& run, const std::string& file = "a.h5") {
+  return catalog::index_run(make_report(run, file, {}));
 }
 
-TEST(Index, HostsWithNumbersAreShortened) {
-  EXPECT_EQ(shorten_hosts({"node0001", "node0002", "node0003", "node0007", "login"}),
+TEST(catalog::Index, HostsWithNumbersAreShortened) {
+  EXPECT_EQ(catalog::shorten_hosts({"node0001", "node0002", "node0003", "node0007", "login"}),
             "login, node[0001-0003,0007]");
-  EXPECT_EQ(shorten_hosts({"n1.cluster", "n2.cluster", "n10.cluster"}), "n[1-2], n10");
-  EXPECT_EQ(shorten_hosts({"n1", "n3", "n5", "n7", "n9"}), "n[1,3,5,7] and 1 more");
-  EXPECT_EQ(shorten_hosts({}), "");
-  EXPECT_EQ(shorten_hosts({"999999999999999999999999"}), "999999999999999999999999");
+  EXPECT_EQ(catalog::shorten_hosts({"n1.cluster", "n2.cluster", "n10.cluster"}), "n[1-2], n10");
+  EXPECT_EQ(catalog::shorten_hosts({"n1", "n3", "n5", "n7", "n9"}), "n[1,3,5,7] and 1 more");
+  EXPECT_EQ(catalog::shorten_hosts({}), "");
+  EXPECT_EQ(catalog::shorten_hosts({"999999999999999999999999"}), "999999999999999999999999");
 }
 
-TEST(Index, TakesTheLargestPointWithAThroughput) {
+TEST(catalog::Index, TakesTheLargestPointWithAThroughput) {
   results::RunData run = launch("a", 1, 8);
   add(run, {.dp = 1}, 0.080);
   add(run, {.dp = 4}, 0.025);
   add(run, {.dp = 8}, 0.010).status = results::PointStatus::failed;
-  const IndexRun of = indexed(run);
+  const catalog::IndexRun of = indexed(run);
   ASSERT_EQ(of.experiments.size(), 1U);
   EXPECT_EQ(of.experiments[0].ranks, 4);
   EXPECT_NEAR(*of.experiments[0].throughput, 1024 / 0.025, 0.002 * 1024 / 0.025);
@@ -52,7 +52,7 @@ TEST(Index, TakesTheLargestPointWithAThroughput) {
   EXPECT_EQ(of.experiments[0].failed, 1);
 }
 
-TEST(Index, VerifiedIsOfAllThatWasPlayed) {
+TEST(catalog::Index, VerifiedIsOfAllThatWasPlayed) {
   results::RunData run = launch("a", 1, 4);
   add(run, {.dp = 1}, 0.04);
   add(run, {.dp = 2}, 0.02).verified.reset();
@@ -63,18 +63,18 @@ TEST(Index, VerifiedIsOfAllThatWasPlayed) {
   EXPECT_EQ(indexed(run).experiments[0].verified, false);
 }
 
-TEST(Index, ASummarySaysTheSameAsAReport) {
+TEST(catalog::Index, ASummarySaysTheSameAsAReport) {
   const results::RunData run = samples::two_curves();
   results::Confidences confidences;
   const results::RunSummary summary = results::summary_of(run, confidences);
-  const IndexReport whole{.index = make_index({indexed(run)})};
-  const IndexReport shallow{.index = make_index({index_run(summarise(summary, "a.h5", {}))})};
-  EXPECT_EQ(render_index_json(whole), render_index_json(shallow));
-  EXPECT_THAT(render_index_json(whole), HasSubstr("tokens/s"));
+  const render::IndexReport whole{.index = catalog::make_index({indexed(run)})};
+  const render::IndexReport shallow{.index = catalog::make_index({catalog::index_run(summarise(summary, "a.h5", {}))})};
+  EXPECT_EQ(render::render_index_json(whole), render::render_index_json(shallow));
+  EXPECT_THAT(render::render_index_json(whole), HasSubstr("tokens/s"));
 }
 
-TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
-  std::vector<IndexRun> runs;
+TEST(catalog::Index, MachinesAreToldApartAndTrendsKeepToThem) {
+  std::vector<catalog::IndexRun> runs;
   for (const auto& [id, step] : {std::pair{"a", 0.04}, {"b", 0.02}}) {
     runs.push_back(indexed(launch_of(id, 1, 4, step)));
   }
@@ -83,41 +83,41 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   runs.push_back(indexed(other));
   runs.push_back(indexed(launch_of("d", 2, 4, 0.01)));
   runs[0].created = "2026-02-01";
-  const Index index = make_index(runs);
+  const catalog::Index index = catalog::make_index(runs);
   ASSERT_EQ(index.machines.size(), 3U);
   EXPECT_THAT(index.machines[0].runs, ElementsAre(1U, 0U)) << "by date";
   ASSERT_EQ(index.machines[0].trends.size(), 1U);
-  const IndexTrend& trend = index.machines[0].trends[0];
+  const catalog::IndexTrend& trend = index.machines[0].trends[0];
   EXPECT_NEAR(trend.last / trend.first, 0.5, 1e-9);
   EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
   // A machine is one however many ranks were started, with a trend for each rank count.
-  const Index counts =
-      make_index({indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
+  const catalog::Index counts =
+      catalog::make_index({indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
   ASSERT_EQ(counts.machines.size(), 1U);
   EXPECT_THAT(counts.machines[0].runs, ElementsAre(0U, 1U));
   EXPECT_EQ(counts.machines[0].trends.size(), 2U);
   // Points with a label are no part of it.
   results::RunData clean = launch_of("a", 1, 4, 0.04), shared = launch_of("b", 1, 4, 0.01);
   shared.points[0].labels = {"oversubscribed"};
-  const Index labelled = make_index({indexed(clean), indexed(shared)});
+  const catalog::Index labelled = catalog::make_index({indexed(clean), indexed(shared)});
   ASSERT_EQ(labelled.machines.size(), 1U);
   EXPECT_THAT(labelled.machines[0].trends[0].runs, ElementsAre(0U));
-  EXPECT_THAT(render_index_text(IndexReport{.index = labelled}), HasSubstr("oversubscribed"));
+  EXPECT_THAT(render::render_index_text(render::IndexReport{.index = labelled}), HasSubstr("oversubscribed"));
 }
 
-TEST(Index, HostileTextIsEscaped) {
-  const IndexReport report{.index = make_index({indexed(samples::hostile_run(), samples::hostile)}),
+TEST(catalog::Index, HostileTextIsEscaped) {
+  const render::IndexReport report{.index = catalog::make_index({indexed(samples::hostile_run(), samples::hostile)}),
                            .warnings = {samples::hostile}};
-  for (const std::string& text : {render_index_text(report), render_index_markdown(report),
-                                  render_index_csv(report), render_index_json(report)}) {
+  for (const std::string& text : {render::render_index_text(report), render::render_index_markdown(report),
+                                  render::render_index_csv(report), render::render_index_json(report)}) {
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
     EXPECT_THAT(text, Not(HasSubstr("\xe2\x80\xae")));
   }
-  EXPECT_THAT(render_index_csv(report), Not(HasSubstr("\n=cmd")));
+  EXPECT_THAT(render::render_index_csv(report), Not(HasSubstr("\n=cmd")));
 }
 
 /// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
-TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
+TEST(breakdown::LikeRanks, PlayAsTheWholeMeshDoes) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::Request base{.model = workloads::load_model("tiny")};
   base.options = {{"microbatch", "1"}, {"microbatches", "4"}};
@@ -140,7 +140,7 @@ TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
       }
     }
   }
-  const LikeRanks like = like_ranks(set, costs);
+  const breakdown::LikeRanks like = breakdown::like_ranks(set, costs);
   EXPECT_EQ(like.set.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
   const auto whole = simulate::simulate(set, costs, {.plays = 3});
   const auto small = simulate::simulate(like.set, like.costs, {.plays = 3});

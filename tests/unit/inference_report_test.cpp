@@ -62,7 +62,7 @@ results::RunData run_of() {
 std::vector<bool> marks(const results::RunData& run) {
   const RunReport report = make_report(run, "infer.h5", {});
   std::vector<bool> result;
-  for (const Inference& at : inferences_of(report)) result.push_back(at.on_frontier);
+  for (const render::Inference& at : render::inferences_of(report)) result.push_back(at.on_frontier);
   return result;
 }
 
@@ -133,7 +133,7 @@ TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
 TEST(InferReport, TablesAreOverAllMeshes) {
   const results::RunData run = run_of();
   const RunReport report = make_report(run, "infer.h5", {});
-  const std::vector<TitledTable> tables = inference_tables(report);
+  const std::vector<render::TitledTable> tables = render::inference_tables(report);
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_THAT(tables[0].title, HasSubstr("tiny, f32, prompt 32, output 64"));
   ASSERT_EQ(tables[0].rows.size(), 5U);

@@ -38,7 +38,7 @@ program::Exchange message(mesh::Axis axis, Direction direction, int offset) {
   return {.transfers = {{.direction = direction, .axis = axis, .offset = offset}}};
 }
 
-TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
+TEST(microbench::Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
   const mesh::Shape mesh{.tp = 2, .dp = 3};
   const program::Op along{.payload = program::Collective{.axes = mesh::Axis::dp}};
   EXPECT_THAT(program::partners(along, mesh, 3), ElementsAre(1, 3, 5));
@@ -53,10 +53,10 @@ class Touches : public testing::Test {
   /// Of the ranks 4 to 7 of the launch.
   [[nodiscard]] bool touched(std::string_view injection, const program::ProgramSet& set,
                              const char* workload = "pp") const {
-    PlannedPoint point;
+    plan::PlannedPoint point;
     point.workload = &workloads::find_workload(workload);
     point.world_ranks = {4, 5, 6, 7};
-    return touches(settings::parse_injections(injection).at(0), point, set);
+    return plan::touches(settings::parse_injections(injection).at(0), point, set);
   }
   const program::ProgramSet pipeline_ =
       set_of({.pp = 4}, {program::Gemm{}, message(mesh::Axis::pp, Direction::send, 1),
@@ -104,32 +104,32 @@ TEST_F(Touches, ClocksOfWhatComparesTimesOfRanks) {
 
 class InjectedPlan : public testing::Test {
  protected:
-  Plan plan(const char* workload, std::string_view injections) {
+  plan::Plan plan(const char* workload, std::string_view injections) {
     config_ = samples::config_of(workload);
     config_.injections = settings::parse_injections(injections);
-    return make_plan(config_, samples::site_of(4));
+    return plan::make_plan(config_, samples::site_of(4));
   }
   settings::RunConfig config_;
 };
 
 TEST_F(InjectedPlan, NamesPointsByTheProgramsThatTheyPlay) {
-  const Plan all = plan("pp", "slow-link=0-1:2,slow-rank=2:3,slow-link=0-2:2,jitter=5%");
+  const plan::Plan all = plan("pp", "slow-link=0-1:2,slow-rank=2:3,slow-link=0-2:2,jitter=5%");
   ASSERT_EQ(all.points.size(), 3U);  // of 1, 2 and 4 ranks
   EXPECT_THAT(all.points[0].injections, ElementsAre("jitter=5%"));
   EXPECT_THAT(all.points[1].injections, ElementsAre("slow-link=0-1:2", "jitter=5%"));
   EXPECT_THAT(all.points[2].injections,
               ElementsAre("slow-link=0-1:2", "slow-rank=2:3", "jitter=5%"));
-  EXPECT_THAT(idle_injections(config_.injections, all), ElementsAre("slow-link=0-2:2"));
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), ElementsAre("slow-link=0-2:2"));
   EXPECT_THAT(describe(all, config_, "host"), HasSubstr("slow-link=0-2:2 touches no point."));
   EXPECT_THAT(describe(all, config_, "host"),
               HasSubstr("slow-link=0-1:2 is injected into point 2, 3"));
 }
 
 TEST_F(InjectedPlan, PointsThatAreSkippedAreNotTouched) {
-  Plan all = plan("dp", "slow-link=2-3:2");
-  EXPECT_THAT(idle_injections(config_.injections, all), IsEmpty());
+  plan::Plan all = plan("dp", "slow-link=2-3:2");
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), IsEmpty());
   all.points.back().skip_reason = "too large";
-  EXPECT_THAT(idle_injections(config_.injections, all), ElementsAre("slow-link=2-3:2"));
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), ElementsAre("slow-link=2-3:2"));
 }
 
 }  // namespace

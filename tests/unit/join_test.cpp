@@ -25,13 +25,13 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<int> rank_counts(const JoinedCurve& joined) {
+std::vector<int> rank_counts(const merge::JoinedCurve& joined) {
   std::vector<int> result;
   for (const PointReport& point : joined.curve.points) result.push_back(point.data->ranks);
   return result;
 }
 
-std::vector<std::size_t> launch_counts(const JoinedCurve& joined) {
+std::vector<std::size_t> launch_counts(const merge::JoinedCurve& joined) {
   std::vector<std::size_t> result;
   for (const auto& launches : joined.launches) result.push_back(launches.size());
   return result;
@@ -41,14 +41,14 @@ TEST(Join, FilesOfOneRankCountEachMakeACurve) {
   const JoinedLaunches of{
       {launch_of("c", 4, 4, 0.125), launch_of("a", 1, 4, 0.4), launch_of("b", 2, 4, 0.2)}};
   ASSERT_EQ(of.joined.curves.size(), 1U);
-  const JoinedCurve& joined = of.joined.curves[0];
+  const merge::JoinedCurve& joined = of.joined.curves[0];
   EXPECT_THAT(rank_counts(joined), ElementsAre(4, 8, 16));
   EXPECT_EQ(joined.curve.title, "dp, tiny, f32, strong scaling, packed");
   EXPECT_EQ(joined.curve.baseline, 4) << "which is in another file";
   EXPECT_NEAR(*joined.curve.points[1].efficiency, 1.0, 1e-12);
   EXPECT_NEAR(*joined.curve.points[2].efficiency, 0.8, 1e-12);
   EXPECT_NEAR(*joined.curve.points[2].speedup, 12.8, 1e-12);
-  EXPECT_FALSE(spread_of(joined.curve.points[0])) << "one launch";
+  EXPECT_FALSE(merge::spread_of(joined.curve.points[0])) << "one launch";
   EXPECT_FALSE(joined.curve.points[2].step_time->lower) << "the interval is that of its steps";
 }
 
@@ -56,13 +56,13 @@ TEST(Join, APointOfSeveralLaunchesHasTheirMedianAndSpread) {
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.38), launch_of("b", 1, 2, 0.40),
                            launch_of("c", 1, 2, 0.44), launch_of("d", 2, 2, 0.25)}};
   ASSERT_EQ(of.joined.curves.size(), 1U);
-  const JoinedCurve& joined = of.joined.curves[0];
+  const merge::JoinedCurve& joined = of.joined.curves[0];
   EXPECT_THAT(launch_counts(joined), ElementsAre(3U, 1U));
   const PointReport& two = joined.curve.points[0];
   const double median = of.reports[1].curves[0].points[0].step_time->median;
   EXPECT_EQ(two.step_time->median, median);
   EXPECT_EQ(two.step_time->samples, 3U);
-  EXPECT_NEAR(*spread_of(two), 0.15, 1e-12);
+  EXPECT_NEAR(*merge::spread_of(two), 0.15, 1e-12);
   ASSERT_TRUE(two.step_time->lower);
   EXPECT_EQ(two.data, &of.runs[1].points[0]) << "the launch nearest to the median";
   EXPECT_NEAR(*two.throughput, 1024 / median, 1e-9);
@@ -90,11 +90,11 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   runs[3].points[0].reason = "rank 1 sent no answer";
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 1U);
-  const JoinedCurve& joined = of.joined.curves[0];
+  const merge::JoinedCurve& joined = of.joined.curves[0];
   EXPECT_THAT(launch_counts(joined), ElementsAre(1U));
   EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
   std::vector<std::string> reasons;
-  for (const LeftOut& at : joined.left_out) reasons.push_back(at.reason);
+  for (const merge::LeftOut& at : joined.left_out) reasons.push_back(at.reason);
   EXPECT_THAT(reasons, ElementsAre("oversubscribed", "its results do not verify",
                                    "failed: rank 1 sent no answer"));
 }
@@ -214,7 +214,7 @@ TEST(Join, MeshesOfOneRankCountStayOnTheCurvesTheyGoWith) {
   add(runs[1], {.dp = 4}, 0.1);
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 2U);
-  for (const JoinedCurve& joined : of.joined.curves) {
+  for (const merge::JoinedCurve& joined : of.joined.curves) {
     EXPECT_THAT(rank_counts(joined), ElementsAre(2, 4));
     EXPECT_EQ(joined.curve.points[0].data->mesh.tp == 2, joined.curve.points[1].data->mesh.tp == 4);
   }
@@ -244,15 +244,15 @@ TEST(Join, SaysWhereEachPointWent) {
   results::RunData other = launch_of("b", 1, 2, 0.3);
   other.points[0].labels = {"shared-gpu"};
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.2), other}};
-  const auto first = place_of(of.joined, of.reports[0].curves[0].points[0]);
+  const auto first = merge::place_of(of.joined, of.reports[0].curves[0].points[0]);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->joined, &of.joined.curves[0].curve.points[0]);
   EXPECT_EQ(first->launches, 1U);
-  const auto second = place_of(of.joined, of.reports[1].curves[0].points[0]);
+  const auto second = merge::place_of(of.joined, of.reports[1].curves[0].points[0]);
   ASSERT_TRUE(second);
   EXPECT_EQ(second->joined, nullptr);
   EXPECT_EQ(second->left_out, "shared-gpu");
-  EXPECT_FALSE(place_of(of.joined, PointReport{}));
+  EXPECT_FALSE(merge::place_of(of.joined, PointReport{}));
 }
 
 TEST(Fingerprint, IsTheSameEverywhereAndTellsExperimentsApart) {
@@ -315,7 +315,7 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
   EXPECT_EQ(joined_with(plain + "output = \"other.h5\"\nprecision = \"0.1\"\n").curves.size(), 1U);
   EXPECT_EQ(joined_with("").curves.size(), 2U) << "it cannot be known";
   const auto why = [&](const std::string& config) {
-    const Joined joined = joined_with(config);
+    const merge::Joined joined = joined_with(config);
     return joined.curves.size() == 2 ? joined.curves[0].apart.at(0) : "joined";
   };
   EXPECT_EQ(why("fill = \"replicas\"\n"), "launch 2: setting fill: idle here, replicas there");
@@ -325,7 +325,7 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
             "launch 2: setting host_streams: auto here, threads there");
   EXPECT_EQ(why("gemm_algorithms = \"a.h5\"\n"),
             "launch 2: setting gemm_algorithms: chosen here, a.h5 there");
-  const Joined filled = joined_with("fill = \"replicas\"\n");
+  const merge::Joined filled = joined_with("fill = \"replicas\"\n");
   EXPECT_THAT(filled.curves[1].curve.title, HasSubstr("packed, fill=replicas"));
   EXPECT_NE(filled.curves[0].fingerprint, filled.curves[1].fingerprint);
 }
@@ -341,7 +341,7 @@ TEST(Settings, SettingsOfCommunicationAndThreadsKeepApartAndJobsDoNot) {
     std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
     runs[0].environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:2:node"}};
     runs[1].environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:4:node"}, {name, value}};
-    const Joined joined = JoinedLaunches{std::move(runs)}.joined;
+    const merge::Joined joined = JoinedLaunches{std::move(runs)}.joined;
     return joined.curves.size() == 2 ? joined.curves[0].apart.at(0) : "joined";
   };
   EXPECT_EQ(why("NCCL_ALGO", "Ring"), "launch 2: NCCL_ALGO: unset here, Ring there");

@@ -54,7 +54,7 @@ inline results::RunData launch_of(const std::string& id, int nodes, int per_node
 struct JoinedLaunches {
   std::vector<results::RunData> runs;
   std::vector<analysis::RunReport> reports{};
-  analysis::Joined joined{};
+  analysis::merge::Joined joined{};
 
   explicit JoinedLaunches(std::vector<results::RunData> of,
                           const analysis::ReportOptions& options = {})
@@ -62,17 +62,17 @@ struct JoinedLaunches {
     for (const results::RunData& run : runs) {
       reports.push_back(analysis::make_report(run, run.id + ".h5", options));
     }
-    joined = analysis::join(reports, options);
+    joined = analysis::merge::join(reports, options);
   }
   JoinedLaunches(const JoinedLaunches&) = delete;
   JoinedLaunches& operator=(const JoinedLaunches&) = delete;
 
-  [[nodiscard]] analysis::Report report() const {
-    std::vector<analysis::IndexRun> of_index;
+  [[nodiscard]] analysis::merge::Report report() const {
+    std::vector<analysis::catalog::IndexRun> of_index;
     for (const analysis::RunReport& report : reports) {
-      of_index.push_back(analysis::index_run(report));
+      of_index.push_back(analysis::catalog::index_run(report));
     }
-    return {.runs = reports, .joined = joined, .index = analysis::make_index(of_index)};
+    return {.runs = reports, .joined = joined, .index = analysis::catalog::make_index(of_index)};
   }
 };
 

@@ -16,7 +16,7 @@ namespace isoscale::analysis {
 namespace {
 
 using Law = std::function<double(double p)>;
-using Points = std::vector<ScalingPoint>;
+using Points = std::vector<efficiency::ScalingPoint>;
 
 const std::vector<double> up_to_32{1, 2, 4, 8, 16, 32};
 
@@ -40,9 +40,9 @@ Points points_of(const Law& law, std::span<const double> counts) {
 Points noisy(const Law& law, std::span<const double> counts, std::uint64_t seed) {
   samples::Draw draw{seed};
   Points points = points_of(law, counts);
-  for (ScalingPoint& point : points) point.speedup *= 1 + 0.01 * draw.normal();
+  for (efficiency::ScalingPoint& point : points) point.speedup *= 1 + 0.01 * draw.normal();
   const double baseline = points.front().speedup;
-  for (ScalingPoint& point : points) point.speedup /= baseline;
+  for (efficiency::ScalingPoint& point : points) point.speedup /= baseline;
   return points;
 }
 
@@ -59,7 +59,7 @@ int times_held(const Law& law, std::span<const double> counts, double truth,
 
 TEST(KarpFlatt, IsTheSerialFractionOfOnePoint) {
   // 4 ranks, speed-up 2.5: (0.4 - 0.25) / 0.75 = 0.2.
-  const auto fraction = karp_flatt({.p = 4, .speedup = 2.5, .lower = 2, .upper = 3.2});
+  const auto fraction = efficiency::karp_flatt({.p = 4, .speedup = 2.5, .lower = 2, .upper = 3.2});
   ASSERT_TRUE(fraction);
   EXPECT_NEAR(fraction->value, 0.2, 1e-15);
   // (1/3.2 - 1/4) / 0.75 and (1/2 - 1/4) / 0.75.
@@ -69,15 +69,15 @@ TEST(KarpFlatt, IsTheSerialFractionOfOnePoint) {
 }
 
 TEST(KarpFlatt, HasNoMoreThanWhatThePointTells) {
-  EXPECT_EQ(karp_flatt({.p = 8, .speedup = 8})->value, 0) << "ideal";
-  EXPECT_LT(karp_flatt({.p = 8, .speedup = 8.5})->value, 0) << "beyond";
+  EXPECT_EQ(efficiency::karp_flatt({.p = 8, .speedup = 8})->value, 0) << "ideal";
+  EXPECT_LT(efficiency::karp_flatt({.p = 8, .speedup = 8.5})->value, 0) << "beyond";
   // Any baseline: from 4 ranks to 6, p = 1.5.
-  EXPECT_NEAR(karp_flatt({.p = 1.5, .speedup = 1 / (0.1 + 0.9 / 1.5)})->value, 0.1, 1e-15);
-  const auto half_open = karp_flatt({.p = 4, .speedup = 2.5, .upper = 3});
+  EXPECT_NEAR(efficiency::karp_flatt({.p = 1.5, .speedup = 1 / (0.1 + 0.9 / 1.5)})->value, 0.1, 1e-15);
+  const auto half_open = efficiency::karp_flatt({.p = 4, .speedup = 2.5, .upper = 3});
   EXPECT_FALSE(half_open->lower || half_open->upper);
-  EXPECT_FALSE(karp_flatt({.p = 1, .speedup = 1})) << "the baseline";
-  EXPECT_FALSE(karp_flatt({.p = 0.5, .speedup = 0.6})) << "below it";
-  EXPECT_FALSE(karp_flatt({.p = 4, .speedup = 0}));
+  EXPECT_FALSE(efficiency::karp_flatt({.p = 1, .speedup = 1})) << "the baseline";
+  EXPECT_FALSE(efficiency::karp_flatt({.p = 0.5, .speedup = 0.6})) << "below it";
+  EXPECT_FALSE(efficiency::karp_flatt({.p = 4, .speedup = 0}));
 }
 
 /// A law of one serial fraction and how it is fitted.
@@ -87,8 +87,8 @@ struct OneFraction {
   std::optional<statistics::Located> (*fitted)(const Points& points);
 };
 const std::vector<OneFraction> fractions{
-    {"Amdahl", amdahls, [](const Points& points) { return amdahl(points); }},
-    {"Gustafson", gustafsons, [](const Points& points) { return gustafson(points); }}};
+    {"Amdahl", amdahls, [](const Points& points) { return efficiency::amdahl(points); }},
+    {"Gustafson", gustafsons, [](const Points& points) { return efficiency::gustafson(points); }}};
 
 TEST(SerialFraction, IsTheOneThatPointsWereMadeFrom) {
   // By hand: 8 ranks do 7.3 times the work in the time of one: f = 0.7 / 7 = 0.1.
@@ -125,7 +125,7 @@ TEST(SerialFraction, NeedsThreePointsBeyondTheBaseline) {
     EXPECT_FALSE(at.fitted(points));
   }
   // Here no line can be drawn.
-  EXPECT_FALSE(amdahl(points_of(amdahls(0.1), std::vector{2.0, 2.0, 2.0, 2.0})));
+  EXPECT_FALSE(efficiency::amdahl(points_of(amdahls(0.1), std::vector{2.0, 2.0, 2.0, 2.0})));
 }
 
 TEST(SerialFraction, HasIntervalsThatHoldTheTruth) {
@@ -145,7 +145,7 @@ TEST(SerialFraction, HasIntervalsThatHoldTheTruth) {
 TEST(UniversalLaw, FindsTheCoefficientsThatPointsWereMadeFrom) {
   // By hand: a = 0.1, b = 0.01, 4 ranks: 4 / (1 + 0.3 + 0.12).
   EXPECT_NEAR(gunthers(0.1, 0.01)(4), 4 / 1.42, 1e-14);
-  const auto found = usl(points_of(gunthers(0.1, 0.01), up_to_32));
+  const auto found = efficiency::usl(points_of(gunthers(0.1, 0.01), up_to_32));
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->contention.value, 0.1, 1e-12);
   EXPECT_NEAR(found->coherency.value, 0.01, 1e-12);
@@ -154,21 +154,21 @@ TEST(UniversalLaw, FindsTheCoefficientsThatPointsWereMadeFrom) {
 }
 
 TEST(UniversalLaw, PromisesNoPeakWhereCoherencyMayBeZero) {
-  const auto amdahl_only = usl(noisy(gunthers(0.05, 0), up_to_32, 1));
+  const auto amdahl_only = efficiency::usl(noisy(gunthers(0.05, 0), up_to_32, 1));
   ASSERT_TRUE(amdahl_only);
   EXPECT_LE(*amdahl_only->coherency.lower, 0);
   EXPECT_FALSE(amdahl_only->peak);
-  const auto with_peak = usl(noisy(gunthers(0.05, 0.01), up_to_32, 1));
+  const auto with_peak = efficiency::usl(noisy(gunthers(0.05, 0.01), up_to_32, 1));
   ASSERT_TRUE(with_peak && with_peak->peak);
   EXPECT_GT(*with_peak->coherency.lower, 0);
   EXPECT_NEAR(*with_peak->peak, 9.75, 2);  // sqrt(0.95 / 0.01)
 }
 
 TEST(UniversalLaw, NeedsSixPointsWithTheBaseline) {
-  EXPECT_FALSE(usl(points_of(gunthers(0.1, 0.01), std::span{up_to_32}.first(5))));
-  EXPECT_FALSE(usl(points_of(gunthers(0.1, 0.01), std::vector{0.5, 1.0, 2.0, 4.0, 8.0, 16.0})));
+  EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::span{up_to_32}.first(5))));
+  EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{0.5, 1.0, 2.0, 4.0, 8.0, 16.0})));
   // Two rank counts cannot tell two coefficients.
-  EXPECT_FALSE(usl(points_of(gunthers(0.1, 0.01), std::vector{1.0, 2.0, 2.0, 2.0, 2.0, 2.0})));
+  EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{1.0, 2.0, 2.0, 2.0, 2.0, 2.0})));
 }
 
 TEST(UniversalLaw, IntervalsHoldTheTruth) {
@@ -177,10 +177,10 @@ TEST(UniversalLaw, IntervalsHoldTheTruth) {
     const auto counts = std::span{up_to_128}.first(n);
     const Law law = gunthers(0.05, 0.001);
     EXPECT_GE(times_held(law, counts, 0.05,
-                         [](const Points& points) { return usl(points).value().contention; }),
+                         [](const Points& points) { return efficiency::usl(points).value().contention; }),
               920);
     EXPECT_GE(times_held(law, counts, 0.001,
-                         [](const Points& points) { return usl(points).value().coherency; }),
+                         [](const Points& points) { return efficiency::usl(points).value().coherency; }),
               920);
   }
 }

@@ -23,7 +23,7 @@ namespace {
 using program::DType;
 using program::OpKind;
 
-Network network_of(std::string_view file) { return *analysis::load_system(file).network; }
+Network network_of(std::string_view file) { return *analysis::predict::load_system(file).network; }
 
 GroupPlace place(int members, int nodes, int sharing = 1) {
   return {.members = members, .nodes = nodes, .node_members = members / nodes, .sharing = sharing};
@@ -242,7 +242,7 @@ TEST(MachineTime, LocalOpsMoveTheirBytes) {
 /// Cubes in f16 on an A100 (Azure AI benchmarking guide), TFLOP/s. The sheet's one share of the
 /// peak is fitted to training runs, not to these.
 TEST(MachineTime, GemmsOfAnA100GrowAsMeasured) {
-  const Machine machine = analysis::load_system("a100-hdr");
+  const Machine machine = analysis::predict::load_system("a100-hdr");
   const std::vector<std::pair<std::uint32_t, double>> published{
       {1024, 119}, {2048, 222}, {4096, 228}, {8192, 254}, {16384, 257}};
   for (const auto& [n, teraflops] : published) {

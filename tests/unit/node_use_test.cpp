@@ -91,7 +91,7 @@ TEST(WholeNode, IsTheBaselineAndSpeedUpCountsNodes) {
   EXPECT_NEAR(*curve.points[4].efficiency, 0.75, 1e-12);
   EXPECT_NEAR(*curve.points[1].efficiency, 0.3 / 0.5 * 2, 1e-12) << "half a node";
   EXPECT_NEAR(curve.points[3].speedup_interval->value, 1.5, 1e-12);
-  EXPECT_THAT(baseline_remark(curve),
+  EXPECT_THAT(render::baseline_remark(curve),
               ElementsAre(Pair("baseline", "1 node of 4 ranks: speed-up counts nodes")));
 }
 
@@ -119,11 +119,11 @@ TEST(NodeCells, ShowRanksOfNodesAndAxesOfSeveralNodesOnly) {
   add(run, {.tp = 4}, 0.2);
   add(run, {.tp = 4, .dp = 2}, 0.1);
   const Curve curve = make_report(run, "", {}).curves.at(0);
-  EXPECT_TRUE(spans_nodes(curve));
-  EXPECT_EQ(nodes_cell(curve.points[0]), "1 x 4");
-  EXPECT_EQ(nodes_cell(curve.points[1]), "2 x 4");
-  EXPECT_EQ(axes_text(curve.points[0]), "");
-  EXPECT_EQ(axes_text(curve.points[1]), "tp intra-node, dp inter-node");
+  EXPECT_TRUE(render::spans_nodes(curve));
+  EXPECT_EQ(render::nodes_cell(curve.points[0]), "1 x 4");
+  EXPECT_EQ(render::nodes_cell(curve.points[1]), "2 x 4");
+  EXPECT_EQ(render::axes_text(curve.points[0]), "");
+  EXPECT_EQ(render::axes_text(curve.points[1]), "tp intra-node, dp inter-node");
 }
 
 // Points of which too few steps count, in what is computed from them and in what is shown.
@@ -171,7 +171,7 @@ TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {
   EXPECT_TRUE(has_unsure_baseline(curve()));
   EXPECT_FALSE(curve().points[2].speedup_interval) << "nothing is known of the baseline's";
   EXPECT_NEAR(*curve().points[2].efficiency, 12, 0.2);
-  EXPECT_THAT(baseline_remark(curve()).at(0).second, HasSubstr("only 1 of its steps counts"));
+  EXPECT_THAT(render::baseline_remark(curve()).at(0).second, HasSubstr("only 1 of its steps counts"));
 }
 
 TEST(FewSteps, OfALaunchDoNotCountBesideThoseOfEnough) {
@@ -180,7 +180,7 @@ TEST(FewSteps, OfALaunchDoNotCountBesideThoseOfEnough) {
   const JoinedLaunches mixed{runs};
   ASSERT_EQ(mixed.joined.curves.size(), 1U);
   EXPECT_THAT(mixed.joined.curves[0].launches, ElementsAre(SizeIs(1)));
-  EXPECT_FALSE(spread_of(mixed.joined.curves[0].curve.points[0]));
+  EXPECT_FALSE(merge::spread_of(mixed.joined.curves[0].curve.points[0]));
   EXPECT_EQ(mixed.joined.curves[0].left_out.at(0).reason, "few-steps: 1 of the 6 that it takes");
   keep_steps(runs[1].points[0], 1);
   const JoinedLaunches few{runs};
@@ -197,7 +197,7 @@ TEST(FewSteps, AreSeenInTheTableAndSaidBelow) {
   EXPECT_THAT(joined, HasSubstr(" s (1 step) "));
   EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps: 1 step counts"));
   EXPECT_THAT(joined, HasSubstr("vs 2 ranks"));
-  const Report alone{.runs = std::span{of.reports}.first(1)};
+  const merge::Report alone{.runs = std::span{of.reports}.first(1)};
   for (const auto& render : {render_text, render_markdown}) {
     EXPECT_THAT(render(alone), HasSubstr("1 step"));
     EXPECT_THAT(render(alone), HasSubstr("2 ranks: few-steps: 1 step counts"));

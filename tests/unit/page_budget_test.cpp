@@ -24,9 +24,9 @@ using Json = nlohmann::ordered_json;
 using testing::Contains;
 using testing::HasSubstr;
 
-Json data_of(const results::RunData& run, std::size_t most = most_page_bytes) {
+Json data_of(const results::RunData& run, std::size_t most = page::most_page_bytes) {
   const RunReport made = make_report(run, "a.h5", {});
-  return page_data({.runs = {&made, 1}}, most);
+  return page::page_data({.runs = {&made, 1}}, most);
 }
 
 std::vector<std::string> notes_of(const Json& data) {
@@ -63,12 +63,12 @@ TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
   const results::RunData run = many_points();
   const Json whole = data_of(run);
   ASSERT_EQ(whole["details"].size(), 7U);
-  const std::size_t report = page_bytes(whole["report"]);
+  const std::size_t report = page::page_bytes(whole["report"]);
   EXPECT_THAT(notes_of(whole), testing::Not(Contains(HasSubstr("points have pictures"))));
   for (const std::size_t points : {7U, 3U, 1U}) {
     const std::size_t most = 20'000 + report * 3 / 2 + points * 64'000;
     const Json data = data_of(run, most);
-    EXPECT_LE(page_bytes(data), most);
+    EXPECT_LE(page::page_bytes(data), most);
     const std::size_t shown = data["details"].size();
     EXPECT_GE(shown, points);
     EXPECT_EQ(data["details"].back()["ranks"], 64);
@@ -109,14 +109,14 @@ TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
     }
   }
   const RunReport made = make_report(run, "a.h5", {});
-  const std::vector<DetailedPoint> points = detailed_points({.runs = {&made, 1}});
+  const std::vector<page::DetailedPoint> points = page::detailed_points({.runs = {&made, 1}});
   ASSERT_EQ(points.size(), 1U);
   for (const std::size_t bytes : {64'000U, 150'000U, 400'000U, 1'000'000U, 3'000'000U}) {
-    const Json details = point_details(points[0], limits_within(*points[0].point->data, bytes));
-    EXPECT_LE(page_bytes(details), bytes);
-    EXPECT_GE(page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
-    PageNotes notes;
-    note_details(points, Json::array({details}), notes);
+    const Json details = page::point_details(points[0], page::limits_within(*points[0].point->data, bytes));
+    EXPECT_LE(page::page_bytes(details), bytes);
+    EXPECT_GE(page::page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
+    page::PageNotes notes;
+    page::note_details(points, Json::array({details}), notes);
     EXPECT_THAT(notes, Contains(HasSubstr(" of 512 ranks have a row in rank maps")));
   }
 }
@@ -140,9 +140,9 @@ TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
     }
   }
   run.points.push_back(std::move(point));
-  const std::size_t whole = page_bytes(data_of(run));
+  const std::size_t whole = page::page_bytes(data_of(run));
   const Json data = data_of(run, whole / 2 + 20'000);
-  EXPECT_LE(page_bytes(data), whole / 2 + 20'000);
+  EXPECT_LE(page::page_bytes(data), whole / 2 + 20'000);
   const Json& rows = data["report"]["runs"][0]["points"][0]["rows"];
   EXPECT_LT(rows.size(), 992U);
   EXPECT_GT(rows.size(), 100U);
@@ -161,9 +161,9 @@ TEST(PageBudget, HoldsForManyLaunches) {
     launches.push_back(samples::launch_of("launch" + std::to_string(i), 2, 2, 1e-3 + i * 1e-6));
   }
   const samples::JoinedLaunches joined{std::move(launches)};
-  const std::size_t most = page_bytes(page_data(joined.report())) * 9 / 10;
-  const Json data = page_data(joined.report(), most);
-  EXPECT_LE(page_bytes(data), most);
+  const std::size_t most = page::page_bytes(page::page_data(joined.report())) * 9 / 10;
+  const Json data = page::page_data(joined.report(), most);
+  EXPECT_LE(page::page_bytes(data), most);
   EXPECT_FALSE(data["report"]["curves"].empty());
 }
 
@@ -177,12 +177,12 @@ TEST(PageBudget, CutsNamesOfAMillionCharacters) {
   run.rank_facts[1].text[name] = name;
   run.points[1].injections = {name};
   const Json data = data_of(run);
-  EXPECT_LT(page_bytes(data), 500'000U);
+  EXPECT_LT(page::page_bytes(data), 500'000U);
   EXPECT_THAT(notes_of(data), Contains(HasSubstr("longer than 2000 characters are cut")));
 }
 
 TEST(PageDocument, HasNoMarkupOfRunFiles) {
-  if (!page_asset()) GTEST_SKIP() << "this build has no page";
+  if (!page::page_asset()) GTEST_SKIP() << "this build has no page";
   results::RunData run = samples::hostile_run();
   const std::string markup = "</script><img src=x onerror=alert(1)><!--<script>";
   run.warnings = {markup};
@@ -201,7 +201,7 @@ TEST(PageDocument, HasNoMarkupOfRunFiles) {
     for (auto& outline : point.outline.outlines) outline.streams = {markup, markup, markup};
   }
   const RunReport made = make_report(run, markup, {});
-  const std::string page = page_document(page_data({.runs = {&made, 1}}));
+  const std::string page = page::page_document(page::page_data({.runs = {&made, 1}}));
   const std::string opening = "<script id=\"data\" type=\"application/json\">";
   const std::size_t begin = page.find(opening) + opening.size();
   ASSERT_NE(page.find(opening), std::string::npos);
@@ -214,8 +214,8 @@ TEST(PageDocument, HasNoMarkupOfRunFiles) {
 }
 
 TEST(PageDocument, SaysHowToGetAPageWhereThereIsNone) {
-  if (page_asset()) GTEST_SKIP() << "this build has a page";
-  EXPECT_THROW(require_page(), base::UsageError);
+  if (page::page_asset()) GTEST_SKIP() << "this build has a page";
+  EXPECT_THROW(page::require_page(), base::UsageError);
 }
 
 }  // namespace

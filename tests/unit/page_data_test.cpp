@@ -32,8 +32,8 @@ struct OneRun {
   explicit OneRun(results::RunData of) : run(std::move(of)), made(make_report(run, "a.h5", {})) {}
   OneRun(const OneRun&) = delete;
   OneRun& operator=(const OneRun&) = delete;
-  [[nodiscard]] Report report() const { return {.runs = {&made, 1}}; }
-  [[nodiscard]] Json data() const { return page_data(report()); }
+  [[nodiscard]] merge::Report report() const { return {.runs = {&made, 1}}; }
+  [[nodiscard]] Json data() const { return page::page_data(report()); }
   [[nodiscard]] const PointReport& point(int index) const {
     for (const Curve& curve : made.curves) {
       for (const PointReport& at : curve.points) {
@@ -45,18 +45,18 @@ struct OneRun {
 };
 
 TEST(PageNumber, HasSoManyDigitsAndNoMore) {
-  EXPECT_EQ(drawn(0.001234567).dump(), "0.00123457");
-  EXPECT_EQ(drawn(1234567.0).dump(), "1234570");
-  EXPECT_EQ(drawn(1.98e9).dump(), "1980000000");
-  EXPECT_EQ(drawn(-2.0).dump(), "-2");
-  EXPECT_EQ(drawn(0.0).dump(), "0");
-  EXPECT_EQ(drawn(9.9999996).dump(), "10");
-  EXPECT_EQ(drawn(0.1 + 0.2).dump(), "0.3");
-  EXPECT_EQ(drawn(1e-300).dump(), "1e-300");
-  EXPECT_EQ(drawn(1e300).dump(), "1e+300");
-  EXPECT_TRUE(drawn(std::numeric_limits<double>::quiet_NaN()).is_null());
-  EXPECT_TRUE(drawn(std::numeric_limits<double>::infinity()).is_null());
-  EXPECT_TRUE(drawn(std::optional<double>{}).is_null());
+  EXPECT_EQ(page::drawn(0.001234567).dump(), "0.00123457");
+  EXPECT_EQ(page::drawn(1234567.0).dump(), "1234570");
+  EXPECT_EQ(page::drawn(1.98e9).dump(), "1980000000");
+  EXPECT_EQ(page::drawn(-2.0).dump(), "-2");
+  EXPECT_EQ(page::drawn(0.0).dump(), "0");
+  EXPECT_EQ(page::drawn(9.9999996).dump(), "10");
+  EXPECT_EQ(page::drawn(0.1 + 0.2).dump(), "0.3");
+  EXPECT_EQ(page::drawn(1e-300).dump(), "1e-300");
+  EXPECT_EQ(page::drawn(1e300).dump(), "1e+300");
+  EXPECT_TRUE(page::drawn(std::numeric_limits<double>::quiet_NaN()).is_null());
+  EXPECT_TRUE(page::drawn(std::numeric_limits<double>::infinity()).is_null());
+  EXPECT_TRUE(page::drawn(std::optional<double>{}).is_null());
 }
 
 TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
@@ -71,7 +71,7 @@ TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
   }
   EXPECT_THAT(points, ElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
   // What is in the report stands as it is there, digit by digit.
-  const Json whole = report_json(one.report());
+  const Json whole = render::report_json(one.report());
   const Json& pruned = data["report"];
   for (const char* const key : {"step_time", "throughput", "efficiency", "breakdown", "findings"}) {
     for (std::size_t i = 0; i < 6; ++i) {
@@ -88,7 +88,7 @@ TEST(PageData, OfSeveralLaunchesHasTheTypicalOnes) {
     launches.push_back(samples::launch_of("launch" + std::to_string(launches.size()), 2, 2, step));
   }
   const samples::JoinedLaunches joined{std::move(launches)};
-  const Json data = page_data(joined.report());
+  const Json data = page::page_data(joined.report());
   ASSERT_EQ(data["details"].size(), 1U);
   EXPECT_EQ(data["details"][0]["run"], 2);  // 2 ms is the one in the middle
   EXPECT_EQ(data["report"]["runs"].size(), 3U);
@@ -97,7 +97,7 @@ TEST(PageData, OfSeveralLaunchesHasTheTypicalOnes) {
 TEST(StepSeries, HasEveryStepWithItsSlowestRankAndItsKind) {
   results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
   samples::add_traced_steps(point, 1e-3, 1.5);
-  const Json series = step_series(point, 1000);
+  const Json series = page::step_series(point, 1000);
   ASSERT_EQ(series["first"].size(), 26U);
   EXPECT_EQ(series["every"], 1);
   for (std::size_t step = 0; step < 26; ++step) {
@@ -127,8 +127,8 @@ TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
     }
   }
   point.step_times[774] = {1e-3, 0.5};  // one of the measured
-  ASSERT_EQ(kind_of_step(point, 774), StepKind::measured);
-  const Json series = step_series(point, 300);
+  ASSERT_EQ(page::kind_of_step(point, 774), page::StepKind::measured);
+  const Json series = page::step_series(point, 300);
   EXPECT_LE(series["first"].size(), 300U);
   EXPECT_GT(series["first"].size(), 75U);
   const std::size_t every = series["every"].get<std::size_t>();
@@ -136,7 +136,7 @@ TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
   bool found = false;
   for (std::size_t i = 0; i < series["first"].size(); ++i) {
     const auto first = series["first"][i].get<std::size_t>();
-    EXPECT_EQ(series["kind"][i], static_cast<int>(kind_of_step(point, first)));
+    EXPECT_EQ(series["kind"][i], static_cast<int>(page::kind_of_step(point, first)));
     if (series["time"][i] == 0.5) {
       EXPECT_EQ(series["kind"][i], 0);
       EXPECT_EQ(first / every, 774 / every);
@@ -150,11 +150,11 @@ TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
 TEST(StepSeries, HasNoTimeWhereARankHasNone) {
   results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
   point.step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
-  const Json series = step_series(point, 1000);
+  const Json series = page::step_series(point, 1000);
   EXPECT_TRUE(series["time"][5].is_null());
   EXPECT_FALSE(series["time"][6].is_null());
   point.step_times.resize(1);
-  EXPECT_TRUE(step_series(point, 1000)["quantiles"].is_null());
+  EXPECT_TRUE(page::step_series(point, 1000)["quantiles"].is_null());
 }
 
 TEST(RankMap, SortsHostsByTheirNumbers) {
@@ -177,7 +177,7 @@ results::RunData twelve_hosts() {
 
 TEST(RankMap, HasARowPerRankByHostAndItsStepsAgainstTheMedian) {
   const OneRun one{twelve_hosts()};
-  const Json map = rank_map(one.run.rank_facts, one.point(0), {});
+  const Json map = page::rank_map(one.run.rank_facts, one.point(0), {});
   ASSERT_EQ(map["rank"].size(), 24U);
   ASSERT_EQ(map["hosts"].size(), 12U);
   EXPECT_EQ(map["hosts"][2], "node2");
@@ -201,7 +201,7 @@ TEST(RankMap, IsInTheOrderOfTheRanksInTheWorld) {
   results::RunData run = samples::two_curves();
   run.points[2].world_rank = {0, 2, 1, 3};
   const OneRun one{std::move(run)};
-  const Json map = rank_map(one.run.rank_facts, one.point(2), {});
+  const Json map = page::rank_map(one.run.rank_facts, one.point(2), {});
   EXPECT_EQ(map["world_rank"], (Json{0, 1, 2, 3}));
   EXPECT_EQ(map["rank"], (Json{0, 2, 1, 3}));
   EXPECT_NEAR(map["compute"][1].get<double>(), (400 + 50 * 2 + 240) * 1e-9, 1e-15);
@@ -215,7 +215,7 @@ TEST(RankMap, OfVeryManyRanksKeepsTheFirstAndTheSlowest) {
     point.breakdown.of_rank.push_back({.compute = rank == 14 ? 2.0 : 1.0});
     point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 0.0);
   }
-  const Json map = rank_map(one.run.rank_facts, point, {.columns = 7, .rows = 8});
+  const Json map = page::rank_map(one.run.rank_facts, point, {.columns = 7, .rows = 8});
   const auto ranks = map["rank"].get<std::vector<int>>();
   ASSERT_EQ(ranks.size(), 8U);
   EXPECT_THAT(ranks, testing::IsSupersetOf({0, 9, 14, 21}));
@@ -226,14 +226,14 @@ TEST(RankMap, OfVeryManyRanksKeepsTheFirstAndTheSlowest) {
   EXPECT_EQ(map["cells"]["every"], 3);
   EXPECT_EQ(map["cells"]["steps"], 20);
   EXPECT_EQ(map["cells"]["first"].size(), 7U);
-  const Json all = rank_map(one.run.rank_facts, point, {.columns = 7});
+  const Json all = page::rank_map(one.run.rank_facts, point, {.columns = 7});
   EXPECT_EQ(all["cells"]["time"][5][1], 0.25) << "step 7 is the furthest from the median of three";
 }
 
 TEST(RankMap, HasWhatTracesTell) {
   const OneRun one{samples::two_curves()};
   const PointReport& point = one.point(2);
-  const Json map = rank_map(one.run.rank_facts, point, {});
+  const Json map = page::rank_map(one.run.rank_facts, point, {});
   // Each rank computes 640 + 50 rank ns, by the hand-made trace: [0, 400 + 50 r] and [720, 960].
   for (std::size_t rank = 0; rank < 4; ++rank) {
     EXPECT_NEAR(map["compute"][rank].get<double>(),
@@ -259,7 +259,7 @@ TEST(Prune, PutsRanksThatAreAlikeTogether) {
                                {"odd_fact", std::to_string(rank)}},
                               {{"cores", 64}}));
   }
-  const Json kinds = kinds_of_ranks(ranks);
+  const Json kinds = page::kinds_of_ranks(ranks);
   ASSERT_EQ(kinds.size(), 2U);
   EXPECT_EQ(kinds[0]["ranks"], "0-6, 8-23");
   EXPECT_EQ(kinds[0]["count"], 23);
@@ -276,23 +276,23 @@ TEST(Prune, TellsHostsApartThatDiffer) {
     ranks.push_back(
         rank_json(rank, "n" + std::to_string(rank), {{"os", rank == 2 ? "old" : "new"}}));
   }
-  EXPECT_EQ(kinds_of_ranks(ranks).size(), 2U);
+  EXPECT_EQ(page::kinds_of_ranks(ranks).size(), 2U);
 }
 
 TEST(Prune, CutsLongTextsAndKeysAtWholeCharacters) {
   std::string umlauts;
   for (int i = 0; i < 3000; ++i) umlauts += "ü";
   Json data{{"a", umlauts}, {std::string(5000, 'k'), Json::array({"short", umlauts})}};
-  PageNotes notes;
-  cut_texts(data, notes);
+  page::PageNotes notes;
+  page::cut_texts(data, notes);
   EXPECT_EQ(data["a"], umlauts.substr(0, 4000) + "… (3000 characters)");
   const std::string key = std::string(2000, 'k') + "… (5000 characters)";
   ASSERT_TRUE(data.contains(key));
   EXPECT_EQ(data[key][0], "short");
   EXPECT_THAT(notes, ElementsAre("3 texts longer than 2000 characters are cut"));
-  PageNotes none;
+  page::PageNotes none;
   Json small{{"a", std::string(2000, 'x')}};
-  cut_texts(small, none);
+  page::cut_texts(small, none);
   EXPECT_EQ(small["a"], std::string(2000, 'x'));
   EXPECT_TRUE(none.empty());
 }

@@ -25,7 +25,7 @@ using testing::ElementsAre;
 using units::Nanoseconds;
 
 /// The lanes of a point without anything derived from it.
-Json lanes_of(const results::PointData& data, const DetailLimits& limits = {}) {
+Json lanes_of(const results::PointData& data, const page::DetailLimits& limits = {}) {
   PointReport point;
   point.data = &data;
   return lanes({}, point, limits);
@@ -97,14 +97,14 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
     const results::PointData& data = run.points[index];
     PointReport point;
     point.data = &data;
-    point.breakdown = breakdown(data);
+    point.breakdown = breakdown::breakdown(data);
     const Json timeline = lanes({}, point, {});
     const auto& of_rank = point.breakdown.of_rank;
     ASSERT_EQ(timeline["lanes"].size(), of_rank.size());
     ASSERT_EQ(point.breakdown.steps, 1U);  // a mean over steps is this step's
     double wait = 0, transfer = 0;
     for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
-      const Breakdown& of = of_rank[rank];
+      const breakdown::Breakdown& of = of_rank[rank];
       EXPECT_NEAR(total(timeline, "step", rank), of.step, 1e-15);
       EXPECT_NEAR(total(timeline, "compute", rank), of.compute, 1e-15);
       EXPECT_NEAR(total(timeline, "copies", rank), of.copies, 1e-15);
@@ -140,9 +140,9 @@ TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
     point.breakdown.of_rank.push_back({.compute = rank == 13 ? 2.0 : 1.0});
     point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 1.0);
   }
-  const auto step = typical_traced_step(data);
+  const auto step = page::typical_traced_step(data);
   ASSERT_TRUE(step);
-  const std::vector<int> ranks = lane_ranks(point, *step, {});
+  const std::vector<int> ranks = page::lane_ranks(point, *step, {});
   ASSERT_EQ(ranks.size(), 8U);
   EXPECT_THAT((std::vector<int>{ranks[0], ranks[1]}), ElementsAre(0, 16));
   EXPECT_THAT(ranks, testing::IsSupersetOf({13, 21, 31}));
@@ -232,7 +232,7 @@ TEST(Lanes, KnowWhatIsExposedHoweverLittleIsDrawn) {
 
 TEST(Lanes, MergeOnlyWhatIsAlike) {
   const auto span = [](int start, program::OpKind kind, int microbatch, int layer) {
-    return LaneSpan{
+    return page::LaneSpan{
         .op = static_cast<std::uint8_t>(kind),
         .place = {.phase = program::Phase::forward, .layer = layer, .microbatch = microbatch},
         .start = Nanoseconds{start},
@@ -243,24 +243,24 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
   const std::vector spans{span(0, OpKind::gemm, 0, 1),   span(11, OpKind::gemm, 0, 2),
                           span(22, OpKind::cast, 0, 2),  span(33, OpKind::cast, 1, 2),
                           span(143, OpKind::cast, 1, 2), span(154, OpKind::all_reduce, 1, 2)};
-  const auto sizes = [&](Alike alike) {
+  const auto sizes = [&](page::Alike alike) {
     constexpr Nanoseconds no_end{1000};
     std::vector<std::size_t> result;
-    for (const LaneSpan& at : merged(spans, alike, Nanoseconds{1}, no_end))
+    for (const page::LaneSpan& at : page::merged(spans, alike, Nanoseconds{1}, no_end))
       result.push_back(at.merged);
     return result;
   };
-  EXPECT_THAT(sizes(Alike::same_kind), ElementsAre(2, 1, 1, 1, 1));
-  EXPECT_THAT(sizes(Alike::any_kind), ElementsAre(3, 1, 2));
-  const std::vector<LaneSpan> boxes =
-      merged(spans, Alike::any_kind, Nanoseconds{1}, Nanoseconds{1000});
+  EXPECT_THAT(sizes(page::Alike::same_kind), ElementsAre(2, 1, 1, 1, 1));
+  EXPECT_THAT(sizes(page::Alike::any_kind), ElementsAre(3, 1, 2));
+  const std::vector<page::LaneSpan> boxes =
+      page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{1000});
   EXPECT_EQ(boxes.front().place.layer, -1);
   EXPECT_EQ(boxes.front().place.microbatch, 0);
-  EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(LaneOp::compute));
+  EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(page::LaneOp::compute));
   EXPECT_EQ(boxes.front().gaps().value(), 2);
-  EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(LaneOp::mixed));
+  EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(page::LaneOp::mixed));
   // 21 ns are enough: the third begins anew.
-  EXPECT_EQ(merged(spans, Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
+  EXPECT_EQ(page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
 }
 
 TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {
@@ -309,7 +309,7 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
                          series(0, "energy", "J", std::vector<double>(1000, 5)),
                          series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
   const results::RunData run = samples::launch("one", 2, 1);
-  const Json lines = device_lines(run.rank_facts, point, {.samples = 100});
+  const Json lines = page::device_lines(run.rank_facts, point, {.samples = 100});
   ASSERT_EQ(lines.size(), 3U);
   expect_holds(lines[0],
                {{"quantity", "sm_clock"}, {"host", "node1"}, {"value", {1500000000, 1500000000}}});
@@ -330,7 +330,7 @@ TEST(DeviceLines, NameTheRankInTheWorldAndItsHost) {
   point.world_rank = {0, 2, 1, 3};
   point.device_series = {series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
   const results::RunData run = samples::launch("one", 4, 1);
-  const Json lines = device_lines(run.rank_facts, point, {});
+  const Json lines = page::device_lines(run.rank_facts, point, {});
   ASSERT_EQ(lines.size(), 1U);
   expect_holds(lines[0], {{"rank", 1}, {"world_rank", 2}, {"host", run.rank_facts[2].host}});
 }
@@ -341,14 +341,14 @@ TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
     point.device_series.push_back(series(rank, "sm_clock", "Hz", {rank == 20 ? 1e9 : 2e9, 2e9}));
     point.device_series.push_back(series(rank, "temperature", "K", {rank == 22 ? 350. : 320.}));
   }
-  const Json lines = device_lines({}, point, {});
+  const Json lines = page::device_lines({}, point, {});
   ASSERT_EQ(lines.size(), 32U);
   std::vector<int> ranks;
   for (std::size_t i = 0; i < 16; ++i) ranks.push_back(lines[i]["rank"].get<int>());
   EXPECT_THAT(ranks, testing::IsSupersetOf({20, 22}));
   EXPECT_TRUE(std::ranges::is_sorted(ranks));
-  EXPECT_EQ(count_device_lines(point, 16), 32U);
-  EXPECT_EQ(count_device_lines(point), 48U);
+  EXPECT_EQ(page::count_device_lines(point, 16), 32U);
+  EXPECT_EQ(page::count_device_lines(point), 48U);
 }
 
 }  // namespace

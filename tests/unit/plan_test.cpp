@@ -22,28 +22,28 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using workloads::Scaling;
 
-std::vector<int> ranks_of(const Plan& plan) {
+std::vector<int> ranks_of(const plan::Plan& plan) {
   std::vector<int> ranks(plan.points.size());
   std::transform(plan.points.begin(), plan.points.end(), ranks.begin(),
-                 [](const PlannedPoint& point) { return point.ranks; });
+                 [](const plan::PlannedPoint& point) { return point.ranks; });
   return ranks;
 }
 
 TEST(PlanCounts, DoubleUpToTheWorldAndTheWorld) {
-  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(1))), ElementsAre(1));
-  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(8))), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(6))), ElementsAre(1, 2, 4, 6));
+  EXPECT_THAT(ranks_of(plan::make_plan(config_of("dp"), site_of(1))), ElementsAre(1));
+  EXPECT_THAT(ranks_of(plan::make_plan(config_of("dp"), site_of(8))), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(ranks_of(plan::make_plan(config_of("dp"), site_of(6))), ElementsAre(1, 2, 4, 6));
 }
 
 TEST(PlanCounts, AreAsNamed) {
   RunConfig config = config_of("dp");
   config.rank_counts = settings::RankCounts::every;
-  EXPECT_THAT(ranks_of(make_plan(config, site_of(5))), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(ranks_of(plan::make_plan(config, site_of(5))), ElementsAre(1, 2, 3, 4, 5));
   config.ranks = {2, 8};
-  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(2, 8));
+  EXPECT_THAT(ranks_of(plan::make_plan(config, site_of(16))), ElementsAre(2, 8));
   config = config_of("dp");
   config.experiments[0].max_ranks = 4;
-  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(1, 2, 4));
+  EXPECT_THAT(ranks_of(plan::make_plan(config, site_of(16))), ElementsAre(1, 2, 4));
 }
 
 TEST(PlanCounts, BeyondTheWorldAreRefused) {
@@ -56,10 +56,10 @@ TEST(PlanCounts, BeyondTheWorldAreRefused) {
 TEST(PlanOrder, ExperimentAfterExperimentNumberedThrough) {
   RunConfig config = config_of("dp");
   config.experiments.push_back(config_of("tp").experiments.front());
-  const Plan plan = make_plan(config, site_of(2));
+  const plan::Plan plan = plan::make_plan(config, site_of(2));
   ASSERT_EQ(plan.points.size(), 4U);
   for (int i = 0; i < 4; ++i) {
-    const PlannedPoint& point = plan.points[static_cast<std::size_t>(i)];
+    const plan::PlannedPoint& point = plan.points[static_cast<std::size_t>(i)];
     EXPECT_EQ(point.index, i);
     EXPECT_EQ(point.workload->name, i < 2 ? "dp" : "tp");
     EXPECT_EQ(point.experiment, &config.experiments[i < 2 ? 0 : 1]);
@@ -72,9 +72,9 @@ TEST(PlanMisfits, AreSkippedWhenChosen) {
   // 16 samples in microbatches of 2 do not divide by 3 or 6.
   RunConfig config = config_of("dp");
   config.rank_counts = settings::RankCounts::every;
-  const Plan plan = make_plan(config, site_of(6));
+  const plan::Plan plan = plan::make_plan(config, site_of(6));
   ASSERT_EQ(plan.points.size(), 6U);
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     const bool fits = 16 % point.ranks == 0;
     EXPECT_EQ(point.skip_reason.empty(), fits) << point.ranks;
     EXPECT_EQ(point.flop_per_step.has_value(), fits);
@@ -91,7 +91,7 @@ TEST(PlanMisfits, AreRefusedWhenNamed) {
               AllOf(HasSubstr("dp on 3 ranks"), HasSubstr("batch=16"), HasSubstr("dp=3")));
   // A suite names counts for many workloads; not all of them fit every one.
   config.suite = "quick";
-  const Plan plan = make_plan(config, site_of(4));
+  const plan::Plan plan = plan::make_plan(config, site_of(4));
   EXPECT_TRUE(plan.points[0].skip_reason.empty());
   EXPECT_FALSE(plan.points[1].skip_reason.empty());
 }
@@ -127,15 +127,15 @@ TEST(PlanMesh, AxesThatAWorkloadLacksAreRefused) {
 TEST(PlanMesh, UnnamedDpAbsorbsTheRest) {
   RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
   config.ranks = {4, 8, 16};
-  const Plan plan = make_plan(config, site_of(16));
+  const plan::Plan plan = plan::make_plan(config, site_of(16));
   EXPECT_EQ(plan.points[0].request.mesh, (mesh::Shape{.tp = 2, .pp = 2}));
   EXPECT_EQ(plan.points[1].request.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
   EXPECT_EQ(plan.points[2].request.mesh, (mesh::Shape{.tp = 2, .dp = 4, .pp = 2}));
 }
 
-std::vector<std::string> meshes_of(const Plan& plan) {
+std::vector<std::string> meshes_of(const plan::Plan& plan) {
   std::vector<std::string> meshes;
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     meshes.push_back(point.skip_reason.empty() ? mesh::to_text(point.request.mesh) : "skipped");
   }
   return meshes;
@@ -145,7 +145,7 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
   const auto meshes = [](int ranks, int per_node, std::vector<int> named = {}) {
     RunConfig config = config_of("hybrid");
     config.ranks = std::move(named);
-    return meshes_of(make_plan(config, site_of(ranks, per_node)));
+    return meshes_of(plan::make_plan(config, site_of(ranks, per_node)));
   };
   EXPECT_THAT(meshes(1, 8), ElementsAre("dp=1"));
   EXPECT_THAT(meshes(2, 8), ElementsAre("dp=1", "dp=2"));
@@ -161,22 +161,22 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
 }
 
 TEST(PlanMemory, OfMachinesThatNobodyLookedAtMarksAndRefusesNothing) {
-  Site site = site_of(2, 1);
-  site.memory_of = MemoryOf::this_machine;
+  plan::Site site = site_of(2, 1);
+  site.memory_of = plan::MemoryOf::this_machine;
   site.memory_free.assign(2, units::Bytes{98'304});
   RunConfig config = config_of("dp");
   config.ranks = {2};
-  const Plan plan = make_plan(config, site);
+  const plan::Plan plan = plan::make_plan(config, site);
   EXPECT_EQ(plan.points[0].skip_reason, "");
   EXPECT_THAT(plan.points[0].misfit, HasSubstr(" of 96.0 KiB"));
   site.memory_free.assign(2, units::Bytes{16U << 20U});
-  EXPECT_EQ(make_plan(config, site).points[0].misfit, "");
+  EXPECT_EQ(plan::make_plan(config, site).points[0].misfit, "");
 }
 
 TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
   // 8 microbatches of input, are more than 96 KiB.
-  Site site = site_of(2);
+  plan::Site site = site_of(2);
   site.memory_free = {units::Bytes{98'304}};
   RunConfig config = config_of("dp");
   EXPECT_THAT(refusal(config, site),
@@ -186,7 +186,7 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   EXPECT_THAT(refusal(config, site),
               AllOf(HasSubstr("dp on 2 ranks"), HasSubstr("small"), HasSubstr("96.0 KiB")));
   site.memory_free = {units::Bytes{16U << 20U}};
-  const Plan plan = make_plan(config, site);
+  const plan::Plan plan = plan::make_plan(config, site);
   EXPECT_GT(plan.points[0].memory_per_rank->value(), 2U * 4 * 12 * 16 * 16 * 4);
 }
 
@@ -194,11 +194,11 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
 std::uint64_t need_of_dp(int ranks) {
   RunConfig config = config_of("dp");
   config.ranks = {ranks};
-  return make_plan(config, site_of(ranks)).points.front().memory_per_rank->value();
+  return plan::make_plan(config, site_of(ranks)).points.front().memory_per_rank->value();
 }
 
 /// Whether dp on `ranks` fits into nodes with so much free each.
-bool fits(int ranks, Site site, const std::vector<std::uint64_t>& free,
+bool fits(int ranks, plan::Site site, const std::vector<std::uint64_t>& free,
           settings::FillIdle fill = settings::FillIdle::idle,
           mesh::Placement placement = mesh::Placement::packed) {
   RunConfig config = config_of("dp");
@@ -237,7 +237,7 @@ TEST(PlanMemory, NodesAreSeparate) {
 }
 
 TEST(PlanMemory, DevicesOfTheirOwnDoNotSumUp) {
-  Site site = site_of(4);
+  plan::Site site = site_of(4);
   site.memory_pool = executor::MemoryPool::rank;
   EXPECT_TRUE(fits(4, site, {need_of_dp(4)}));
   EXPECT_FALSE(fits(4, site, {need_of_dp(4) - 1}));
@@ -258,9 +258,9 @@ TEST(PlanPrecision, ThatTheDeviceLacksIsRefused) {
 }
 
 TEST(PlanScaling, StrongKeepsModelAndBatch) {
-  const Plan plan = make_plan(config_of("dp"), site_of(16));
+  const plan::Plan plan = plan::make_plan(config_of("dp"), site_of(16));
   double flop = 0;
-  for (const PlannedPoint& point : plan.points) {
+  for (const plan::PlannedPoint& point : plan.points) {
     EXPECT_EQ(point.request.options.at("batch"), "16");
     EXPECT_EQ(point.request.model.layers, 4);
     EXPECT_DOUBLE_EQ(point.request.growth, 1);
@@ -277,7 +277,7 @@ TEST(PlanScaling, WeakGrowsWithTheMesh) {
   RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
   config.experiments[0].scaling = Scaling::weak;
   config.ranks = {8};
-  const PlannedPoint point = make_plan(config, site_of(8)).points.front();
+  const plan::PlannedPoint point = plan::make_plan(config, site_of(8)).points.front();
   EXPECT_EQ(point.request.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
   EXPECT_EQ(point.request.options.at("batch"), "32");
   EXPECT_EQ(point.request.options.at("microbatches"), "8");
@@ -289,18 +289,18 @@ TEST(PlanScaling, WeakGrowsWithTheMesh) {
   // Every rank's GEMMs are those of one rank.
   config.ranks = {1};
   config.experiments[0].mesh = {};
-  const double one = *make_plan(config, site_of(8)).points.front().flop_per_step;
+  const double one = *plan::make_plan(config, site_of(8)).points.front().flop_per_step;
   EXPECT_DOUBLE_EQ(*point.flop_per_step, 8 * one);
 }
 
 TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
   // Four nodes of four ranks, dealt out in turn, as a cyclic launcher numbers them.
-  Site site = site_of(16);
+  plan::Site site = site_of(16);
   for (int rank = 0; rank < 16; ++rank)
     site.node_of_rank[static_cast<std::size_t>(rank)] = rank % 4;
   RunConfig config = config_of("dp");
   config.ranks = {1, 4, 8, 16};
-  const Plan packed = make_plan(config, site);
+  const plan::Plan packed = plan::make_plan(config, site);
   EXPECT_THAT(packed.points[0].world_ranks, ElementsAre(0));
   EXPECT_THAT(packed.points[1].world_ranks, ElementsAre(0, 4, 8, 12));
   EXPECT_THAT(packed.points[2].world_ranks, ElementsAre(0, 4, 8, 12, 1, 5, 9, 13));
@@ -309,7 +309,7 @@ TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
   EXPECT_EQ(packed.points[2].nodes, 2);
   EXPECT_EQ(packed.points[3].nodes, 4);
   config.experiments[0].placement = mesh::Placement::spread;
-  const Plan spread = make_plan(config, site);
+  const plan::Plan spread = plan::make_plan(config, site);
   EXPECT_THAT(spread.points[1].world_ranks, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(spread.points[2].world_ranks, ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
   EXPECT_EQ(spread.points[1].nodes, 4);
@@ -321,7 +321,7 @@ TEST(PlanTraffic, IsTheTextbooks) {
   // gradients once: 49 152 bytes, of which a ring of four sends 2 x 3/4.
   RunConfig config = config_of("dp");
   config.ranks = {1, 4};
-  const Plan plan = make_plan(config, site_of(4));
+  const plan::Plan plan = plan::make_plan(config, site_of(4));
   EXPECT_EQ(plan.points[0].sent_per_step->value(), 0U);
   EXPECT_EQ(plan.points[1].sent_per_step->value(), 4U * 73'728);
 }
@@ -332,7 +332,7 @@ TEST(PlanTraffic, OfAPipelineIsOneActivationPerMicrobatchAndDirection) {
     config.experiments[0].base.options["schedule"] = schedule;
     config.ranks = {2};
     // 8 microbatches of 2 sequences x 4 tokens x 16 elements x 4 bytes, there and back.
-    EXPECT_EQ(make_plan(config, site_of(2)).points.front().sent_per_step->value(), 8U * 2 * 512)
+    EXPECT_EQ(plan::make_plan(config, site_of(2)).points.front().sent_per_step->value(), 8U * 2 * 512)
         << schedule;
   }
 }
@@ -341,8 +341,8 @@ TEST(PlanTraffic, IsToldByAxis) {
   RunConfig config = config_of("hybrid");
   config.experiments[0].mesh = {{mesh::Axis::dp, 2}, {mesh::Axis::tp, 2}};
   config.ranks = {4};
-  const Plan plan = make_plan(config, site_of(4, 2));
-  const PlannedPoint& point = plan.points.front();
+  const plan::Plan plan = plan::make_plan(config, site_of(4, 2));
+  const plan::PlannedPoint& point = plan.points.front();
   ASSERT_EQ(point.sent_by_axes.size(), 2U);
   EXPECT_EQ(point.sent_by_axes[0].axes, mesh::AxisSet{mesh::Axis::tp});
   EXPECT_EQ(point.sent_by_axes[1].axes, mesh::AxisSet{mesh::Axis::dp});
@@ -354,7 +354,7 @@ TEST(PlanTraffic, IsToldByAxis) {
 TEST(PlanLoad, IsOfTheRankThatHasMostToDo) {
   RunConfig config = config_of("dp");
   config.ranks = {4};
-  const PlannedPoint point = make_plan(config, site_of(4)).points.front();
+  const plan::PlannedPoint point = plan::make_plan(config, site_of(4)).points.front();
   EXPECT_DOUBLE_EQ(point.load.flop, *point.flop_per_step / 4);
   EXPECT_EQ(point.load.sent.value(), 73'728U);
   EXPECT_EQ(point.load.memory, *point.memory_per_rank);
@@ -366,9 +366,9 @@ std::vector<workloads::RowSpec> rows_on(std::string_view device, const std::stri
   RunConfig config = config_of(workload);
   config.ranks = {2};
   config.experiments.front().base.options.clear();
-  Site site = site_of(2);
+  plan::Site site = site_of(2);
   site.device = device;
-  const PlannedPoint point = make_plan(config, site).points.front();
+  const plan::PlannedPoint point = plan::make_plan(config, site).points.front();
   return point.workload->bench.build(point.request, 0).rows;
 }
 

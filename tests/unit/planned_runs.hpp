@@ -11,8 +11,8 @@
 namespace isoscale::samples {
 
 /// Ranks on hosts of `per_node`, numbered host by host; how much memory is free is unknown.
-inline runner::Site site_of(int ranks, int per_node = 1'000) {
-  runner::Site site{.ranks = ranks,
+inline runner::plan::Site site_of(int ranks, int per_node = 1'000) {
+  runner::plan::Site site{.ranks = ranks,
                     .node_of_rank = {},
                     .precisions = {program::Precision::f64, program::Precision::f32},
                     .device = "host",
@@ -33,9 +33,9 @@ inline settings::RunConfig config_of(const std::string& workload, const mesh::Re
 }
 
 /// Returns why there is no plan; "" if there is one.
-inline std::string refusal(const settings::RunConfig& config, const runner::Site& site) {
+inline std::string refusal(const settings::RunConfig& config, const runner::plan::Site& site) {
   try {
-    static_cast<void>(runner::make_plan(config, site));
+    static_cast<void>(runner::plan::make_plan(config, site));
   } catch (const base::UsageError& error) {
     return error.what();
   }

@@ -18,7 +18,7 @@ PlayBounds of(std::string_view device) {
 
 /// The passes that a play has in a run with a budget of ten seconds.
 std::uint64_t passes(const Case& one, double pass, std::string_view device) {
-  return runner::passes_of_play(
+  return runner::microbench::passes_of_play(
       one, units::Seconds{pass},
       {.budget = units::Seconds{10}, .timeout = {}, .bounds = of(device)});
 }

@@ -154,7 +154,7 @@ Estimate estimate(const Row& row, const simulate::Machine& machine, const Settin
   return best;
 }
 
-simulate::Machine a100() { return analysis::load_system("a100-hdr"); }
+simulate::Machine a100() { return analysis::predict::load_system("a100-hdr"); }
 
 struct Errors {
   double mean = 0, worst = 0;

@@ -17,7 +17,7 @@ using settings::PredictCommand;
 using simulate::Machine;
 using simulate::TimedCommunication;
 
-Question asked(const PredictCommand& command) {
+predict::Question asked(const PredictCommand& command) {
   return question_of(command, samples::plain_sheet());
 }
 
@@ -33,8 +33,8 @@ std::string refusal_of(const auto& ask) {
 
 std::string refusal(const PredictCommand& command) {
   return refusal_of([&] {
-    const Question question = asked(command);
-    for (const int ranks : question.ranks) (void)request_at(question, ranks);
+    const predict::Question question = asked(command);
+    for (const int ranks : question.ranks) (void)predict::request_at(question, ranks);
   });
 }
 
@@ -46,12 +46,12 @@ bool says(const std::string& text, std::initializer_list<const char*> needles) {
   return true;
 }
 
-TEST(Question, OfASheetIsWhatTheCommandSays) {
+TEST(predict::Question, OfASheetIsWhatTheCommandSays) {
   PredictCommand command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 2}};
   command.settings = {{"batch", "128"}, {"gemm", "2x,memory=3x"}, {"latency", "0.5x"}};
   command.baseline = 16;
-  const Question question = asked(command);
+  const predict::Question question = asked(command);
   EXPECT_EQ(question.workload->name, "hybrid");
   EXPECT_EQ(question.base.options.at("batch"), "128");
   EXPECT_EQ(question.fixed, std::vector<std::string>{"batch"});
@@ -62,7 +62,7 @@ TEST(Question, OfASheetIsWhatTheCommandSays) {
   EXPECT_EQ(question.node_ranks, 8);
   EXPECT_EQ(question.baseline, 16);
   EXPECT_FALSE(question.fit.has_value());
-  const workloads::Request request = request_at(question, 16);
+  const workloads::Request request = predict::request_at(question, 16);
   EXPECT_EQ(request.mesh, (mesh::Shape{.tp = 2, .dp = 8}));
   EXPECT_EQ(request.options.at("microbatch"), "4");
   EXPECT_EQ(request.options.at("microbatches"), "4");
@@ -71,7 +71,7 @@ TEST(Question, OfASheetIsWhatTheCommandSays) {
   EXPECT_EQ(asked(command).machine.network->node_ranks, 4);
 }
 
-TEST(Question, RefusesWhatItCannotAnswer) {
+TEST(predict::Question, RefusesWhatItCannotAnswer) {
   const auto with = [](std::string key, std::string value) {
     PredictCommand command = samples::plain_command();
     command.settings.emplace_back(std::move(key), std::move(value));
@@ -102,7 +102,7 @@ TEST(Question, RefusesWhatItCannotAnswer) {
   EXPECT_TRUE(says(refusal(command), {"--mesh tp=2", "has no axis tp"}));
 }
 
-TEST(Question, OfASheetHasTheBatchOfTheModel) {
+TEST(predict::Question, OfASheetHasTheBatchOfTheModel) {
   PredictCommand command = samples::plain_command();
   command.settings.clear();
   command.model = workloads::load_model("gpt-175b");
@@ -118,30 +118,30 @@ TEST(Question, OfASheetHasTheBatchOfTheModel) {
   EXPECT_FALSE(asked(command).base.options.contains("batch"));
 }
 
-TEST(Question, KeepsTpAndPpAlongACurve) {
+TEST(predict::Question, KeepsTpAndPpAlongACurve) {
   PredictCommand command = samples::plain_command();
   command.workload = "hybrid";
   command.mesh.clear();
   command.ranks = {4, 8, 64};
-  const Question question = asked(command);
-  EXPECT_EQ(request_at(question, 8).mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
-  EXPECT_EQ(request_at(question, 64).mesh, (mesh::Shape{.tp = 2, .dp = 16, .pp = 2}));
+  const predict::Question question = asked(command);
+  EXPECT_EQ(predict::request_at(question, 8).mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  EXPECT_EQ(predict::request_at(question, 64).mesh, (mesh::Shape{.tp = 2, .dp = 16, .pp = 2}));
   command.ranks = {4};
-  EXPECT_EQ(request_at(asked(command), 4).mesh, (mesh::Shape{.tp = 2, .dp = 2}));
+  EXPECT_EQ(predict::request_at(asked(command), 4).mesh, (mesh::Shape{.tp = 2, .dp = 2}));
   // A search looks at all of them.
   command.best = true;
   EXPECT_TRUE(asked(command).mesh.empty());
 }
 
-TEST(Question, TakesANetworkFromAnotherMachine) {
-  Question question = asked(samples::plain_command());
+TEST(predict::Question, TakesANetworkFromAnotherMachine) {
+  predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   question.machine.network.reset();
   question.machine.measured.communication = {
       {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}},
       {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}}};
-  question.fit = ModelFit{};
-  use_network(samples::plain_sheet(), "plain", question);
+  question.fit = predict::ModelFit{};
+  predict::use_network(samples::plain_sheet(), "plain", question);
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   ASSERT_TRUE(question.machine.network);
   EXPECT_EQ(question.machine.network->node_ranks, 2);
@@ -149,37 +149,37 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   EXPECT_EQ(question.machine.measured.communication[0].nodes, 1);
   EXPECT_NE(question.network.find("plain"), std::string::npos);
   simulate::Machine nothing;
-  EXPECT_THROW(use_network(nothing, "nothing", question), base::UsageError);
+  EXPECT_THROW(predict::use_network(nothing, "nothing", question), base::UsageError);
 }
 
-TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
-  Question question = asked(samples::plain_command());
+TEST(predict::Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
+  predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   simulate::Machine other;
   other.measured.communication = {
       {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}},
       {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}}};
-  question.fit = ModelFit{};
+  question.fit = predict::ModelFit{};
   question.fit->known.fit = 0.03;
   other.noise.launch = 0.04;
-  use_network(other, "other.h5", question);
+  predict::use_network(other, "other.h5", question);
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   EXPECT_FALSE(question.machine.network);
   ASSERT_EQ(question.machine.measured.communication.size(), 1U);
   EXPECT_EQ(question.machine.measured.communication[0].members, 4);
   EXPECT_TRUE(question.warnings.empty());
   question.node_ranks = 8;
-  use_network(other, "other.h5", question);
+  predict::use_network(other, "other.h5", question);
   ASSERT_EQ(question.warnings.size(), 1U);
   EXPECT_NE(question.warnings[0].find("2 ranks on each"), std::string::npos);
 }
 
-TEST(Question, RefusesASearchWithNothingToSearchFor) {
+TEST(predict::Question, RefusesASearchWithNothingToSearchFor) {
   PredictCommand command = samples::plain_command();
   command.best = true;
-  EXPECT_EQ(asked(command).meshes, Meshes::searched);
+  EXPECT_EQ(asked(command).meshes, predict::Meshes::searched);
   command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}};
-  EXPECT_EQ(asked(command).meshes, Meshes::searched);
+  EXPECT_EQ(asked(command).meshes, predict::Meshes::searched);
   command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}, {mesh::Axis::dp, 2}};
   EXPECT_TRUE(says(refusal(command), {"--best", "--mesh"}));
   command.mesh.clear();
@@ -206,16 +206,16 @@ Machine measured() {
   return machine;
 }
 
-TEST(WhatIf, ReadsChangesThatAreMadeTogether) {
-  const WhatIf one = parse_what_if("link.inter=2x");
+TEST(predict::WhatIf, ReadsChangesThatAreMadeTogether) {
+  const predict::WhatIf one = predict::parse_what_if("link.inter=2x");
   EXPECT_EQ(one.title, "link.inter=2x");
-  EXPECT_EQ(one.changes, (std::vector<Change>{{MachinePart::link_inter, 2}}));
-  const WhatIf two = parse_what_if("gemm=1.3x,latency=0.5x");
+  EXPECT_EQ(one.changes, (std::vector<predict::Change>{{predict::MachinePart::link_inter, 2}}));
+  const predict::WhatIf two = predict::parse_what_if("gemm=1.3x,latency=0.5x");
   EXPECT_EQ(two.changes,
-            (std::vector<Change>{{MachinePart::gemm, 1.3}, {MachinePart::latency, 0.5}}));
+            (std::vector<predict::Change>{{predict::MachinePart::gemm, 1.3}, {predict::MachinePart::latency, 0.5}}));
 }
 
-TEST(WhatIf, SaysWhatItWouldAccept) {
+TEST(predict::WhatIf, SaysWhatItWouldAccept) {
   for (const auto& [text, reason] : {std::pair{"link.iner=2x", "did you mean 'link.inter'"},
                                      {"gemm=2", "from 0.001x to 1000x"},
                                      {"gemm=0x", "must be a factor"},
@@ -224,14 +224,14 @@ TEST(WhatIf, SaysWhatItWouldAccept) {
                                      {"gemm", "has no factor"},
                                      {"gemm=2x,gemm=3x", "twice"},
                                      {"gemm=2x,", "unknown part of a machine"}}) {
-    EXPECT_TRUE(says(refusal_of([&] { (void)parse_what_if(text); }), {reason})) << text;
+    EXPECT_TRUE(says(refusal_of([&] { (void)predict::parse_what_if(text); }), {reason})) << text;
   }
 }
 
-TEST(WhatIf, ChangesASheet) {
+TEST(predict::WhatIf, ChangesASheet) {
   const Machine base = samples::plain_sheet();
   const Machine after =
-      changed(base, parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
+      predict::changed(base, predict::parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
   EXPECT_DOUBLE_EQ(after.network->across.bandwidth, 2e10);
   EXPECT_DOUBLE_EQ(after.network->inside.bandwidth, 3e11);
   EXPECT_DOUBLE_EQ(after.network->across.latency, 2.5e-6);
@@ -241,7 +241,7 @@ TEST(WhatIf, ChangesASheet) {
   EXPECT_DOUBLE_EQ(after.memory->capacity, 1e12);
 }
 
-TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
+TEST(predict::WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
   // Microseconds of both samples across nodes, then of both inside one; there the latency is not
   // fitted, and that of the smallest message counts.
   struct Case {
@@ -252,30 +252,30 @@ TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
        {Case{"link.inter=2x", {1.5, 6}, {1, 3}}, Case{"link.intra=2x", {2, 11}, {1, 2}},
         Case{"latency=3x", {4, 13}, {3, 5}}}) {
     SCOPED_TRACE(at.change);
-    const Machine after = changed(measured(), parse_what_if(at.change));
+    const Machine after = predict::changed(measured(), predict::parse_what_if(at.change));
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_NEAR(after.measured.communication[0].samples[i].seconds, at.across[i] * 1e-6, 1e-18);
       EXPECT_NEAR(after.measured.communication[1].samples[i].seconds, at.inside[i] * 1e-6, 1e-18);
     }
   }
-  const Machine inter = changed(measured(), parse_what_if("link.inter=2x"));
+  const Machine inter = predict::changed(measured(), predict::parse_what_if("link.inter=2x"));
   EXPECT_DOUBLE_EQ(*inter.measured.communication[0].bandwidth, 2e9);
   EXPECT_DOUBLE_EQ(*inter.measured.communication[0].latency, 1e-6);
-  const Machine latency = changed(measured(), parse_what_if("latency=3x"));
+  const Machine latency = predict::changed(measured(), predict::parse_what_if("latency=3x"));
   EXPECT_DOUBLE_EQ(*latency.measured.communication[0].latency, 3e-6);
-  const Machine faster = changed(measured(), parse_what_if("gemm=1.5x,memory=2x"));
+  const Machine faster = predict::changed(measured(), predict::parse_what_if("gemm=1.5x,memory=2x"));
   EXPECT_NEAR(faster.measured.gemms[0].seconds, 2e-6, 1e-18);
   EXPECT_NEAR(faster.measured.locals[0].seconds, 1e-6, 1e-18);
 }
 
-TEST(WhatIf, RefusesPartsThatNobodyKnows) {
+TEST(predict::WhatIf, RefusesPartsThatNobodyKnows) {
   Machine one_node = measured();
   one_node.measured.communication.erase(one_node.measured.communication.begin());
-  EXPECT_THROW((void)changed(one_node, parse_what_if("link.inter=2x")), base::UsageError);
-  EXPECT_NO_THROW((void)changed(one_node, parse_what_if("link.intra=2x")));
+  EXPECT_THROW((void)predict::changed(one_node, predict::parse_what_if("link.inter=2x")), base::UsageError);
+  EXPECT_NO_THROW((void)predict::changed(one_node, predict::parse_what_if("link.intra=2x")));
   const Machine nothing{.name = "empty", .source = {}};
   for (const char* const change : {"gemm=2x", "memory=2x", "latency=2x", "link.intra=2x"}) {
-    EXPECT_THROW((void)changed(nothing, parse_what_if(change)), base::UsageError) << change;
+    EXPECT_THROW((void)predict::changed(nothing, predict::parse_what_if(change)), base::UsageError) << change;
   }
 }
 

@@ -100,9 +100,9 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
   row.ranks = {1, 3};
   point.rows = {row};
   run.points = {point};
-  const TitledTable matrix = [&] {
+  const render::TitledTable matrix = [&] {
     const RunReport report = make_report(run, "a.h5", {});
-    return pair_tables(report.benches.at(0)).at(0);
+    return render::pair_tables(report.benches.at(0)).at(0);
   }();
   ASSERT_EQ(matrix.rows.size(), 2U);
   EXPECT_EQ(matrix.rows[0].cells, (std::vector<std::string>{"2", "", "10.0"}));

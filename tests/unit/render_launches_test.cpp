@@ -52,7 +52,7 @@ TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
 
 TEST(RenderLaunches, OneLaunchIsShownAsBefore) {
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
-  const Report alone{.runs = of.reports};
+  const merge::Report alone{.runs = of.reports};
   EXPECT_EQ(render_text(of.report()), render_text(alone));
   EXPECT_EQ(render_markdown(of.report()), render_markdown(alone));
   EXPECT_THAT(render_text(alone), Not(HasSubstr("over launches")));
@@ -60,7 +60,7 @@ TEST(RenderLaunches, OneLaunchIsShownAsBefore) {
 
 TEST(RenderLaunches, WarningsAreShownWithOneLaunchToo) {
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
-  const Report report{.runs = of.reports, .warnings = {"a.h5 was given more than once"}};
+  const merge::Report report{.runs = of.reports, .warnings = {"a.h5 was given more than once"}};
   EXPECT_THAT(render_text(report), HasSubstr("WARNING  a.h5 was given more than once"));
   EXPECT_THAT(render_markdown(report), HasSubstr("WARNING: a.h5 was given more than once"));
   EXPECT_EQ(json::parse(render_json(report))["warnings"][0], "a.h5 was given more than once");
@@ -115,7 +115,7 @@ TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
   std::vector<results::RunData> runs{run, run};
   runs[1].id = "b";
   const JoinedLaunches of{std::move(runs)};
-  const Report alone{.runs = std::span{of.reports}.first(1)};
+  const merge::Report alone{.runs = std::span{of.reports}.first(1)};
   for (const std::string& text : {render_text(alone), render_markdown(alone)}) {
     EXPECT_THAT(text, HasSubstr("2 ranks: batch 1 does not divide into 2\n"));
     EXPECT_THAT(text, Not(HasSubstr("speed-up")));

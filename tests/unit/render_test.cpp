@@ -134,7 +134,7 @@ TEST(RenderJson, JoinsRuns) {
   const json document = json::parse(render_json({reports}));
   ASSERT_EQ(document["runs"].size(), 2U);
   EXPECT_EQ(document["runs"][1]["file"], "b.h5");
-  EXPECT_EQ(json::parse(render_json(Report{}))["runs"], json::array());
+  EXPECT_EQ(json::parse(render_json(merge::Report{}))["runs"], json::array());
 }
 
 /// A reader of RFC 4180 written from its grammar.
@@ -278,12 +278,12 @@ TEST(Render, LetsNoControlCharactersThrough) {
 }
 
 TEST(Escape, KeepsWhatIsHarmless) {
-  EXPECT_EQ(escape("caf\u00e9 \u00b5s \u2014 100%"), "caf\u00e9 \u00b5s \u2014 100%");
-  EXPECT_EQ(escape(std::string_view{"a\0b", 3}), "a\\x00b");
-  EXPECT_EQ(escape("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
-  EXPECT_EQ(escape("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
-  EXPECT_EQ(escape("\xe2\x82"), "\\xe2\\x82") << "cut short";
-  EXPECT_EQ(escape("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80") << "four bytes";
+  EXPECT_EQ(render::escape("caf\u00e9 \u00b5s \u2014 100%"), "caf\u00e9 \u00b5s \u2014 100%");
+  EXPECT_EQ(render::escape(std::string_view{"a\0b", 3}), "a\\x00b");
+  EXPECT_EQ(render::escape("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
+  EXPECT_EQ(render::escape("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
+  EXPECT_EQ(render::escape("\xe2\x82"), "\\xe2\\x82") << "cut short";
+  EXPECT_EQ(render::escape("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80") << "four bytes";
 }
 
 }  // namespace

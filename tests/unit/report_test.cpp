@@ -39,7 +39,7 @@ std::vector<int> rank_counts(const Curve& curve) {
   return result;
 }
 
-TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
+TEST(merge::Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
   results::RunData run = samples::run({measured(0, {.dp = 4}, 0.2)});
   const RunReport report = make_report(run, "a.h5", {});
   const auto& time = report.curves.at(0).points.at(0).step_time;
@@ -50,44 +50,44 @@ TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
   EXPECT_NEAR(time->maximum, 0.202, 1e-12);
 }
 
-TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
+TEST(merge::Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
   for (auto& step : run.points[0].step_times) step = {0.2};
   samples::add_traced_steps(run.points[0], 0.2, 1.03);
-  const PointReport point = point_of(run);
+  const PointReport point = compare::point_of(run);
   EXPECT_EQ(point.step_time->maximum, 0.2);
   ASSERT_TRUE(point.instrumentation_overhead);
   EXPECT_NEAR(point.instrumentation_overhead->value, 0.03, 1e-12);
   EXPECT_FALSE(point.instrumentation_overhead->lower) << "one pair of blocks";
 }
 
-TEST(Report, AnIntervalThatWasLookedAtOftenIsWider) {
+TEST(merge::Report, AnIntervalThatWasLookedAtOftenIsWider) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
-  const auto once = point_of(run).step_time;
+  const auto once = compare::point_of(run).step_time;
   run.points[0].looks = {.planned = 12, .made = 4, .growth = 1.5};
-  const auto often = point_of(run).step_time;
+  const auto often = compare::point_of(run).step_time;
   ASSERT_TRUE(once->lower && often->lower);
   EXPECT_EQ(often->median, once->median);
   EXPECT_LT(*often->lower, *once->lower);
   EXPECT_GT(*often->upper, *once->upper);
 }
 
-TEST(Report, FlagsAreThoseOfUntracedSteps) {
+TEST(merge::Report, FlagsAreThoseOfUntracedSteps) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
   samples::add_traced_steps(run.points[0], 0.2, 5);
-  EXPECT_TRUE(point_of(run).flags.sentences.empty());
+  EXPECT_TRUE(compare::point_of(run).flags.sentences.empty());
   run.points[0].step_times[10] = {0.9};
-  const PointReport point = point_of(run);
+  const PointReport point = compare::point_of(run);
   ASSERT_TRUE(point.flags.outliers);
   EXPECT_NEAR(point.flags.outliers->furthest, 4.5, 0.05);
 }
 
-TEST(Report, OverheadIsUndefinedWithoutTracedSteps) {
+TEST(merge::Report, OverheadIsUndefinedWithoutTracedSteps) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
-  EXPECT_FALSE(point_of(run).instrumentation_overhead);
+  EXPECT_FALSE(compare::point_of(run).instrumentation_overhead);
 }
 
-TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
+TEST(merge::Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
   results::RunData run = samples::run(
       {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)});
   constexpr std::array step_times{0.4, 0.25, 0.125};
@@ -107,7 +107,7 @@ TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
   EXPECT_DOUBLE_EQ(*curve.points[2].memory_per_rank, 64e6);
 }
 
-TEST(Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
+TEST(merge::Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
   results::RunData run = samples::run(
       {measured(0, {.dp = 2}, 0.4), measured(1, {.dp = 4}, 0.2), measured(2, {.dp = 8}, 0.2)});
   const Curve first = curve_of(run);
@@ -127,7 +127,7 @@ TEST(Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
   EXPECT_TRUE(none.points[0].throughput);
 }
 
-TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
+TEST(merge::Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2),
                                        measured(2, {.dp = 4}, 0.1), measured(3, {.dp = 8}, 0.1)});
   run.points[0].status = results::PointStatus::failed;
@@ -140,14 +140,14 @@ TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
   EXPECT_NEAR(*curve.points[3].efficiency, 0.5, 1e-12);
 }
 
-TEST(Report, TellsSamplesAndMemoryApart) {
+TEST(merge::Report, TellsSamplesAndMemoryApart) {
   results::RunData run = samples::run({samples::measured(0, {.dp = 2}, 0.5)});
   results::PointData& point = run.points[0];
-  EXPECT_FALSE(point_of(run).host_memory_per_rank);
+  EXPECT_FALSE(compare::point_of(run).host_memory_per_rank);
   point.memory_of_rank = {70, 90};
   point.host_memory_of_rank = {0, 40};
   point.model_shape["sequence"] = "32";  // 16 samples of 32 tokens, counted twice
-  const PointReport report = point_of(run);
+  const PointReport report = compare::point_of(run);
   EXPECT_NEAR(*report.samples_per_second, 16 / report.step_time->median, 1e-9);
   EXPECT_DOUBLE_EQ(report.work_growth, 2);
   EXPECT_EQ(report.memory_per_rank, 90);
@@ -158,11 +158,11 @@ TEST(Report, TellsSamplesAndMemoryApart) {
   EXPECT_EQ(document["runs"][0]["points"][0]["work_growth"], 2);
 }
 
-TEST(Report, WhatWasNotMeasuredIsAbsent) {
+TEST(merge::Report, WhatWasNotMeasuredIsAbsent) {
   results::RunData run = samples::run();
   run.points.emplace_back();
   run.points.back().ranks = 2;
-  const PointReport point = point_of(run);
+  const PointReport point = compare::point_of(run);
   EXPECT_FALSE(point.step_time);
   EXPECT_FALSE(point.throughput);
   EXPECT_FALSE(point.flop_per_step);
@@ -172,11 +172,11 @@ TEST(Report, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(point.communication_ratio);
 }
 
-TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
+TEST(merge::Report, AStepWithAnUnknownTimeIsLeftOut) {
   results::RunData run = samples::run({measured(0, {.dp = 2}, 0.4)});
   run.points[0].step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
   run.points[0].step_times[6].clear();
-  EXPECT_EQ(point_of(run).step_time->samples, 18U);
+  EXPECT_EQ(compare::point_of(run).step_time->samples, 18U);
 }
 
 TEST(Curves, AscendAndKeepWorkloadsApart) {
@@ -244,7 +244,7 @@ results::RunData contradicting(int overlap, const std::string& device) {
   return run;
 }
 
-TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
+TEST(merge::Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
   results::RunData run = samples::run(
       {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1)});
   const auto baseline = [&](const ReportOptions& options) {
@@ -261,7 +261,7 @@ TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
   EXPECT_EQ(baseline({}), 1);
 }
 
-TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
+TEST(merge::Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   const auto fraction = [](double of_two) {
     results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, of_two)});
     return curve_of(run).points.at(1).causes.serial_fraction;
@@ -272,7 +272,7 @@ TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   EXPECT_FALSE(fraction(0.1)) << "faster than ideal";
 }
 
-TEST(Report, ABaselineHasAName) {
+TEST(merge::Report, ABaselineHasAName) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
   EXPECT_EQ(baseline_name(curve_of(run)), "1 rank");
   EXPECT_EQ(baseline_name(curve_of(run, {.baseline = 2})), "2 ranks");
@@ -289,7 +289,7 @@ TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
   EXPECT_THAT(labels(31, "host"), Contains("not-closed"));
 }
 
-TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
+TEST(merge::Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
   const Curve curve = curve_of(run);
   EXPECT_FALSE(curve.points[0].speedup_interval) << "the baseline is 1 by definition";
@@ -306,17 +306,17 @@ TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
 TEST(Labels, KeepThoseOfTheData) {
   results::RunData run = contradicting(500, "cuda");
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_THAT(point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
+  EXPECT_THAT(compare::point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
 }
 
-TEST(Report, TracedStepIsWhatTheBreakdownSumsTo) {
+TEST(merge::Report, TracedStepIsWhatTheBreakdownSumsTo) {
   results::RunData run = samples::run();
   samples::add_dp_curve(run);
   const Curve curve = curve_of(run);
   ASSERT_EQ(curve.points.size(), 4U);
   for (const PointReport& point : std::span{curve.points}.first(3)) {
     ASSERT_TRUE(point.breakdown.mean) << point.breakdown.missing;
-    const Breakdown& part = *point.breakdown.mean;
+    const breakdown::Breakdown& part = *point.breakdown.mean;
     EXPECT_NEAR(*point.traced_step, 1e-6, 1e-15);
     EXPECT_NEAR(part.compute + part.copies + part.transfer + part.wait + part.bubble + part.gap +
                     part.other,

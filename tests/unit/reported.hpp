@@ -16,7 +16,7 @@
 namespace isoscale::analysis {
 
 /// `render` is one of render_text, render_json and their like.
-inline std::string rendered(const results::RunData& run, std::string (*render)(const Report&),
+inline std::string rendered(const results::RunData& run, std::string (*render)(const merge::Report&),
                             const std::string& file = "a.h5") {
   const RunReport report = make_report(run, file, {});
   return render({{&report, 1}});

@@ -112,7 +112,7 @@ class ResumedPlan : public testing::Test {
  protected:
   /// As the plan has it.
   [[nodiscard]] PointData planned(int index) const {
-    const PlannedPoint& from = plan_.points[static_cast<std::size_t>(index)];
+    const plan::PlannedPoint& from = plan_.points[static_cast<std::size_t>(index)];
     PointData point = point_of(index, PointStatus::ok);
     point.workload = "dp";
     point.model = "small";
@@ -122,7 +122,7 @@ class ResumedPlan : public testing::Test {
   }
 
   settings::RunConfig config_ = samples::config_of("dp");
-  Plan plan_ = make_plan(config_, samples::site_of(4));
+  plan::Plan plan_ = plan::make_plan(config_, samples::site_of(4));
 };
 
 TEST_F(ResumedPlan, LacksWhatIsAbsentFailedHungOrHadNoTime) {
@@ -132,7 +132,7 @@ TEST_F(ResumedPlan, LacksWhatIsAbsentFailedHungOrHadNoTime) {
   EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {1}, .failed = {2}}));
   run.points[1].reason = "hang: rank 1 never answered";
   EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {1}, .hung = {2}}));
-  run.points = {point_of(0, PointStatus::skipped, std::string{budget_reason}),
+  run.points = {point_of(0, PointStatus::skipped, std::string{plan::budget_reason}),
                 point_of(1, PointStatus::skipped, "does not divide"), point_of(2, PointStatus::ok)};
   EXPECT_EQ(missing_points(run, plan_), (Missing{.never_begun = {0}}));
 }

@@ -19,18 +19,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-RowReport reported(const results::RowData& row) { return report_row(row, {}); }
+microbench::RowReport reported(const results::RowData& row) { return microbench::report_row(row, {}); }
 
-TEST(Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
+TEST(render::Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
   results::RowData row{.calls = 4, .times = {{1, 8, 2}, {4, 1, 1}, {1, std::nan(""), 1}, {}}};
   EXPECT_THAT(calibration::call_times(row), ElementsAre(2, 1));
   row.times = {};
   EXPECT_FALSE(reported(row).time);
 }
 
-TEST(Row, HasAnIntervalFromSixPlaysOn) {
+TEST(render::Row, HasAnIntervalFromSixPlaysOn) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  const RowReport full = reported(row);
+  const microbench::RowReport full = reported(row);
   EXPECT_DOUBLE_EQ(full.time->median, 1e-3);
   EXPECT_DOUBLE_EQ(full.time->minimum, 0.99e-3);
   // The second smallest and largest of 11 enclose the median with 1 - 2 * 12/2048 = 98.8%.
@@ -41,16 +41,16 @@ TEST(Row, HasAnIntervalFromSixPlaysOn) {
   EXPECT_FALSE(reported(row).time->lower);
 }
 
-TEST(Row, ALopsidedIntervalShowsBothSides) {
-  RowReport row;
+TEST(render::Row, ALopsidedIntervalShowsBothSides) {
+  microbench::RowReport row;
   row.time = statistics::Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
-  EXPECT_EQ(interval_cell(row), "-10.0% +1259.0%");
+  EXPECT_EQ(render::interval_cell(row), "-10.0% +1259.0%");
   results::RowData data;
   data.times = {{1}, {2}};
-  EXPECT_EQ(interval_cell(reported(data)), "n=2: too few");
+  EXPECT_EQ(render::interval_cell(reported(data)), "n=2: too few");
 }
 
-TEST(Row, HasAP99FromAHundredSingleCallsOn) {
+TEST(render::Row, HasAP99FromAHundredSingleCallsOn) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   for (int i = 1; i <= 99; ++i) row.call_times.push_back(i);
   EXPECT_FALSE(reported(row).p99);
@@ -58,7 +58,7 @@ TEST(Row, HasAP99FromAHundredSingleCallsOn) {
   EXPECT_EQ(reported(row).p99->value, 99);
 }
 
-TEST(Row, BandwidthsFollowNcclTests) {
+TEST(render::Row, BandwidthsFollowNcclTests) {
   // From its sources: bytes / time, times a factor for n = 4.
   for (const auto& [op, factor] : {std::pair{"all_reduce", 1.5},
                                    {"reduce_scatter", 0.75},
@@ -70,23 +70,23 @@ TEST(Row, BandwidthsFollowNcclTests) {
                                    {"reduce", 1.0},
                                    {"sendrecv", 1.0}}) {
     const results::RowData row = samples::collective(op, 4096, 1e-6);
-    const RowReport report = reported(row);
+    const microbench::RowReport report = reported(row);
     EXPECT_DOUBLE_EQ(report.algbw.value(), 4.096e9) << op;
     EXPECT_DOUBLE_EQ(report.busbw.value(), 4.096e9 * factor) << op;
     EXPECT_FALSE(report.bandwidth || report.flops) << op;
   }
-  EXPECT_DOUBLE_EQ(bus_factor("all_reduce", 2).value(), 1);
-  EXPECT_DOUBLE_EQ(bus_factor("all_reduce", 3).value(), 4.0 / 3);
-  EXPECT_DOUBLE_EQ(bus_factor("all_gather", 1).value(), 0);
-  EXPECT_FALSE(bus_factor("barrier", 4));
-  EXPECT_FALSE(bus_factor("gemm", 4));
-  EXPECT_FALSE(bus_factor("all_reduce", 0));
-  const RowReport barrier = reported(samples::collective("barrier", 0, 1e-6));
+  EXPECT_DOUBLE_EQ(microbench::bus_factor("all_reduce", 2).value(), 1);
+  EXPECT_DOUBLE_EQ(microbench::bus_factor("all_reduce", 3).value(), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(microbench::bus_factor("all_gather", 1).value(), 0);
+  EXPECT_FALSE(microbench::bus_factor("barrier", 4));
+  EXPECT_FALSE(microbench::bus_factor("gemm", 4));
+  EXPECT_FALSE(microbench::bus_factor("all_reduce", 0));
+  const microbench::RowReport barrier = reported(samples::collective("barrier", 0, 1e-6));
   EXPECT_TRUE(barrier.time);
   EXPECT_FALSE(barrier.algbw || barrier.busbw);
 }
 
-TEST(Row, HasRatesUnlessItWasNotMeasured) {
+TEST(render::Row, HasRatesUnlessItWasNotMeasured) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   row.status = results::PointStatus::failed;  // for wrong elements, or for being slow
   EXPECT_TRUE(reported(row).algbw);
@@ -97,30 +97,30 @@ TEST(Row, HasRatesUnlessItWasNotMeasured) {
   EXPECT_FALSE(reported(row).algbw);
 }
 
-TEST(Row, AloneHasNoBusBandwidth) {
+TEST(render::Row, AloneHasNoBusBandwidth) {
   results::RowData row = samples::collective("broadcast", 1024, 1e-3);
   EXPECT_TRUE(reported(row).busbw);
   row.number["members"] = 1;
   EXPECT_FALSE(reported(row).busbw);
 }
 
-TEST(Row, RatesOfMultiplicationsAreSetAgainstCeilingAndDatasheet) {
+TEST(render::Row, RatesOfMultiplicationsAreSetAgainstCeilingAndDatasheet) {
   const results::CalibrationData calibration{
       .ceilings = {{.dtype = "bf16", .cache = "cold", .rate = 800e12}}};
-  const Datasheet* const h200 = datasheet_of("NVIDIA H200");
+  const microbench::Datasheet* const h200 = microbench::datasheet_of("NVIDIA H200");
   const results::RowData row = samples::gemm("bf16", "cold", 4096, 400e12);
-  const RowReport report = report_row(row, {.calibration = &calibration, .datasheet = h200});
+  const microbench::RowReport report = microbench::report_row(row, {.calibration = &calibration, .datasheet = h200});
   EXPECT_NEAR(report.flops.value(), 400e12, 1);
   EXPECT_NEAR(report.of_ceiling.value(), 0.5, 1e-12);
   EXPECT_NEAR(report.of_peak.value(), 400.0 / 989, 1e-12);
   const results::RowData single = samples::gemm("f32", "cold", 4096, 400e12);
-  const RowReport other = report_row(single, {.calibration = &calibration, .datasheet = h200});
+  const microbench::RowReport other = microbench::report_row(single, {.calibration = &calibration, .datasheet = h200});
   EXPECT_FALSE(other.of_ceiling || other.of_peak);
 }
 
 TEST(Datasheets, KnowGpusByNameAndNothingElse) {
   const auto peak = [](const char* name, const char* dtype) {
-    const Datasheet* const sheet = datasheet_of(name);
+    const microbench::Datasheet* const sheet = microbench::datasheet_of(name);
     return sheet == nullptr ? std::nullopt : sheet->peak(dtype);
   };
   EXPECT_EQ(peak("NVIDIA H100 80GB HBM3", "bf16"), 989.4e12);
@@ -129,19 +129,19 @@ TEST(Datasheets, KnowGpusByNameAndNothingElse) {
   EXPECT_EQ(peak("NVIDIA H100 PCIe", "f16"), 756e12);
   EXPECT_EQ(peak("NVIDIA H100 NVL", "f16"), std::nullopt);
   EXPECT_EQ(peak("NVIDIA GH200 480GB", "bf16"), 989e12);
-  EXPECT_EQ(datasheet_of("NVIDIA GH200 480GB")->memory, std::nullopt);
-  EXPECT_EQ(datasheet_of("NVIDIA H200")->memory, 4.8e12);
+  EXPECT_EQ(microbench::datasheet_of("NVIDIA GH200 480GB")->memory, std::nullopt);
+  EXPECT_EQ(microbench::datasheet_of("NVIDIA H200")->memory, 4.8e12);
   EXPECT_EQ(peak("NVIDIA GB200", "bf16"), 2500e12);
   EXPECT_EQ(peak("NVIDIA B200", "e4m3"), 4500e12);
   EXPECT_EQ(peak("NVIDIA A100-SXM4-80GB", "bf16"), 312e12);
   EXPECT_EQ(peak("Tesla V100-SXM2-16GB", "f16"), std::nullopt);
-  EXPECT_EQ(datasheet_of(results::RankFacts{.text = {{"cpu_model", "EPYC"}}}), nullptr);
+  EXPECT_EQ(microbench::datasheet_of(results::RankFacts{.text = {{"cpu_model", "EPYC"}}}), nullptr);
   results::RankFacts part{.text = {{"gpu_name", "NVIDIA H200"}, {"gpu_mig", "off"}}};
-  EXPECT_NE(datasheet_of(part), nullptr);
+  EXPECT_NE(microbench::datasheet_of(part), nullptr);
   part.text["gpu_mig"] = "on";
-  EXPECT_EQ(datasheet_of(part), nullptr);
-  for (const Datasheet& sheet : datasheets()) {
-    EXPECT_EQ(datasheet_of(sheet.gpu), &sheet) << sheet.gpu << " is hidden by an earlier entry";
+  EXPECT_EQ(microbench::datasheet_of(part), nullptr);
+  for (const microbench::Datasheet& sheet : microbench::datasheets()) {
+    EXPECT_EQ(microbench::datasheet_of(sheet.gpu), &sheet) << sheet.gpu << " is hidden by an earlier entry";
     const bool says = sheet.peak_16bit || sheet.peak_8bit || sheet.memory || sheet.link;
     EXPECT_EQ(says, !sheet.source.empty()) << sheet.gpu;
   }
@@ -157,21 +157,21 @@ TEST(Datasheets, ApplyToRowsWhoseRanksAreAlike) {
   point.rows = {samples::gemm("bf16", "cold", 64, 1e12),
                 samples::gemm("bf16", "cold", 64, 1e12, 2)};
   point.rows[1].ranks = {0, 2};
-  const BenchReport report = report_bench(run, point, {});
+  const microbench::BenchReport report = microbench::report_bench(run, point, {});
   EXPECT_FALSE(report.rows[0].of_peak);
   EXPECT_NEAR(report.rows[1].of_peak.value(), 1.0 / 989, 1e-12);
 }
 
 TEST(Pairs, AreMergedInOrder) {
   const results::PointData point = samples::pairs(0);
-  const BenchReport report = report_bench({}, point, {});
+  const microbench::BenchReport report = microbench::report_bench({}, point, {});
   ASSERT_EQ(report.pairs.size(), 12U);
-  const PairReport& first = report.pairs[0];
+  const microbench::PairReport& first = report.pairs[0];
   EXPECT_EQ(std::pair(first.src, first.dst), std::pair(0, 1));
   EXPECT_NEAR(first.latency.value(), 1.1e-6, 1e-12);
   EXPECT_NEAR(first.bandwidth.value(), 5.01e9, 1);
   EXPECT_NEAR(first.bidirectional.value(), 8e9, 1);
-  const PairReport& failed = report.pairs[9];  // 3 to 0
+  const microbench::PairReport& failed = report.pairs[9];  // 3 to 0
   EXPECT_EQ(std::pair(failed.src, failed.dst), std::pair(3, 0));
   EXPECT_FALSE(failed.bandwidth);
   EXPECT_NEAR(failed.latency.value(), 1.3e-6, 1e-12);  // measured from 0 to 3
@@ -189,7 +189,7 @@ TEST(Pairs, ThatAreSlowAreNamedByHostDeviceAndClass) {
                               .text = {{"gpu_pci", "0000:0" + std::to_string(rank)}}});
   }
   const results::PointData point = samples::pairs(0);
-  const BenchReport report = report_bench(run, point, {});
+  const microbench::BenchReport report = microbench::report_bench(run, point, {});
   ASSERT_EQ(report.slow.size(), 1U);
   EXPECT_EQ(report.slow[0].from, "rank 1 on node0, GPU 0000:01");
   EXPECT_EQ(report.slow[0].to, "rank 2 on node1, GPU 0000:02");
@@ -200,15 +200,15 @@ TEST(Pairs, ThatAreSlowAreNamedByHostDeviceAndClass) {
 }
 
 /// Pairs (0, i) of one class whose `quantity` is so: which of them are slow, the slowest first.
-std::vector<int> slow_of(std::optional<double> PairReport::*quantity, const char* name,
+std::vector<int> slow_of(std::optional<double> microbench::PairReport::*quantity, const char* name,
                          const std::vector<double>& values) {
-  std::vector<PairReport> pairs;
+  std::vector<microbench::PairReport> pairs;
   for (std::size_t i = 0; i < values.size(); ++i) {
     pairs.push_back({.dst = static_cast<int>(i), .link_class = "net"});
     pairs.back().*quantity = values[i];
   }
   std::vector<int> slow;
-  for (const SlowPair& at : slow_pairs(pairs, {}, {})) {
+  for (const microbench::SlowPair& at : microbench::slow_pairs(pairs, {}, {})) {
     EXPECT_EQ(at.quantity, name);
     EXPECT_LT(at.share(), 1);
     slow.push_back(at.dst);
@@ -218,7 +218,7 @@ std::vector<int> slow_of(std::optional<double> PairReport::*quantity, const char
 
 TEST(Pairs, AreSlowByTheRule) {
   const auto slow_bandwidths = [](const std::vector<double>& values) {
-    return slow_of(&PairReport::bandwidth, "bandwidth", values);
+    return slow_of(&microbench::PairReport::bandwidth, "bandwidth", values);
   };
   EXPECT_THAT(slow_bandwidths({}), ElementsAre());
   EXPECT_THAT(slow_bandwidths({5}), ElementsAre());
@@ -239,7 +239,7 @@ TEST(Pairs, AreSlowByTheRule) {
   // None by a factor of four.
   EXPECT_THAT(slow_bandwidths({0.3, 0.4, 0.9, 1.1, 2.4, 3}), ElementsAre());
   const auto slow_latencies = [](const std::vector<double>& values) {
-    return slow_of(&PairReport::latency, "latency", values);
+    return slow_of(&microbench::PairReport::latency, "latency", values);
   };
   EXPECT_THAT(slow_latencies({2e-6, 2.1e-6, 2e-6, 2.2e-6}), ElementsAre());
   EXPECT_THAT(slow_latencies({2e-6, 34e-6, 2e-6, 2e-6}), ElementsAre(1));
@@ -249,14 +249,14 @@ TEST(Pairs, AreSlowByTheRule) {
 
 TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {
   const results::PointData point = samples::overlaps(0);
-  const BenchReport report = report_bench({}, point, {});
+  const microbench::BenchReport report = microbench::report_bench({}, point, {});
   ASSERT_EQ(report.overlaps.size(), 2U);
-  const OverlapReport& first = report.overlaps[0];
+  const microbench::OverlapReport& first = report.overlaps[0];
   EXPECT_NEAR(value_of(first.hidden).value(), (4.0 + 2 - 5) / 2, 1e-9);
   EXPECT_NEAR(first.gemm_slowdown.value(), 1.25, 1e-9);
   EXPECT_NEAR(first.communication_slowdown.value(), 1.5, 1e-9);
   EXPECT_EQ(first.collective, "all_reduce");
-  const OverlapReport& second = report.overlaps[1];
+  const microbench::OverlapReport& second = report.overlaps[1];
   EXPECT_NEAR(value_of(second.hidden).value(), (4.0 + 1 - 5.5) / 1, 1e-9);  // shown as it is
   EXPECT_FALSE(second.gemm_slowdown || second.communication_slowdown);
 }
@@ -264,7 +264,7 @@ TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {
 TEST(Overlap, LacksWhatFailed) {
   results::PointData point = samples::overlaps(0);
   point.rows[1] = samples::excused(point.rows[1], results::PointStatus::failed, "timed out");
-  const BenchReport report = report_bench({}, point, {});
+  const microbench::BenchReport report = microbench::report_bench({}, point, {});
   EXPECT_FALSE(report.overlaps[0].hidden);
   EXPECT_TRUE(report.overlaps[0].gemm_slowdown);
   EXPECT_EQ(report.overlaps[0].failure, "collective failed: timed out");
@@ -273,7 +273,7 @@ TEST(Overlap, LacksWhatFailed) {
 TEST(Overlap, OfFewPlaysSaysNothing) {
   results::PointData point = samples::overlaps(0);
   point.rows[2].times.resize(5);
-  const OverlapReport few = report_bench({}, point, {}).overlaps[0];
+  const microbench::OverlapReport few = microbench::report_bench({}, point, {}).overlaps[0];
   EXPECT_FALSE(few.hidden || few.hidden_known);
   EXPECT_EQ(few.failure, "");
   EXPECT_THAT(few.why_unknown, HasSubstr("together 5"));
@@ -282,7 +282,7 @@ TEST(Overlap, OfFewPlaysSaysNothing) {
 /// Each median's interval is 0.8% of its time to either side: ranks 2 and 10 of 11.
 TEST(Overlap, SharesHaveAnIntervalFromThoseOfTheThreeTimes) {
   const results::PointData point = samples::overlaps(0);
-  const OverlapReport at = report_bench({}, point, {}).overlaps[0];
+  const microbench::OverlapReport at = microbench::report_bench({}, point, {}).overlaps[0];
   const double off = 0.002 * 4;
   // (4 + 2 - 5) / 2 moves by half of what 4 and 5 move by; by 2, it is (4 - 5) / 2 + 1.
   EXPECT_TRUE(at.hidden_known);
@@ -296,8 +296,8 @@ TEST(Overlap, SharesHaveAnIntervalFromThoseOfTheThreeTimes) {
 TEST(Overlap, SharesOfScatteredTimesAreNotKnown) {
   results::PointData point = samples::overlaps(0);
   for (auto& play : point.rows[2].times) play.back() *= play.back() > 5e-2 ? 1.5 : 0.7;
-  const BenchReport report = report_bench({}, point, {});
-  const OverlapReport& at = report.overlaps[0];
+  const microbench::BenchReport report = microbench::report_bench({}, point, {});
+  const microbench::OverlapReport& at = report.overlaps[0];
   ASSERT_TRUE(at.hidden && at.hidden->lower);
   EXPECT_GT(*at.hidden->upper - *at.hidden->lower, 1);
   EXPECT_FALSE(at.hidden_known);
@@ -306,11 +306,11 @@ TEST(Overlap, SharesOfScatteredTimesAreNotKnown) {
 }
 
 TEST(Bench, IsToldFromCurves) {
-  EXPECT_TRUE(is_bench(samples::collectives(0)));
+  EXPECT_TRUE(microbench::is_bench(samples::collectives(0)));
   results::PointData skipped = samples::bench_point(0, "p2p", 3);
-  EXPECT_TRUE(is_bench(skipped));
+  EXPECT_TRUE(microbench::is_bench(skipped));
   skipped.workload = "dp";
-  EXPECT_FALSE(is_bench(skipped));
+  EXPECT_FALSE(microbench::is_bench(skipped));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ constexpr KnownMachine truth{};
 
 /// Made once: it takes a while.
 const simulate::Machine& machine_of_run() {
-  static const simulate::Machine made = run_machine(samples::known_run(truth));
+  static const simulate::Machine made = predict::run_machine(samples::known_run(truth));
   return made;
 }
 
@@ -116,7 +116,7 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
 }
 
 /// Two ops of one shape: 100 ns alone; 150 ns wholly and 125 ns half beside an all_reduce.
-TEST(TracedOps, TellsWhatRunsBesideCommunication) {
+TEST(predict::TracedOps, TellsWhatRunsBesideCommunication) {
   samples::Script script;
   script.op(OpKind::add).op(OpKind::add).op(OpKind::add).all_reduce(mesh::Axis::dp, 1);
   results::PointData point = samples::point(
@@ -126,7 +126,7 @@ TEST(TracedOps, TellsWhatRunsBesideCommunication) {
     for (program::OutlineOp& op : outline.ops) op.bytes = 1000;
   }
   point.step_times = {{600e-9}};
-  const TracedOps traced = traced_ops(run_of(point));
+  const predict::TracedOps traced = predict::traced_ops(run_of(point));
   ASSERT_EQ(traced.locals.size(), 1U);
   EXPECT_NEAR(traced.locals.front().seconds, 100e-9, 1e-15);
   EXPECT_EQ(traced.locals.front().bytes, 1000);
@@ -137,26 +137,26 @@ TEST(TracedOps, TellsWhatRunsBesideCommunication) {
 }
 
 /// On one stream everything waits for what was issued before it.
-TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
+TEST(predict::TracedOps, CountsNoGapTwiceOnFoldedStreams) {
   samples::Script script;
   script.op(OpKind::add).all_reduce(mesh::Axis::dp, 1).op(OpKind::add);
   results::PointData point = samples::point(
       {.dp = 1}, {script}, {{samples::trace(0, {0, 100}, {{2, 30}, {32, 60}, {62, 100}})}});
   point.step_times = {{100e-9}};
-  EXPECT_NEAR(*traced_ops(run_of(point)).gap, (2 + 32 + 32) / 3.0 * 1e-9, 1e-15);
+  EXPECT_NEAR(*predict::traced_ops(run_of(point)).gap, (2 + 32 + 32) / 3.0 * 1e-9, 1e-15);
   point.folded = true;
-  EXPECT_NEAR(*traced_ops(run_of(point)).gap, 2e-9, 1e-15);
+  EXPECT_NEAR(*predict::traced_ops(run_of(point)).gap, 2e-9, 1e-15);
 }
 
 /// What never ran alone has the time of the step without communication.
-TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
+TEST(predict::TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
   samples::Script script;
   script.op(OpKind::add).all_reduce(mesh::Axis::dp, 1);
   results::PointData point =
       samples::point({.dp = 1}, {script}, {{samples::trace(0, {0, 100}, {{0, 90}, {0, 95}})}});
   point.step_times = {{100e-9}};
   point.solo_times = {{.rank = 0, .op = {units::Nanoseconds{60}, units::Nanoseconds{0}}}};
-  const TracedOps traced = traced_ops(run_of(point));
+  const predict::TracedOps traced = predict::traced_ops(run_of(point));
   ASSERT_EQ(traced.locals.size(), 1U);
   EXPECT_NEAR(traced.locals.front().seconds, 60e-9, 1e-15);
   EXPECT_NEAR(traced.compute_slowdown, 1.5, 1e-9);
@@ -167,20 +167,20 @@ TEST(RunMachineRefusal, SaysHowToCalibrate) {
   run.id = "bare";
   run.points.push_back(samples::bench_point(0, "dp", 2));
   try {
-    (void)run_machine(run);
+    (void)predict::run_machine(run);
     FAIL();
   } catch (const base::UsageError& error) {
     EXPECT_NE(std::string{error.what()}.find("--workload dp,calibrate"), std::string::npos);
     EXPECT_NE(std::string{error.what()}.find("bare"), std::string::npos);
   }
   run.points = {samples::gemms(0, 1)};  // no communication
-  EXPECT_THROW((void)run_machine(run), base::UsageError);
+  EXPECT_THROW((void)predict::run_machine(run), base::UsageError);
 }
 
 TEST(RequestOf, GivesTheRequestBack) {
   results::PointData point = samples::known_point(truth, 0, 2);
   workloads::Request expected = samples::known_request(2);
-  const workloads::Request request = request_of(point);
+  const workloads::Request request = predict::request_of(point);
   EXPECT_EQ(request.mesh, expected.mesh);
   EXPECT_EQ(request.model.layers, expected.model.layers);
   EXPECT_EQ(request.options.at("batch"), expected.options.at("batch"));
@@ -189,7 +189,7 @@ TEST(RequestOf, GivesTheRequestBack) {
   EXPECT_EQ(program::outline(workload.build(request), program::Section::step).of(0).ops.size(),
             point.outline.of(0).ops.size());
   point.model_shape.erase("layers");
-  EXPECT_THROW((void)request_of(point), base::UsageError) << "it needs the model";
+  EXPECT_THROW((void)predict::request_of(point), base::UsageError) << "it needs the model";
 }
 
 constexpr int ranks = 16, node_ranks = 4, steps = 2000;
@@ -233,11 +233,11 @@ results::PointData drawn(Drawn spread, const std::vector<double>& standing = {})
 
 /// What all ranks share makes none wait.
 TEST(NoiseOf, PartsNodesFromRanksAndLeavesOutWhatAllShare) {
-  const simulate::Noise noise = noise_of(drawn({.rank = 0.01, .node = 0.03}), layout(), 0);
+  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01, .node = 0.03}), layout(), 0);
   EXPECT_NEAR(noise.rank, 0.01, 0.0002);
   EXPECT_NEAR(noise.node, 0.03, 0.0009);
   EXPECT_TRUE(noise.standing.empty());
-  const simulate::Noise shared = noise_of(drawn({.rank = 0.01, .all = 0.1}), layout(), 0);
+  const simulate::Noise shared = predict::noise_of(drawn({.rank = 0.01, .all = 0.1}), layout(), 0);
   EXPECT_NEAR(shared.rank, 0.01, 0.0003);
   EXPECT_LT(shared.node, 0.001);
 }
@@ -245,7 +245,7 @@ TEST(NoiseOf, PartsNodesFromRanksAndLeavesOutWhatAllShare) {
 TEST(NoiseOf, FindsRanksThatAreAlwaysSlow) {
   std::vector<double> standing(ranks, 1);
   standing[3] = 1.2;
-  const simulate::Noise noise = noise_of(drawn({.rank = 0.01}, standing), layout(), 0);
+  const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01}, standing), layout(), 0);
   ASSERT_EQ(noise.standing.size(), static_cast<std::size_t>(ranks));
   EXPECT_NEAR(noise.standing[3], 1.2, 0.002);
   EXPECT_NEAR(noise.standing[4], 1, 0.002);
@@ -263,12 +263,12 @@ TEST(NoiseOf, TakesSingleOpsOutOfTheRanks) {
   }
   point.outline.outlines = {script.outline()};
   point.traces = {{{samples::trace(0, {0, 1000}, spans)}}};
-  EXPECT_NEAR(noise_of(point, layout(), 0.03).rank, std::sqrt(1e-4 - 9e-6), 0.0002);
+  EXPECT_NEAR(predict::noise_of(point, layout(), 0.03).rank, std::sqrt(1e-4 - 9e-6), 0.0002);
 }
 
 TEST(NoiseOf, KeepsDeviationsAsTheyWereButNotOfFewSteps) {
   results::PointData point = drawn({.rank = 0.02});
-  const simulate::Noise noise = noise_of(point, layout(), 0);
+  const simulate::Noise noise = predict::noise_of(point, layout(), 0);
   ASSERT_GE(noise.draws.size(), 4000U);
   double squares = 0;
   for (const double at : noise.draws) squares += at * at;
@@ -276,10 +276,10 @@ TEST(NoiseOf, KeepsDeviationsAsTheyWereButNotOfFewSteps) {
   EXPECT_LT(noise.draws.front(), -0.05);
   EXPECT_GT(noise.draws.back(), 0.05);
   point.op_sums.resize(2);
-  const simulate::Noise few = noise_of(point, layout(), 0);
+  const simulate::Noise few = predict::noise_of(point, layout(), 0);
   EXPECT_EQ(few.rank, 0);
   EXPECT_TRUE(few.draws.empty());
-  EXPECT_EQ(few.launch, assumed_launch_deviation);
+  EXPECT_EQ(few.launch, predict::assumed_launch_deviation);
 }
 
 results::RunData launch(double step_time) {
@@ -295,18 +295,18 @@ results::RunData launch(double step_time) {
 TEST(LaunchDeviation, IsThatOfMedians) {
   const results::RunData a = launch(1), b = launch(1.04), c = launch(1);
   const std::vector<const results::RunData*> runs{&a, &b, &c};
-  EXPECT_NEAR(launch_deviation(runs), std::log(1.04) / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(predict::launch_deviation(runs), std::log(1.04) / std::sqrt(3.0), 1e-9);
   const std::vector<const results::RunData*> one{&a};
-  EXPECT_EQ(launch_deviation(one), assumed_launch_deviation);
+  EXPECT_EQ(predict::launch_deviation(one), predict::assumed_launch_deviation);
 }
 
 TEST(StepDeviation, IsNotMovedByOneSlowStep) {
   results::PointData point;
   for (const double time : {0.98, 0.99, 1.0, 1.01, 1.02, 9.0, 1.0})
     point.step_times.push_back({time});
-  EXPECT_NEAR(median_step(point), 1, 1e-12);
-  EXPECT_NEAR(step_deviation(point), 1.4826 * 0.01, 1e-9);
-  EXPECT_EQ(step_deviation({}), 0);
+  EXPECT_NEAR(predict::median_step(point), 1, 1e-12);
+  EXPECT_NEAR(predict::step_deviation(point), 1.4826 * 0.01, 1e-9);
+  EXPECT_EQ(predict::step_deviation({}), 0);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ std::string text_of(const Request& request) {
 
 TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
   const Request base = base_of({{"batch", "32"}});
-  const SearchSpace space = search_space(hybrid(), base, {}, 16, 4, {});
+  const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 16, 4, {});
   std::set<std::string> seen;
   for (const Request& request : space.requests) {
     EXPECT_EQ(request.mesh.size(), 16);
@@ -134,8 +134,8 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
                                 {"v", "2"},
                                 {"microbatch", "2"}});
   const mesh::Request mesh{{mesh::Axis::tp, 8}};
-  const SearchSpace space =
-      search_space(hybrid(), base, mesh, 16, 4, {"zero", "schedule", "v", "microbatch"});
+  const predict::SearchSpace space =
+      predict::search_space(hybrid(), base, mesh, 16, 4, {"zero", "schedule", "v", "microbatch"});
   ASSERT_FALSE(space.requests.empty());
   for (const Request& request : space.requests) {
     EXPECT_EQ(request.mesh.tp, 8);  // beyond a node, for it was asked for
@@ -148,12 +148,12 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
 
 /// Laws are fitted, and a stage of few layers may come out with a time below 0.
 TEST(CoarsePipelineTest, CountsTimesBelowZeroAsNone) {
-  CoarsePipeline coarse{.pipeline = {.stages = 1, .microbatches = 2, .layers = {1}},
+  predict::CoarsePipeline coarse{.pipeline = {.stages = 1, .microbatches = 2, .layers = {1}},
                         .chunks = {{.forward = 2e-3, .backward = 4e-3}},
                         .tail = {-1e-3}};
-  EXPECT_NEAR(play(coarse), 2 * 6e-3, 1e-9);
+  EXPECT_NEAR(predict::play(coarse), 2 * 6e-3, 1e-9);
   coarse.chunks.front().forward = -1e-3;
-  EXPECT_NEAR(play(coarse), 2 * 4e-3, 1e-9);
+  EXPECT_NEAR(predict::play(coarse), 2 * 4e-3, 1e-9);
 }
 
 /// The law of the literature: bubble of (p - 1)(f + b), divided by v where stages are interleaved.
@@ -170,7 +170,7 @@ TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
                           Case{Schedule::one_f_one_b, 1, (p - 1) * (f + b)},
                           Case{Schedule::interleaved, 2, (p - 1) * (f + b) / 2},
                           Case{Schedule::zb_h1, 1, (p - 1) * (f + b - 2 * w)}}) {
-    CoarsePipeline coarse{
+    predict::CoarsePipeline coarse{
         .pipeline = {.schedule = one.schedule,
                      .stages = p,
                      .chunks = one.v,
@@ -180,10 +180,10 @@ TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
         static_cast<std::size_t>(p * one.v),
         {.forward = f / one.v, .backward = b / one.v, .weight_gradient = w / one.v});
     coarse.tail.assign(p, 0);
-    EXPECT_NEAR(play(coarse), m * (f + b) + one.bubble, 1e-7)
+    EXPECT_NEAR(predict::play(coarse), m * (f + b) + one.bubble, 1e-7)
         << "schedule " << static_cast<int>(one.schedule);
     coarse.pipeline.microbatches = 40;
-    EXPECT_NEAR(play_extended(coarse), 40 * (f + b) + one.bubble, 1e-7);
+    EXPECT_NEAR(predict::play_extended(coarse), 40 * (f + b) + one.bubble, 1e-7);
   }
 }
 
@@ -196,14 +196,14 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   base.model.head_size = 128;
   base.model.sequence = 2048;
   base.model.vocabulary = 51200;
-  const SearchSpace space = search_space(hybrid(), base, {}, 16, 4, {});
-  QuickEstimate quick{hybrid(), machine, 4};
+  const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 16, 4, {});
+  predict::QuickEstimate quick{hybrid(), machine, 4};
   quick.learn(space.requests);
   std::mt19937_64 random{7};
   double worst_time = 0, worst_bound = 0, most_bytes = 0;
   for (int i = 0; i < 60; ++i) {
     const Request& request = space.requests[random() % space.requests.size()];
-    const StepEstimate whole = whole_step(hybrid(), request, machine, 4, Detail::time);
+    const predict::StepEstimate whole = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
     const double time = quick.seconds(request) / whole.seconds() - 1;
     const double bound = quick.bound(request) / whole.seconds() - 1;
     const double bytes = quick.bytes(request) / whole.device_memory_per_rank - 1;
@@ -220,7 +220,7 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   EXPECT_LT(worst_time, 0.15);
   EXPECT_LT(worst_bound, 0.08);
   // What is estimated too small is found out by whole programs; what is too large is dropped.
-  EXPECT_LT(most_bytes, search_memory_slack);
+  EXPECT_LT(most_bytes, predict::search_memory_slack);
 }
 
 /// Memory of random layouts by quick estimates and by whole programs.
@@ -241,11 +241,11 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     Request base = base_of(one.options, one.layers);
     base.model = workloads::load_model(one.model);
     base.model.layers = one.layers;
-    const SearchSpace space = search_space(hybrid(), base, {}, one.ranks, 8, {});
+    const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, one.ranks, 8, {});
     const simulate::Machine machine = machine_of(80e9, 1, 8);
     std::vector<Request> drawn;
     for (int i = 0; i < 30; ++i) drawn.push_back(space.requests[random() % space.requests.size()]);
-    QuickEstimate quick{hybrid(), machine, 8};
+    predict::QuickEstimate quick{hybrid(), machine, 8};
     quick.learn(drawn);
     // Above what its program takes, and below what lives in it: gaps are no business of estimates.
     std::vector<double> above(drawn.size()), below(drawn.size());
@@ -260,7 +260,7 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     }
     const double most = std::ranges::max(above), least = std::ranges::max(below);
     fmt::print("{}: {:.1f}% above, {:.1f}% below at most\n", one.model, most * 100, least * 100);
-    EXPECT_LT(most, search_memory_slack) << one.model;
+    EXPECT_LT(most, predict::search_memory_slack) << one.model;
     EXPECT_LT(least, 0.25) << one.model;
   }
 }
@@ -268,12 +268,12 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
 TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const simulate::Machine machine = machine_of(80e9);
   const Request base = base_of({{"batch", "32"}}, 16);
-  const Request request = search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
-  const StepEstimate played = whole_step(hybrid(), request, machine, 4, Detail::time);
+  const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
+  const predict::StepEstimate played = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
   const double bytes = played.device_memory_per_rank;
-  const StepEstimate fits = whole_step(hybrid(), request, machine, 4, Detail::time, bytes);
+  const predict::StepEstimate fits = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes);
   EXPECT_EQ(fits.seconds(), played.seconds());
-  const StepEstimate too_large = whole_step(hybrid(), request, machine, 4, Detail::time, bytes - 1);
+  const predict::StepEstimate too_large = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes - 1);
   EXPECT_TRUE(std::isinf(too_large.seconds()));
   EXPECT_EQ(too_large.device_memory_per_rank, bytes);
 }
@@ -289,8 +289,8 @@ Exhaustive exhaustive(const std::vector<Request>& requests, const simulate::Mach
   std::vector<double> seconds(requests.size()), bytes(requests.size());
   base::parallel_for(requests.size(), [&](std::size_t i) {
     const simulate::Layout layout = simulate::packed(requests[i].mesh.size(), node_ranks);
-    const StepEstimate estimate =
-        estimate_step(hybrid(), requests[i], machine, layout, Detail::time);
+    const predict::StepEstimate estimate =
+        predict::estimate_step(hybrid(), requests[i], machine, layout, predict::Detail::time);
     seconds[i] = estimate.seconds();
     bytes[i] = device_bytes(requests[i]);
   });
@@ -323,14 +323,14 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
     // Which option is searched beside mesh, microbatch and schedule changes.
     std::vector<std::string> fixed{"zero", "recompute"};
     fixed.erase(fixed.begin() + static_cast<long>(random() % 2));
-    const SearchSpace space = search_space(hybrid(), base, {}, 8, 4, fixed);
+    const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 8, 4, fixed);
     // Of room for all, and of so little that half do not fit.
     const std::vector<double> bytes = sorted_bytes(space.requests);
     const double capacity = random() % 2 == 0 ? 80e9 : bytes[bytes.size() / 2];
     const double speed = 0.25 * static_cast<double>(1 + random() % 8);
     const simulate::Machine machine = machine_of(capacity, speed);
     const Exhaustive truth = exhaustive(space.requests, machine, 4);
-    const SearchResult found = search(hybrid(), base, {}, 8, machine, 4, fixed);
+    const predict::SearchResult found = predict::search(hybrid(), base, {}, 8, machine, 4, fixed);
     ASSERT_FALSE(found.best.empty());
     fmt::print("{} candidates, {} fit: {} in {:.4f} ms; found {} in {:.4f} ms\n",
                space.requests.size(), truth.fitting, truth.text, truth.seconds * 1e3,
@@ -339,7 +339,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
     EXPECT_EQ(found.looked_at, static_cast<int>(space.requests.size()) + space.impossible);
     EXPECT_LE(found.best.size(), 10U);
     for (std::size_t i = 0; i < found.best.size(); ++i) {
-      const Candidate& candidate = found.best[i];
+      const predict::Candidate& candidate = found.best[i];
       EXPECT_LE(device_bytes(candidate.request), capacity) << text_of(candidate.request);
       EXPECT_EQ(candidate.why_not.empty(), i == 0) << candidate.why_not;
       if (i == 0) continue;
@@ -352,7 +352,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
 double smallest_refused(const Request& base, int ranks, const simulate::Machine& machine,
                         int node_ranks) {
   try {
-    static_cast<void>(search(hybrid(), base, {}, ranks, machine, node_ranks, {}));
+    static_cast<void>(predict::search(hybrid(), base, {}, ranks, machine, node_ranks, {}));
   } catch (const base::UsageError& error) {
     const std::string text = error.what();
     const std::size_t at = text.find(") needs ");
@@ -364,14 +364,14 @@ double smallest_refused(const Request& base, int ranks, const simulate::Machine&
 
 TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
   Request base = base_of({{"batch", "16"}, {"zero", "3"}, {"recompute", "full"}}, 16);
-  const double least = sorted_bytes(search_space(hybrid(), base, {}, 4, 4, {}).requests).front();
+  const double least = sorted_bytes(predict::search_space(hybrid(), base, {}, 4, 4, {}).requests).front();
   constexpr double mib = 1024 * 1024;
   for (const double capacity : {1e6, least / 2, least - 1}) {
     const double said = smallest_refused(base, 4, machine_of(capacity), 4) * mib;
     EXPECT_GE(said, 0.998 * capacity);  // three digits are printed
     EXPECT_NEAR(said, least, 0.02 * least) << "with " << capacity;
   }
-  EXPECT_FALSE(search(hybrid(), base, {}, 4, machine_of(least), 4, {}).best.empty());
+  EXPECT_FALSE(predict::search(hybrid(), base, {}, 4, machine_of(least), 4, {}).best.empty());
 }
 
 /// Thousands of layouts whose programs are long, none of which comes near the memory: a handful is
@@ -391,8 +391,8 @@ TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
   base.model.ffn = 14336;
   base.model.head_size = 256;
   base.model.sequence = 8192;
-  const SearchSpace space = search_space(hybrid(), base, {}, 8, 4, {});
-  QuickEstimate quick{hybrid(), machine, 4};
+  const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 8, 4, {});
+  predict::QuickEstimate quick{hybrid(), machine, 4};
   quick.learn(space.requests);
   for (const Request& request : space.requests) {
     const auto is = [&](const char* key, const char* value) {
@@ -407,9 +407,9 @@ TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
 }
 
 /// A step whose costs are made up; they sum to `seconds`.
-StepEstimate step_with(double gemm, double tp, double bubble, double bytes) {
+predict::StepEstimate step_with(double gemm, double tp, double bubble, double bytes) {
   const double seconds = gemm + tp + bubble;
-  StepCosts costs;
+  efficiency::StepCosts costs;
   costs.gemm = gemm;
   costs.transfer[mesh::Axis::tp] = tp;
   costs.bubble = bubble;
@@ -418,8 +418,8 @@ StepEstimate step_with(double gemm, double tp, double bubble, double bytes) {
       .memory_per_rank = bytes,
       .device_memory_per_rank = bytes,
       .work = 1,
-      .breakdown = Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
-      .loss = StepLoss{.step = seconds,
+      .breakdown = breakdown::Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
+      .loss = efficiency::StepLoss{.step = seconds,
                        .traced = seconds,
                        .slowest = seconds,
                        .work = 1,
@@ -428,16 +428,16 @@ StepEstimate step_with(double gemm, double tp, double bubble, double bytes) {
 }
 
 TEST(WhyNotTest, NamesWhatCostsMore) {
-  const StepEstimate first = step_with(3.0, 0.5, 0.15, 1e9);
-  EXPECT_EQ(why_not(step_with(3.0, 0.81, 0.15, 1e9), first), "310 ms more tp transfer");
+  const predict::StepEstimate first = step_with(3.0, 0.5, 0.15, 1e9);
+  EXPECT_EQ(predict::why_not(step_with(3.0, 0.81, 0.15, 1e9), first), "310 ms more tp transfer");
   // 0.5 of 4.0 s against 0.15 of 3.65 s.
-  EXPECT_EQ(why_not(step_with(3.0, 0.5, 0.5, 1e9), first), "bubble 12% against 4%");
+  EXPECT_EQ(predict::why_not(step_with(3.0, 0.5, 0.5, 1e9), first), "bubble 12% against 4%");
   // What it spends less on is not why it loses.
-  EXPECT_EQ(why_not(step_with(3.9, 0.1, 0.15, 1e9), first), "900 ms more GEMMs");
+  EXPECT_EQ(predict::why_not(step_with(3.9, 0.1, 0.15, 1e9), first), "900 ms more GEMMs");
   // Both have to be said: neither is four fifths.
-  EXPECT_EQ(why_not(step_with(3.4, 0.8, 0.15, 1e9), first),
+  EXPECT_EQ(predict::why_not(step_with(3.4, 0.8, 0.15, 1e9), first),
             "400 ms more GEMMs, 300 ms more tp transfer");
-  EXPECT_EQ(why_not(step_with(3.0, 0.5, 0.15, 2e9), first),
+  EXPECT_EQ(predict::why_not(step_with(3.0, 0.5, 0.15, 2e9), first),
             "as fast, but needs 954 MiB more memory");
 }
 

@@ -36,7 +36,7 @@ bool share(const std::vector<MachineFacts>& facts, std::vector<int> node_of_rank
   node_of_rank.resize(facts.size(), 0);
   std::vector<int> ranks(facts.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  return share_cores(ranks, facts, node_of_rank);
+  return plan::share_cores(ranks, facts, node_of_rank);
 }
 
 TEST(ShareCores, TwoRanksBoundToOneCore) {
@@ -114,9 +114,9 @@ TEST(ShareCores, AsksOnlyForTheRanksNamed) {
   const MachineFacts unbound = bound_to({0, 1}, 2);
   const std::vector<MachineFacts> facts(4, unbound);
   const std::vector<int> nodes(4, 0);
-  EXPECT_FALSE(share_cores(std::vector{1, 3}, facts, nodes));
-  EXPECT_TRUE(share_cores(std::vector{0, 1, 3}, facts, nodes));
-  EXPECT_FALSE(share_cores(std::vector<int>{}, facts, nodes));
+  EXPECT_FALSE(plan::share_cores(std::vector{1, 3}, facts, nodes));
+  EXPECT_TRUE(plan::share_cores(std::vector{0, 1, 3}, facts, nodes));
+  EXPECT_FALSE(plan::share_cores(std::vector<int>{}, facts, nodes));
 }
 
 TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
@@ -164,7 +164,7 @@ TEST(RankSoftware, TravelsAsTextWithAllThatIsKnown) {
   EXPECT_TRUE(nothing.text.empty() && nothing.number.empty());
 }
 
-const Site two_nodes{.ranks = 2,
+const plan::Site two_nodes{.ranks = 2,
                      .node_of_rank = {0, 1},
                      .precisions = {},
                      .device = "host",
@@ -172,27 +172,27 @@ const Site two_nodes{.ranks = 2,
 
 TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   settings::RunConfig config;
-  EXPECT_EQ(planned_site(two_nodes, config).node_of_rank, (std::vector{0, 1}));
+  EXPECT_EQ(plan::planned_site(two_nodes, config).node_of_rank, (std::vector{0, 1}));
   config.ranks = {1, 2};
-  EXPECT_EQ(planned_site(two_nodes, config).nodes, Nodes::known);
-  EXPECT_EQ(planned_site(two_nodes, config).memory_free.size(), 2U);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).nodes, plan::Nodes::known);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).memory_free.size(), 2U);
   config.ranks = {4};
-  EXPECT_EQ(planned_site(two_nodes, config).nodes, Nodes::unknown);
-  EXPECT_EQ(planned_site(two_nodes, config).ranks, 4);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).nodes, plan::Nodes::unknown);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).ranks, 4);
   // What is known of one node is taken of all.
-  EXPECT_THAT(planned_site(two_nodes, config).memory_free,
+  EXPECT_THAT(plan::planned_site(two_nodes, config).memory_free,
               ElementsAre(units::Bytes{1}, units::Bytes{1}));
-  EXPECT_EQ(planned_site(two_nodes, config).memory_of, MemoryOf::this_machine);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).memory_of, plan::MemoryOf::this_machine);
 }
 
 TEST(PlannedSite, HasTheRanksOfANodeThatAreNamed) {
   settings::RunConfig config;
   config.ranks_per_node = 2;
-  EXPECT_EQ(planned_site(two_nodes, config).node_of_rank, (std::vector{0, 0}));
+  EXPECT_EQ(plan::planned_site(two_nodes, config).node_of_rank, (std::vector{0, 0}));
   config.ranks = {1, 5};
-  EXPECT_EQ(planned_site(two_nodes, config).node_of_rank, (std::vector{0, 0, 1, 1, 2}));
-  EXPECT_EQ(planned_site(two_nodes, config).nodes, Nodes::known);
-  EXPECT_EQ(planned_site(two_nodes, config).memory_free.size(), 3U);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).node_of_rank, (std::vector{0, 0, 1, 1, 2}));
+  EXPECT_EQ(plan::planned_site(two_nodes, config).nodes, plan::Nodes::known);
+  EXPECT_EQ(plan::planned_site(two_nodes, config).memory_free.size(), 3U);
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ void play(results::PointData& point, const Factor& factor, const Play& how = {})
   }
 }
 
-std::vector<SlowLink> found(const results::PointData& point) {
-  return slow_links(point, traced_steps(point));
+std::vector<efficiency::SlowLink> found(const results::PointData& point) {
+  return efficiency::slow_links(point, breakdown::traced_steps(point));
 }
 
 /// 16 ranks: 4 dp groups and 4 tp groups of 4.
@@ -97,7 +97,7 @@ Factor slow_dp(double times) {
 }
 
 /// Expects that one link is slow, with these members and this factor; returns it.
-SlowLink only_link(const std::vector<SlowLink>& links, const std::vector<int>& members,
+efficiency::SlowLink only_link(const std::vector<efficiency::SlowLink>& links, const std::vector<int>& members,
                    double factor, double tolerance) {
   EXPECT_EQ(links.size(), 1U);
   if (links.size() != 1) return {};
@@ -117,10 +117,10 @@ TEST(SlowLinks, AreGroupsThatTakeLongerThanOthersOfTheirAxisAndNotNoise) {
     if (seed >= 50) continue;
     play(point, slow_dp(1.5), {.seed = seed});
     const auto links = found(point);
-    const SlowLink link = only_link(links, {2, 6, 10, 14}, 1.5, 0.1);
+    const efficiency::SlowLink link = only_link(links, {2, 6, 10, 14}, 1.5, 0.1);
     EXPECT_EQ(link.op, "all_reduce");
     EXPECT_EQ(link.axes, "dp");
-    EXPECT_THAT(shared_by(links), IsEmpty());  // one link shares nothing
+    EXPECT_THAT(efficiency::shared_by(links), IsEmpty());  // one link shares nothing
     // A quarter of all calls takes four times as long on a busy machine.
     play(point, slow_dp(3), {.steps = 8, .seed = seed, .interrupted = 0.25});
     only_link(found(point), {2, 6, 10, 14}, 3, 0.3);
@@ -193,7 +193,7 @@ TEST(SlowLinks, HaveNothingToBeComparedWithInAGroupAlone) {
   results::PointData point = samples::alike({.dp = 4}, Script{}.all_reduce(Axis::dp));
   play(point, [](int, AxisSet) { return 100.0; });
   EXPECT_THAT(found(point), IsEmpty());
-  EXPECT_THAT(slow_links(point, {}), IsEmpty());
+  EXPECT_THAT(efficiency::slow_links(point, {}), IsEmpty());
 }
 
 /// Two stages of 4 ranks, that exchange both ways: pairs 0-4, 1-5, 2-6 and 3-7.
@@ -245,10 +245,10 @@ TEST(SlowLinks, ThatShareARankNameIt) {
   });
   const auto links = found(point);
   ASSERT_EQ(links.size(), 2U);
-  EXPECT_THAT(shared_by(links), ElementsAre(6));
-  EXPECT_THAT(shared_by({}), IsEmpty());
-  EXPECT_THAT(shared_by({{.members = {0, 1}}, {.members = {2, 3}}}), IsEmpty());
-  EXPECT_THAT(shared_by({{.members = {0, 1, 2}}, {.members = {1, 2, 3}}, {.members = {2, 5}}}),
+  EXPECT_THAT(efficiency::shared_by(links), ElementsAre(6));
+  EXPECT_THAT(efficiency::shared_by({}), IsEmpty());
+  EXPECT_THAT(efficiency::shared_by({{.members = {0, 1}}, {.members = {2, 3}}}), IsEmpty());
+  EXPECT_THAT(efficiency::shared_by({{.members = {0, 1, 2}}, {.members = {1, 2, 3}}, {.members = {2, 5}}}),
               ElementsAre(2));
 }
 

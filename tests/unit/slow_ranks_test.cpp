@@ -67,11 +67,11 @@ void simulate(results::PointData& point, int steps, const Noise& noise, const Fa
   }
 }
 
-std::vector<SlowRank> found(const Shape& shape, const Noise& noise, const Factor& factor,
+std::vector<efficiency::SlowRank> found(const Shape& shape, const Noise& noise, const Factor& factor,
                             std::uint64_t seed) {
   results::PointData point = alike({.dp = shape.ranks}, Script{}.compute());
   simulate(point, shape.steps, noise, factor, seed);
-  return slow_ranks(point);
+  return efficiency::slow_ranks(point);
 }
 
 const std::vector<Noise> noises{{.of_step = 0.02},
@@ -169,14 +169,14 @@ TEST(SlowRanks, BelowSixStepsAreNotNamed) {
 }
 
 /// Ranks that all play a program of their own, rank r with r + 1 times the FLOP of rank 0.
-std::vector<SlowRank> found_by_rate(double slow_factor, std::uint64_t seed) {
+std::vector<efficiency::SlowRank> found_by_rate(double slow_factor, std::uint64_t seed) {
   results::PointData point =
       samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()), {});
   point.flop_of_rank = {1e9, 2e9, 3e9, 4e9};
   simulate(
       point, 20, {.of_step = 0.02},
       [&](int rank, int) { return (rank + 1) * (rank == 2 ? slow_factor : 1.0); }, seed);
-  return slow_ranks(point);
+  return efficiency::slow_ranks(point);
 }
 
 TEST(SlowRanks, WithProgramsOfTheirOwnAreComparedByRate) {
@@ -198,7 +198,7 @@ TEST(SlowRanks, AreNamedOnceWhereLikeRanksAndRatesTellTheSame) {
   point.outline.outline_of_rank = {0, 0, 0, 0, 1};
   point.flop_of_rank.assign(5, 1e9);
   simulate(point, 20, {.of_step = 0.02}, slow_from(1, 1.4), 1);
-  const auto slow = slow_ranks(point);
+  const auto slow = efficiency::slow_ranks(point);
   ASSERT_EQ(slow.size(), 1U);
   EXPECT_EQ(slow[0].rank, 1);
   EXPECT_FALSE(slow[0].by_rate);
@@ -208,11 +208,11 @@ TEST(SlowRanks, CannotBeToldWithoutRates) {
   results::PointData point =
       samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()), {});
   simulate(point, 20, {}, slow_from(1, 2), 1);
-  EXPECT_THAT(slow_ranks(point), testing::IsEmpty());  // no FLOP known
+  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());  // no FLOP known
   point.flop_of_rank = {1e9, 1e9, 0, 1e9};
-  EXPECT_THAT(slow_ranks(point), testing::IsEmpty());
+  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());
   point.flop_of_rank[2] = 1e9;
-  EXPECT_EQ(slow_ranks(point).size(), 1U);
+  EXPECT_EQ(efficiency::slow_ranks(point).size(), 1U);
 }
 
 TEST(SlowRanks, AreNotToldFromStepsThatWereNotMeasured) {
@@ -223,13 +223,13 @@ TEST(SlowRanks, AreNotToldFromStepsThatWereNotMeasured) {
   point.op_sums[1].gemm[5] = 0;
   point.op_sums[2].gemm[3] = std::numeric_limits<double>::infinity();
   point.op_sums[3].gemm.clear();
-  const auto slow = slow_ranks(point);
+  const auto slow = efficiency::slow_ranks(point);
   ASSERT_EQ(slow.size(), 1U);
   EXPECT_EQ(slow[0].rank, 5);
   for (results::OpSums& step : point.op_sums) step.gemm.assign(8, 0);
-  EXPECT_THAT(slow_ranks(point), testing::IsEmpty());
+  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());
   // Others and steps are needed, too.
-  EXPECT_THAT(slow_ranks(alike({.dp = 8}, Script{}.compute())), testing::IsEmpty());
+  EXPECT_THAT(efficiency::slow_ranks(alike({.dp = 8}, Script{}.compute())), testing::IsEmpty());
   EXPECT_THAT(found({.ranks = 1}, {}, slow_from(0, 2), 1), testing::IsEmpty());
 }
 

@@ -233,31 +233,31 @@ TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
   const auto injections =
       settings::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
   const std::vector<int> point{4, 6, 8};
-  const program::Faults six = runner::faults_of(injections, point, 6, 7);
+  const program::Faults six = runner::plan::faults_of(injections, point, 6, 7);
   EXPECT_EQ(six.gemm_factor, 3);
   EXPECT_THAT(six.slow_links, ElementsAre(program::SlowLink{.low = 0, .high = 1, .factor = 2}));
   EXPECT_EQ(six.jitter, 0.05);
-  const program::Faults four = runner::faults_of(injections, point, 4, 7);
+  const program::Faults four = runner::plan::faults_of(injections, point, 4, 7);
   EXPECT_EQ(four.gemm_factor, 1);
   EXPECT_EQ(four.slow_links, six.slow_links);
   EXPECT_NE(four.seed, six.seed);
-  const program::Faults eight = runner::faults_of(injections, point, 8, 7);
+  const program::Faults eight = runner::plan::faults_of(injections, point, 8, 7);
   EXPECT_THAT(eight.slow_links, IsEmpty());
   EXPECT_TRUE(eight.any());
-  EXPECT_FALSE(runner::faults_of({}, point, 8, 7).any());
+  EXPECT_FALSE(runner::plan::faults_of({}, point, 8, 7).any());
 }
 
 TEST(Faults, DelaysAreOfEveryRank) {
   const auto injections = settings::parse_injections("delay=2GFLOP/s");
   for (const int rank : {4, 6}) {
-    EXPECT_EQ(runner::faults_of(injections, std::vector{4, 6}, rank, 7).gemm_rate, 2e9);
+    EXPECT_EQ(runner::plan::faults_of(injections, std::vector{4, 6}, rank, 7).gemm_rate, 2e9);
   }
 }
 
 TEST(Faults, RanksThatPlayACopyHaveNone) {
   const auto injections = settings::parse_injections("slow-rank=9:3,slow-link=8-9:2,jitter=5%");
-  EXPECT_FALSE(runner::faults_of(injections, std::vector{4, 6}, 9, 7).any());
-  EXPECT_TRUE(runner::faults_of(injections, std::vector{8, 9}, 9, 7).any());
+  EXPECT_FALSE(runner::plan::faults_of(injections, std::vector{4, 6}, 9, 7).any());
+  EXPECT_TRUE(runner::plan::faults_of(injections, std::vector{8, 9}, 9, 7).any());
 }
 
 TEST(Faults, RankBeyondTheLaunchIsRefused) {
@@ -273,8 +273,8 @@ TEST(Faults, RankBeyondTheLaunchIsRefused) {
 
 TEST(Faults, ClockIsThatOfItsRankOnly) {
   const auto injections = settings::parse_injections("clock=2:5ms:20ppm");
-  EXPECT_FALSE(runner::clock_fault_of(injections, 1));
-  const auto fault = runner::clock_fault_of(injections, 2);
+  EXPECT_FALSE(runner::plan::clock_fault_of(injections, 1));
+  const auto fault = runner::plan::clock_fault_of(injections, 2);
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->offset.value(), 5'000'000);
   EXPECT_DOUBLE_EQ(fault->drift, 20e-6);

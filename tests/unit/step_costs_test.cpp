@@ -28,7 +28,7 @@ using samples::trace;
 constexpr double ns = 1e-9;
 constexpr double tolerance = 1e-15;  // of a second: 1e-6 ns
 
-double sum(const StepCosts& costs) {
+double sum(const efficiency::StepCosts& costs) {
   double result = costs.gemm + costs.other_compute + costs.copies + costs.bubble + costs.waiting +
                   costs.gap + costs.other;
   for (const auto& [axes, seconds] : costs.transfer) result += seconds;
@@ -36,9 +36,9 @@ double sum(const StepCosts& costs) {
 }
 
 /// The costs of a point, which sum to its step.
-StepCosts costs_of(const results::PointData& point) {
-  const BreakdownResult parts = breakdown(point);
-  const auto costs = step_costs(point, parts);
+efficiency::StepCosts costs_of(const results::PointData& point) {
+  const breakdown::BreakdownResult parts = breakdown::breakdown(point);
+  const auto costs = efficiency::step_costs(point, parts);
   if (!costs) throw std::runtime_error("no costs: " + parts.missing);
   EXPECT_NEAR(sum(*costs), parts.mean->step, 1e-12 * parts.mean->step);
   if (costs->gemm_alone) {
@@ -62,18 +62,18 @@ results::PointData four_ranks(const std::vector<int>& gemms) {
     for (int rank = 0; rank < 4; ++rank) {
       const int own = gemms[static_cast<std::size_t>(rank)];
       steps.ranks.push_back(
-          trace(rank, {0, 100}, {{0, own}, {own, last + 10}, {last + 10, last + 20}}));
+          predict::trace(rank, {0, 100}, {{0, own}, {own, last + 10}, {last + 10, last + 20}}));
     }
     add_step(point, steps);
   }
   return point;
 }
 
-TEST(StepCosts, AreThePartsOfTheStep) {
+TEST(efficiency::StepCosts, AreThePartsOfTheStep) {
   results::PointData point = four_ranks({60, 60, 60, 60});
   // Nothing ran beside the GEMMs, so what they take alone says nothing.
   for (int rank = 0; rank < 4; ++rank) point.solo_times.push_back(solo(rank, {55, 0, 10}));
-  const StepCosts costs = costs_of(point);
+  const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);
   ASSERT_TRUE(costs.gemm_alone && costs.gemm_overlap);
   EXPECT_NEAR(*costs.gemm_alone, 60 * ns, tolerance);
@@ -85,7 +85,7 @@ TEST(StepCosts, AreThePartsOfTheStep) {
   EXPECT_NEAR(costs.other, 20 * ns, tolerance);
 }
 
-TEST(StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
+TEST(efficiency::StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
   // Whichever it is takes 20 ns longer, also alone: shapes are the same, so it is not they.
   for (std::size_t slow = 0; slow < 4; ++slow) {
     std::vector<int> gemms(4, 50);
@@ -99,7 +99,7 @@ TEST(StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
       for (const int gemm : gemms) sums.gemm.push_back(gemm * ns);
       sums.other_compute = sums.copies = sums.communication = {0, 0, 0, 0};
     }
-    const StepCosts costs = costs_of(point);
+    const efficiency::StepCosts costs = costs_of(point);
     EXPECT_NEAR(costs.gemm, 50 * ns, tolerance);
     EXPECT_NEAR(*costs.gemm_alone, 50 * ns, tolerance);
     EXPECT_NEAR(*costs.gemm_overlap, 0, tolerance);
@@ -110,16 +110,16 @@ TEST(StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
   }
 }
 
-TEST(StepCosts, KeepProgramsThatDifferApart) {
+TEST(efficiency::StepCosts, KeepProgramsThatDifferApart) {
   // Two programs of two ranks each: that one has more to do is not imbalance of its ranks.
   const Script more = Script{}.compute().compute();
   results::PointData point = samples::point(
       {.dp = 4}, {Script{}.compute(), more, {}, {}},
-      {{trace(0, {0, 80}, {{0, 40}}), trace(1, {0, 80}, {{0, 40}}),
-        trace(2, {0, 80}, {{0, 40}, {40, 80}}), trace(3, {0, 80}, {{0, 40}, {40, 80}})}});
+      {{predict::trace(0, {0, 80}, {{0, 40}}), predict::trace(1, {0, 80}, {{0, 40}}),
+        predict::trace(2, {0, 80}, {{0, 40}, {40, 80}}), predict::trace(3, {0, 80}, {{0, 40}, {40, 80}})}});
   point.outline.outline_of_rank = {0, 0, 1, 1};
   point.outline.outlines.resize(2);
-  const StepCosts costs = costs_of(point);
+  const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);
   EXPECT_NEAR(costs.waiting, 0, tolerance);
   EXPECT_NEAR(costs.other, 20 * ns, tolerance);
@@ -131,12 +131,12 @@ results::PointData overlapped() {
       alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
   const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
   for (int step = 0; step < 2; ++step) {
-    add_step(point, {{trace(0, {0, 75}, spans), trace(1, {0, 75}, spans)}});
+    add_step(point, {{predict::trace(0, {0, 75}, spans), predict::trace(1, {0, 75}, spans)}});
   }
   return point;
 }
 
-TEST(StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
+TEST(efficiency::StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
   results::PointData point = overlapped();
   EXPECT_FALSE(costs_of(point).gemm_alone);
   point.solo_times.push_back(solo(0, {30, 0, 30}));
@@ -144,38 +144,38 @@ TEST(StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
   point.solo_times.push_back(solo(1, {30, 0}));  // of another program
   EXPECT_FALSE(costs_of(point).gemm_alone);
   point.solo_times.back() = solo(1, {30, 0, 30});
-  const StepCosts costs = costs_of(point);
+  const efficiency::StepCosts costs = costs_of(point);
   ASSERT_TRUE(costs.gemm_alone && costs.gemm_overlap);
   EXPECT_NEAR(*costs.gemm_alone, 60 * ns, tolerance);
   EXPECT_NEAR(*costs.gemm_overlap, 15 * ns, tolerance);
   EXPECT_NEAR(costs.transfer.at(Axis::dp), 0, tolerance);  // hidden
 }
 
-TEST(StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
+TEST(efficiency::StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
   const results::PointData point =
       samples::point({}, {Script{}.compute(0).op(program::OpKind::add, 1)},
-                     {{trace(0, {0, 80}, {{0, 60}, {40, 80}})}});
-  const StepCosts costs = costs_of(point);
+                     {{predict::trace(0, {0, 80}, {{0, 60}, {40, 80}})}});
+  const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);
   EXPECT_NEAR(costs.other_compute, 20 * ns, tolerance);
 }
 
-TEST(StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
+TEST(efficiency::StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
   results::PointData point = alike({.dp = 2}, training());
   for (int step = 0; step < 2; ++step) {
-    add_step(point, {{trace(0, {0, 100}, {{0, 40}, {40, 80}, {80, 100}}),
-                      trace(1, {0, 100}, {{0, 70}, {70, 80}, {80, 100}})}});
+    add_step(point, {{predict::trace(0, {0, 100}, {{0, 40}, {40, 80}, {80, 100}}),
+                      predict::trace(1, {0, 100}, {{0, 70}, {70, 80}, {80, 100}})}});
   }
-  const StepCosts costs = costs_of(point);
+  const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 40 * ns, tolerance);
   EXPECT_NEAR(costs.waiting, (30 + 30) / 2 * ns, tolerance);  // one waits, one computes 30 more
 }
 
-TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
+TEST(efficiency::StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   const auto costs = [](const std::vector<int>& gemms) {
     results::PointData point = samples::point({}, {Script{}.compute()}, {});
     point.traces.clear();
-    for (const int gemm : gemms) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
+    for (const int gemm : gemms) add_step(point, {{predict::trace(0, {0, gemm}, {{0, gemm}})}});
     return costs_of(point);
   };
   // The GEMM takes 40 ns but for one step of three; of two steps neither is the usual one.
@@ -185,33 +185,33 @@ TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   EXPECT_NEAR(costs({40, 70}).noise.value(), 0, tolerance);
 }
 
-TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
+TEST(efficiency::StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
   results::PointData point = four_ranks({50, 50, 70, 50});
   point.traces.resize(1);
-  const StepCosts costs = costs_of(point);
+  const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.waiting, 20 * ns, tolerance);
   EXPECT_FALSE(costs.imbalance || costs.noise);
   point.traces.clear();
-  EXPECT_FALSE(step_costs(point, breakdown(point)));
+  EXPECT_FALSE(efficiency::step_costs(point, breakdown::breakdown(point)));
 }
 
-TEST(StepCosts, LeadToAnExactWaterfall) {
+TEST(efficiency::StepCosts, LeadToAnExactWaterfall) {
   // From one rank with twice the GEMMs to two, of which one is slow, with an axis more.
   results::PointData one = samples::point({}, {Script{}.compute().compute().copy()},
-                                          {{trace(0, {0, 99}, {{0, 40}, {41, 80}, {80, 95}})}});
+                                          {{predict::trace(0, {0, 99}, {{0, 40}, {41, 80}, {80, 95}})}});
   results::PointData four = four_ranks({23, 21, 29, 22});
   for (int rank = 0; rank < 4; ++rank) four.solo_times.push_back(solo(rank, {20, 0, 9}));
   for (const double work : {1.0, 4.0}) {  // strong and weak scaling
-    const StepLoss base{
-        .step = 97 * ns, .traced = breakdown(one).mean->step, .work = 1, .costs = costs_of(one)};
-    const StepLoss point{.step = 103 * ns,
-                         .traced = breakdown(four).mean->step,
+    const efficiency::StepLoss base{
+        .step = 97 * ns, .traced = breakdown::breakdown(one).mean->step, .work = 1, .costs = costs_of(one)};
+    const efficiency::StepLoss point{.step = 103 * ns,
+                         .traced = breakdown::breakdown(four).mean->step,
                          .work = work,
                          .ranks = 4,
                          .costs = costs_of(four)};
-    const Waterfall found = waterfall(point, base);
+    const efficiency::Waterfall found = efficiency::waterfall(point, base);
     double lost = 0;
-    for (const LostTime& at : found.lost) lost += at.seconds;
+    for (const efficiency::LostTime& at : found.lost) lost += at.seconds;
     EXPECT_NEAR(found.ideal, 97 * ns * work / 4, 1e-12 * found.ideal);
     EXPECT_NEAR(lost, found.measured - found.ideal, 1e-12 * found.measured);
   }
@@ -220,11 +220,11 @@ TEST(StepCosts, LeadToAnExactWaterfall) {
 constexpr double rounding = 1e-12;
 
 /// Ranks 0 and 1 are useful for 6 (5 of them compute) and 8 of 10 seconds.
-BreakdownResult two_ranks() {
-  const Breakdown first{.compute = 5, .copies = 1, .wait = 4, .step = 10};
-  const Breakdown second{.compute = 8, .transfer = 2, .step = 10};
-  BreakdownResult result;
-  result.mean = Breakdown{.compute = 6.5, .copies = 0.5, .transfer = 1, .wait = 2, .step = 10};
+breakdown::BreakdownResult two_ranks() {
+  const breakdown::Breakdown first{.compute = 5, .copies = 1, .wait = 4, .step = 10};
+  const breakdown::Breakdown second{.compute = 8, .transfer = 2, .step = 10};
+  breakdown::BreakdownResult result;
+  result.mean = breakdown::Breakdown{.compute = 6.5, .copies = 0.5, .transfer = 1, .wait = 2, .step = 10};
   result.ranks = {0, 1};
   result.of_rank = {first, second};
   result.free_network_step = 9;
@@ -239,7 +239,7 @@ results::PointData point_of(int ranks, double work, double flop_of_rank) {
   return point;
 }
 
-void expect_products(const Pop& pop) {
+void expect_products(const efficiency::Pop& pop) {
   EXPECT_NEAR(pop.parallel, pop.load_balance * pop.communication, rounding);
   if (pop.serialisation && pop.transfer) {
     EXPECT_NEAR(pop.communication, *pop.serialisation * *pop.transfer, rounding);
@@ -253,9 +253,9 @@ void expect_products(const Pop& pop) {
   }
 }
 
-TEST(Pop, IsATreeOfProducts) {
+TEST(efficiency::Pop, IsATreeOfProducts) {
   const auto result =
-      pop(point_of(2, 100, 50), two_ranks(), UsefulWork{.useful = 7, .work = 100, .flop = 80});
+      efficiency::pop(point_of(2, 100, 50), two_ranks(), efficiency::UsefulWork{.useful = 7, .work = 100, .flop = 80});
   ASSERT_TRUE(result);
   EXPECT_NEAR(result->load_balance, 7.0 / 8, rounding);    // mean of 6 and 8 over 8
   EXPECT_NEAR(result->communication, 8.0 / 10, rounding);  // 8 of 10 seconds
@@ -269,13 +269,13 @@ TEST(Pop, IsATreeOfProducts) {
   expect_products(*result);
 }
 
-TEST(Pop, ComparesUsefulTimeByUnitOfWork) {
+TEST(efficiency::Pop, ComparesUsefulTimeByUnitOfWork) {
   // Strong scaling: one rank works 12 s on the same batch that two ranks spend 14 s on together.
   // Weak scaling: one rank works 6 s on half of what two ranks spend 14 s on.
   for (const auto& [base, scalability, global] :
-       {std::tuple{UsefulWork{.useful = 12, .work = 100, .flop = 100}, 12.0 / 14, 0.6},
-        std::tuple{UsefulWork{.useful = 6, .work = 50, .flop = 50}, 6.0 / 7, 0.6}}) {
-    const auto result = pop(point_of(2, 100, 50), two_ranks(), base);
+       {std::tuple{efficiency::UsefulWork{.useful = 12, .work = 100, .flop = 100}, 12.0 / 14, 0.6},
+        std::tuple{efficiency::UsefulWork{.useful = 6, .work = 50, .flop = 50}, 6.0 / 7, 0.6}}) {
+    const auto result = efficiency::pop(point_of(2, 100, 50), two_ranks(), base);
     EXPECT_NEAR(*result->computation_scalability, scalability, rounding);
     EXPECT_NEAR(*result->work_scalability, 1, rounding);
     EXPECT_NEAR(*result->speed_scalability, scalability, rounding);
@@ -284,44 +284,44 @@ TEST(Pop, ComparesUsefulTimeByUnitOfWork) {
   }
 }
 
-TEST(Pop, IsAllOnesForTheBaselineItself) {
+TEST(efficiency::Pop, IsAllOnesForTheBaselineItself) {
   const auto point = point_of(1, 100, 50);
-  BreakdownResult alone;
-  alone.mean = Breakdown{.compute = 10, .step = 10};
+  breakdown::BreakdownResult alone;
+  alone.mean = breakdown::Breakdown{.compute = 10, .step = 10};
   alone.ranks = {0};
   alone.of_rank = {*alone.mean};
   alone.free_network_step = 10;
-  const auto result = pop(point, alone, useful_work(point, alone));
+  const auto result = efficiency::pop(point, alone, efficiency::useful_work(point, alone));
   EXPECT_DOUBLE_EQ(*result->global, 1);
   EXPECT_DOUBLE_EQ(result->parallel, 1);
   EXPECT_DOUBLE_EQ(*result->speed_scalability, 1);
 }
 
-TEST(Pop, HasNoFactorThatItsDataDoNotTell) {
-  const auto alone = pop(point_of(2, 100, 50), two_ranks(), std::nullopt);
+TEST(efficiency::Pop, HasNoFactorThatItsDataDoNotTell) {
+  const auto alone = efficiency::pop(point_of(2, 100, 50), two_ranks(), std::nullopt);
   ASSERT_TRUE(alone);
   EXPECT_NEAR(alone->parallel, 0.7, rounding);
   EXPECT_FALSE(alone->computation_scalability || alone->work_scalability ||
                alone->speed_scalability || alone->global)
       << "no baseline";
   for (const auto& [mine, base] : {std::pair{0.0, 80.0}, std::pair{50.0, 0.0}}) {
-    const auto result = pop(point_of(2, 100, mine), two_ranks(),
-                            UsefulWork{.useful = 7, .work = 100, .flop = base});
+    const auto result = efficiency::pop(point_of(2, 100, mine), two_ranks(),
+                            efficiency::UsefulWork{.useful = 7, .work = 100, .flop = base});
     EXPECT_TRUE(result->global);
     EXPECT_FALSE(result->work_scalability || result->speed_scalability) << "no FLOP";
   }
-  BreakdownResult parts = two_ranks();
+  breakdown::BreakdownResult parts = two_ranks();
   parts.free_network_step.reset();
-  const auto without_replay = pop(point_of(2, 100, 50), parts, std::nullopt);
+  const auto without_replay = efficiency::pop(point_of(2, 100, 50), parts, std::nullopt);
   ASSERT_TRUE(without_replay);
   EXPECT_NEAR(without_replay->communication, 0.8, rounding);
   EXPECT_FALSE(without_replay->serialisation || without_replay->transfer);
 }
 
-TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
+TEST(efficiency::Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
   results::PointData point = point_of(4, 100, 50);
-  EXPECT_FALSE(useful_work(point, two_ranks()));
-  EXPECT_FALSE(pop(point, two_ranks(), std::nullopt));
+  EXPECT_FALSE(efficiency::useful_work(point, two_ranks()));
+  EXPECT_FALSE(efficiency::pop(point, two_ranks(), std::nullopt));
   for (std::uint32_t step = 0; step < 2; ++step) {
     point.op_sums.push_back({.step = step,
                              .gemm = {5, 6, 7, 3},
@@ -329,24 +329,24 @@ TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
                              .copies = {0, 1, 1, 0},
                              .communication = {9, 9, 9, 9}});
   }
-  const auto useful = useful_work(point, two_ranks());
+  const auto useful = efficiency::useful_work(point, two_ranks());
   ASSERT_TRUE(useful);
   EXPECT_NEAR(useful->useful, 6 + 8 + 8 + 4, rounding);
   EXPECT_DOUBLE_EQ(useful->flop, 200);
-  const auto result = pop(point, two_ranks(), UsefulWork{.useful = 13, .work = 100, .flop = 200});
+  const auto result = efficiency::pop(point, two_ranks(), efficiency::UsefulWork{.useful = 13, .work = 100, .flop = 200});
   EXPECT_NEAR(result->load_balance, 6.5 / 8, rounding);
   EXPECT_NEAR(*result->computation_scalability, 0.5, rounding);
   expect_products(*result);
 }
 
-TEST(Pop, IsAbsentWithoutTracesOrUsefulTime) {
-  EXPECT_FALSE(pop(point_of(2, 100, 50), {}, std::nullopt));
-  EXPECT_FALSE(useful_work(point_of(2, 100, 50), {}));
-  BreakdownResult idle;
-  idle.mean = Breakdown{.gap = 10, .step = 10};
+TEST(efficiency::Pop, IsAbsentWithoutTracesOrUsefulTime) {
+  EXPECT_FALSE(efficiency::pop(point_of(2, 100, 50), {}, std::nullopt));
+  EXPECT_FALSE(efficiency::useful_work(point_of(2, 100, 50), {}));
+  breakdown::BreakdownResult idle;
+  idle.mean = breakdown::Breakdown{.gap = 10, .step = 10};
   idle.ranks = {0};
   idle.of_rank = {*idle.mean};
-  EXPECT_FALSE(pop(point_of(1, 100, 50), idle, std::nullopt));
+  EXPECT_FALSE(efficiency::pop(point_of(1, 100, 50), idle, std::nullopt));
 }
 
 }  // namespace

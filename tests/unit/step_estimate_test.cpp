@@ -29,30 +29,30 @@ workloads::Request request(const mesh::Shape& mesh, workloads::Options options =
   return hybrid().scale(base, mesh, workloads::Scaling::strong);
 }
 
-StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
-                      Detail detail = Detail::trace) {
-  return estimate_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
+predict::StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
+                      predict::Detail detail = predict::Detail::trace) {
+  return predict::estimate_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
 }
 
 /// FLOP of all ranks: every class has equally many.
-double flop_of(const StepEstimate& found, const mesh::Shape& mesh) {
+double flop_of(const predict::StepEstimate& found, const mesh::Shape& mesh) {
   const std::vector<double>& flop = found.point->flop_of_rank;
   return std::reduce(flop.begin(), flop.end()) * mesh.size() / static_cast<double>(flop.size());
 }
 
-TEST(StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
+TEST(predict::StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
   const workloads::Request one = request({});
   const program::ProgramSet set = hybrid().build(one);
   const double flop = program::facts(set.of(0), set.mesh).flop.value();
-  const StepEstimate found = estimate(one, samples::plain_sheet());
+  const predict::StepEstimate found = estimate(one, samples::plain_sheet());
   EXPECT_NEAR(found.simulated, flop / 1e12, 1e-3 * flop / 1e12);
   EXPECT_DOUBLE_EQ(flop_of(found, one.mesh), flop);
   EXPECT_DOUBLE_EQ(found.delay, 0);
   EXPECT_DOUBLE_EQ(found.work, hybrid().work_per_step(one));
-  EXPECT_FALSE(estimate(one, samples::plain_sheet(), Detail::time).point.has_value());
+  EXPECT_FALSE(estimate(one, samples::plain_sheet(), predict::Detail::time).point.has_value());
 }
 
-TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
+TEST(predict::StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
   const workloads::Request of = request({.tp = 2, .dp = 4, .pp = 2}, {{"zero", "1"}});
   const program::ProgramSet set = hybrid().build(of);
   double memory = 0, flop = 0;
@@ -63,56 +63,56 @@ TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
     memory = std::max(memory, static_cast<double>(bytes.value()));
     flop += facts.flop.value();
   }
-  const StepEstimate found = estimate(of, samples::plain_sheet());
+  const predict::StepEstimate found = estimate(of, samples::plain_sheet());
   EXPECT_DOUBLE_EQ(found.memory_per_rank, memory);
   EXPECT_DOUBLE_EQ(found.device_memory_per_rank, memory);
   EXPECT_NEAR(flop_of(found, of.mesh), flop, 1e-9 * flop);
 }
 
-TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
+TEST(predict::StepEstimate, HandsOnAStepThatTheBreakdownReads) {
   for (const mesh::Shape& mesh : {mesh::Shape{.dp = 16}, mesh::Shape{.tp = 2, .dp = 4},
                                   mesh::Shape{.tp = 2, .dp = 4, .pp = 2}}) {
-    const StepEstimate found = estimate(request(mesh), samples::plain_sheet());
+    const predict::StepEstimate found = estimate(request(mesh), samples::plain_sheet());
     ASSERT_TRUE(found.point.has_value());
-    const BreakdownResult parts = breakdown(*found.point);
+    const breakdown::BreakdownResult parts = breakdown::breakdown(*found.point);
     ASSERT_TRUE(parts.mean.has_value()) << parts.missing;
     EXPECT_EQ(parts.missing, "");
     EXPECT_NEAR(parts.mean->step, found.simulated, 2e-9) << mesh::to_string(mesh);
-    const Breakdown& at = *parts.mean;
+    const breakdown::Breakdown& at = *parts.mean;
     EXPECT_NEAR(at.compute + at.copies + at.transfer + at.wait + at.bubble + at.gap + at.other,
                 at.step, 1e-12);
     // The axes are gone from the mesh of the classes, and are still told by name.
     EXPECT_GT(parts.by_axes.at(mesh::Axis::dp).transfer, 0);
     EXPECT_EQ(parts.by_axes.contains(mesh::Axis::tp), mesh.tp > 1);
-    const auto costs = step_costs(*found.point, parts);
+    const auto costs = efficiency::step_costs(*found.point, parts);
     ASSERT_TRUE(costs.has_value());
     EXPECT_TRUE(costs->gemm_alone.has_value());
     EXPECT_NEAR(costs->gemm, flop_of(found, mesh) / mesh.size() / 1e12, 1e-3 * costs->gemm);
   }
 }
 
-TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
+TEST(predict::StepEstimate, HasTheBubbleOfItsSchedule) {
   // Equal stages, transfers that take next to no time: (p - 1) / (m + p - 1).
   simulate::Machine machine = samples::plain_sheet();
   machine.network->inside = {.bandwidth = 1e18, .reached = 1, .latency = 1e-15};
-  const StepEstimate found = estimate(
+  const predict::StepEstimate found = estimate(
       request({.pp = 2}, {{"vocabulary", "off"}, {"microbatch", "4"}, {"schedule", "1f1b"}}),
       machine);
   ASSERT_TRUE(found.point.has_value());
-  const auto formula = formula_bubble(*found.point);
+  const auto formula = breakdown::formula_bubble(*found.point);
   ASSERT_TRUE(formula.has_value());
   EXPECT_NEAR(*formula, 1.0 / 17, 1e-9);
-  const BreakdownResult parts = breakdown(*found.point);
+  const breakdown::BreakdownResult parts = breakdown::breakdown(*found.point);
   EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
 }
 
-TEST(StepEstimate, RefusesWhatHasNoSteps) {
+TEST(predict::StepEstimate, RefusesWhatHasNoSteps) {
   const workloads::Workload& gemm = workloads::find_workload("gemm");
   EXPECT_THROW(
-      (void)estimate_step(gemm, {}, samples::plain_sheet(), simulate::packed(1, 1), Detail::time),
+      (void)predict::estimate_step(gemm, {}, samples::plain_sheet(), simulate::packed(1, 1), predict::Detail::time),
       base::UsageError);
-  EXPECT_THROW((void)estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
-                                   simulate::packed(1, 1), Detail::time),
+  EXPECT_THROW((void)predict::estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
+                                   simulate::packed(1, 1), predict::Detail::time),
                std::invalid_argument);
 }
 
@@ -122,12 +122,12 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
                                 .options = {{"batch", "64"}, {"schedule", "1f1b"}}};
   for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
     const workloads::Request request = hybrid().scale(base, shape, workloads::Scaling::strong);
-    const StepEstimate at_once = whole_step(hybrid(), request, machine, 4, Detail::trace);
-    StepEstimate later = whole_step(hybrid(), request, machine, 4, Detail::play);
+    const predict::StepEstimate at_once = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::trace);
+    predict::StepEstimate later = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::play);
     EXPECT_FALSE(later.breakdown.has_value());
     ASSERT_TRUE(later.played.has_value());
-    EXPECT_GT(op_count(*later.played), 0U);
-    trace(hybrid(), request, later);
+    EXPECT_GT(predict::op_count(*later.played), 0U);
+    predict::trace(hybrid(), request, later);
     EXPECT_FALSE(later.played.has_value());
     EXPECT_EQ(later.seconds(), at_once.seconds());
     ASSERT_TRUE(later.breakdown && at_once.breakdown && later.loss && at_once.loss);
@@ -135,7 +135,7 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
     EXPECT_EQ(later.breakdown->bubble, at_once.breakdown->bubble);
     EXPECT_EQ(later.breakdown->step, at_once.breakdown->step);
     // Nothing of a step without noise is noise.
-    const StepCosts& costs = later.loss->costs;
+    const efficiency::StepCosts& costs = later.loss->costs;
     ASSERT_TRUE(costs.imbalance && costs.noise);
     EXPECT_NEAR(*costs.imbalance, costs.waiting, 1e-12);
     EXPECT_NEAR(*costs.noise, 0, 1e-12);

@@ -23,18 +23,18 @@ std::optional<double> half_width(std::span<const double> samples, double confide
   return statistics::relative_half_width(samples, confidence);
 }
 
-TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
+TEST(plan::StopRule, PlansItsLooksAndKeepsTheLast) {
   std::vector<double> confidences;
-  const HalfWidth never = [&](std::span<const double>, double confidence) {
+  const plan::HalfWidth never = [&](std::span<const double>, double confidence) {
     confidences.push_back(confidence);
     return std::optional<double>{};
   };
-  const NominalConfidence nominal = [](int planned, double growth) {
+  const plan::NominalConfidence nominal = [](int planned, double growth) {
     EXPECT_EQ(growth, 1.5);
     return 1 - 0.01 / planned;
   };
   // 12, 18, 27, ..., 12 * 1.5^6 = 137: the first, six more until 100, a spare one, the last.
-  StopRule rule{{.precision = 0.01, .first = 12, .most = 100}, never, nominal};
+  plan::StopRule rule{{.precision = 0.01, .first = 12, .most = 100}, never, nominal};
   EXPECT_EQ(rule.planned(), 9);
   EXPECT_FALSE(rule.is_due(11));
   std::vector<double> samples;
@@ -52,13 +52,13 @@ TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
   EXPECT_FALSE(rule.half_width());
 }
 
-TEST(StopRule, IsContentWithThePrecisionAskedFor) {
+TEST(plan::StopRule, IsContentWithThePrecisionAskedFor) {
   double width = 0.02;
-  const HalfWidth known = [&](std::span<const double>, double) { return std::optional{width}; };
-  StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, {}};
+  const plan::HalfWidth known = [&](std::span<const double>, double) { return std::optional{width}; };
+  plan::StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, {}};
   EXPECT_EQ(rule.planned(), 3);
   // Time is up before the first look: the last one is the only one, and six samples give 95%.
-  EXPECT_EQ((StopRule{{.precision = 0.01, .first = 18, .most = 17}, known, {}}.planned()), 1);
+  EXPECT_EQ((plan::StopRule{{.precision = 0.01, .first = 18, .most = 17}, known, {}}.planned()), 1);
   EXPECT_FALSE(rule.suffices(std::vector<double>(6)));
   EXPECT_EQ(rule.half_width(), 0.02);
   width = 0.01;
@@ -78,12 +78,12 @@ Coverage coverage(double phi, double precision, std::size_t most) {
   int stopped = 0;
   // Memoized: the integration is the same for all runs.
   const double confidence = statistics::nominal_confidence(
-      StopRule{{.precision = precision, .first = 12, .most = double(most)}, half_width, {}}
+      plan::StopRule{{.precision = precision, .first = 12, .most = double(most)}, half_width, {}}
           .planned(),
-      StopRule::growth);
+      plan::StopRule::growth);
   for (int run = 0; run < runs; ++run) {
     samples::Autoregressive series{static_cast<std::uint64_t>(run), phi, 0.03};
-    StopRule rule{{.precision = precision, .first = 12, .most = double(most)},
+    plan::StopRule rule{{.precision = precision, .first = 12, .most = double(most)},
                   half_width,
                   [&](int, double) { return confidence; }};
     std::vector<double> samples;
@@ -126,14 +126,14 @@ TEST(AdaptiveStop, HoldsTheTruthOfCorrelatedSamples) {
 
 // Without the correction, as many looks at a plain 95% hold the truth less often.
 TEST(AdaptiveStop, IsNotPlainConfidence) {
-  EXPECT_GT(statistics::nominal_confidence(10, StopRule::growth), 0.99);
+  EXPECT_GT(statistics::nominal_confidence(10, plan::StopRule::growth), 0.99);
 }
 
 /// Steps played until warm-up is over, and why; each takes what `time_of` says.
 template <class TimeOf>
 std::pair<std::size_t, std::string> warm_up(double max_time, const TimeOf& time_of) {
-  const LastChange last_change = statistics::last_change;
-  WarmUp rule{units::Seconds{max_time}, 0.005, last_change};
+  const plan::LastChange last_change = statistics::last_change;
+  plan::WarmUp rule{units::Seconds{max_time}, 0.005, last_change};
   std::vector<double> times;
   std::optional<std::string> over;
   while (!over) {
@@ -143,7 +143,7 @@ std::pair<std::size_t, std::string> warm_up(double max_time, const TimeOf& time_
   return {times.size(), *over};
 }
 
-TEST(WarmUp, LastsUntilStepsHaveSettled) {
+TEST(plan::WarmUp, LastsUntilStepsHaveSettled) {
   const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 36 ? 0.011 : 0.01; });
   EXPECT_GE(steps, 36U + 18U);
   EXPECT_LE(steps, 36U + 36U);
@@ -151,14 +151,14 @@ TEST(WarmUp, LastsUntilStepsHaveSettled) {
                      std::to_string(steps) + " steps");
 }
 
-TEST(WarmUp, GivesUpOnStepsThatNeverSettle) {
+TEST(plan::WarmUp, GivesUpOnStepsThatNeverSettle) {
   const auto [steps, why] =
       warm_up(10, [](std::size_t i) { return 0.01 * (1 + 0.01 * static_cast<double>(i)); });
   EXPECT_THAT(why, HasSubstr("still changing"));
   EXPECT_THAT(why, HasSubstr("gave up after 3"));
 }
 
-TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
+TEST(plan::WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
   struct Case {
     double max_time, step;
     std::size_t least, most;
@@ -175,62 +175,62 @@ TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
   }
 }
 
-TEST(WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
-  const LastChange nobody;
-  WarmUp rule{units::Seconds{30}, 0.005, nobody};
+TEST(plan::WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
+  const plan::LastChange nobody;
+  plan::WarmUp rule{units::Seconds{30}, 0.005, nobody};
   EXPECT_FALSE(rule.over(std::vector<double>(40, 0.01), units::Seconds{0.4}));
   EXPECT_TRUE(rule.over(std::vector<double>(50, 0.01), units::Seconds{0.5}));
   EXPECT_FALSE(rule.over(std::vector<double>(2, 1.0), units::Seconds{2}));
   EXPECT_TRUE(rule.over(std::vector<double>(3, 1.0), units::Seconds{3}));
 }
 
-BlockPlan plan(double step, double left, Tracing tracing) {
-  return plan_blocks(units::Seconds{step}, units::Seconds{left}, tracing);
+plan::BlockPlan plan(double step, double left, plan::Tracing tracing) {
+  return plan::plan_blocks(units::Seconds{step}, units::Seconds{left}, tracing);
 }
 
-TEST(BlockPlan, HasBlocksOfFiftyMilliseconds) {
-  EXPECT_EQ(plan(0.01, 30, Tracing::on), (BlockPlan{.steps = 5, .pairs = 6}));
-  EXPECT_EQ(plan(0.01, 30, Tracing::off), (BlockPlan{.steps = 5, .pairs = 0}));
-  EXPECT_EQ(plan(1e-6, 30, Tracing::on), (BlockPlan{.steps = 64, .pairs = 6}));
-  EXPECT_EQ(plan(1, 1000, Tracing::on), (BlockPlan{.steps = 2, .pairs = 6}));
+TEST(plan::BlockPlan, HasBlocksOfFiftyMilliseconds) {
+  EXPECT_EQ(plan(0.01, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 5, .pairs = 6}));
+  EXPECT_EQ(plan(0.01, 30, plan::Tracing::off), (plan::BlockPlan{.steps = 5, .pairs = 0}));
+  EXPECT_EQ(plan(1e-6, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 64, .pairs = 6}));
+  EXPECT_EQ(plan(1, 1000, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 6}));
 }
 
-TEST(BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
+TEST(plan::BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
   // 12 blocks of 3 and a dropped step, 48 in all, take half of a second.
-  EXPECT_EQ(plan(0.0104, 1, Tracing::on), (BlockPlan{.steps = 3, .pairs = 6}));
-  EXPECT_EQ(plan(0.0138, 1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 6}));
+  EXPECT_EQ(plan(0.0104, 1, plan::Tracing::on), (plan::BlockPlan{.steps = 3, .pairs = 6}));
+  EXPECT_EQ(plan(0.0138, 1, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 6}));
   // Not even 36 steps fit into half of the time: pairs of 6 in a quarter.
-  EXPECT_EQ(plan(0.5, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 2}));
-  EXPECT_EQ(plan(2, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 0}));
-  EXPECT_EQ(plan(2, -1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 0}));
+  EXPECT_EQ(plan(0.5, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 2}));
+  EXPECT_EQ(plan(2, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 0}));
+  EXPECT_EQ(plan(2, -1, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 0}));
 }
 
 TEST(WarmStep, IsTheMedianOfTheLaterHalf) {
-  EXPECT_EQ(warm_step(std::array{9.0, 8.0, 7.0, 1.0, 3.0, 2.0}), units::Seconds{2});
-  EXPECT_EQ(warm_step(std::array{9.0}), units::Seconds{9});
+  EXPECT_EQ(plan::warm_step(std::array{9.0, 8.0, 7.0, 1.0, 3.0, 2.0}), units::Seconds{2});
+  EXPECT_EQ(plan::warm_step(std::array{9.0}), units::Seconds{9});
 }
 
 /// A loop played on a clock of its own, on which a step takes what `time_of` says of its number.
 struct Played {
-  std::vector<Block> blocks;
+  std::vector<plan::Block> blocks;
   std::size_t warm_up = 0, counted = 0, traced = 0;  ///< steps; of traced blocks those that count
   double elapsed = 0;
   std::string end;
   int looks_planned = 0;
 };
 template <class TimeOf>
-Played play(const Effort& effort, const TimeOf& time_of) {
-  StepLoop loop{effort};
+Played play(const plan::Effort& effort, const TimeOf& time_of) {
+  plan::StepLoop loop{effort};
   Played played;
   while (loop.end().empty()) {
-    const Block block = loop.next();
+    const plan::Block block = loop.next();
     std::vector<double> times;
     for (std::size_t i = 0; i < block.steps; ++i) times.push_back(time_of(loop.steps() + i));
     played.elapsed += std::reduce(times.begin(), times.end());
     loop.played(block, times, units::Seconds{played.elapsed});
     played.blocks.push_back(block);
-    played.warm_up += block.kind == Block::Kind::warm_up ? 1 : 0;
-    played.traced += block.kind == Block::Kind::traced ? block.steps - 1 : 0;
+    played.warm_up += block.kind == plan::Block::Kind::warm_up ? 1 : 0;
+    played.traced += block.kind == plan::Block::Kind::traced ? block.steps - 1 : 0;
   }
   played.counted = loop.counted();
   played.end = loop.end();
@@ -239,7 +239,7 @@ Played play(const Effort& effort, const TimeOf& time_of) {
 }
 
 /// An interval of a hundred times what is asked for, from six steps on.
-Effort effort_of(double max_time, double overtime = longest_overtime, int trace_steps = 4) {
+plan::Effort effort_of(double max_time, double overtime = plan::longest_overtime, int trace_steps = 4) {
   return {.precision = 0.01,
           .max_time = units::Seconds{max_time},
           .overtime = overtime,
@@ -249,19 +249,19 @@ Effort effort_of(double max_time, double overtime = longest_overtime, int trace_
           }};
 }
 
-TEST(StepLoop, CountsSixStepsBeforeAnyPair) {
+TEST(plan::StepLoop, CountsSixStepsBeforeAnyPair) {
   // Long steps, short ones, and steps of which six take longer than the time that is asked for.
   for (const double step : {1e-3, 0.03, 0.3, 0.45}) {
     const Played played = play(effort_of(2), [&](std::size_t) { return step; });
-    const Block& first = played.blocks.at(played.warm_up);
-    EXPECT_EQ(first, (Block{.kind = Block::Kind::untraced, .steps = 7})) << step;
+    const plan::Block& first = played.blocks.at(played.warm_up);
+    EXPECT_EQ(first, (plan::Block{.kind = plan::Block::Kind::untraced, .steps = 7})) << step;
     EXPECT_GE(played.counted, 6U) << step;
     EXPECT_GE(played.traced, 2U) << step;
     EXPECT_EQ(played.end, "max-time");
   }
 }
 
-TEST(StepLoop, LastsNoLongerThanItMustForSixSteps) {
+TEST(plan::StepLoop, LastsNoLongerThanItMustForSixSteps) {
   // Two to warm up, seven of which six count, three of which two are traced.
   const Played played = play(effort_of(2), [](std::size_t) { return 0.4; });
   EXPECT_EQ(played.warm_up, 2U);
@@ -270,7 +270,7 @@ TEST(StepLoop, LastsNoLongerThanItMustForSixSteps) {
   EXPECT_EQ(played.looks_planned, 1) << "six steps have an interval only where nobody looks twice";
 }
 
-TEST(StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
+TEST(plan::StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
   const Played played = play(effort_of(2), [](std::size_t) { return 1.0; });
   // One warms up; five more fit into 6 s, of which the first does not count.
   EXPECT_EQ(played.warm_up, 1U);
@@ -282,25 +282,25 @@ TEST(StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
   EXPECT_EQ(longer.traced, 2U);
 }
 
-TEST(StepLoop, EndsWithItsPortionOfABudget) {
+TEST(plan::StepLoop, EndsWithItsPortionOfABudget) {
   const Played played = play(effort_of(2, 1), [](std::size_t) { return 0.4; });
   EXPECT_LT(played.counted, 6U);
   EXPECT_GE(played.counted, 1U);
   EXPECT_NEAR(played.elapsed, 2 + 3 * 0.4, 0.4 + 1e-9);
 }
 
-TEST(StepLoop, TracesNothingUnlessAsked) {
+TEST(plan::StepLoop, TracesNothingUnlessAsked) {
   for (const double step : {0.01, 0.4}) {
     const Played played =
-        play(effort_of(2, longest_overtime, 0), [&](std::size_t) { return step; });
+        play(effort_of(2, plan::longest_overtime, 0), [&](std::size_t) { return step; });
     EXPECT_EQ(played.traced, 0U);
     EXPECT_GE(played.counted, 6U);
   }
 }
 
-TEST(StepLoop, GoesOnWhileThereIsNoInterval) {
+TEST(plan::StepLoop, GoesOnWhileThereIsNoInterval) {
   // As where steps are correlated: 40 are too few.
-  Effort effort = effort_of(1);
+  plan::Effort effort = effort_of(1);
   effort.half_width = [](std::span<const double> samples, double) {
     return samples.size() <= 40 ? std::nullopt : std::optional{1.0};
   };
@@ -319,7 +319,7 @@ std::vector<std::uint32_t> thinned(std::uint32_t steps, std::size_t most) {
   std::vector<Numbered> entries;
   for (std::uint32_t step = 0; step < steps; ++step) {
     entries.push_back({step});
-    thin_to(entries, most);
+    measure::thin_to(entries, most);
   }
   std::vector<std::uint32_t> kept;
   for (const Numbered& entry : entries) kept.push_back(entry.step);
@@ -339,15 +339,15 @@ TEST(Spread, KeepsTheEndsAndAnEvenShareOfWhatLiesBetween) {
 }
 
 TEST(OpSums, AddSpansUpByClass) {
-  const std::array classes{OpClass::gemm, OpClass::communication, OpClass::copies,
-                           OpClass::other_compute, OpClass::gemm};
+  const std::array classes{measure::OpClass::gemm, measure::OpClass::communication, measure::OpClass::copies,
+                           measure::OpClass::other_compute, measure::OpClass::gemm};
   const auto span = [](std::uint32_t op, std::int64_t start, std::int64_t end) {
     return timeline::Span{
         .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
   };
   const std::array spans{span(0, 0, 100), span(1, 50, 300), span(2, 100, 110), span(3, 110, 117),
                          span(4, 200, 205)};
-  const StepSums sums = sum_up(7, spans, classes);
+  const measure::StepSums sums = measure::sum_up(7, spans, classes);
   EXPECT_EQ(sums.step, 7U);
   EXPECT_DOUBLE_EQ(sums.gemm, 105e-9);
   EXPECT_DOUBLE_EQ(sums.communication, 250e-9);
@@ -361,8 +361,8 @@ TEST(OpClasses, FollowThePayload) {
   program.ops[0].payload = program::Gemm{};
   program.ops[1].payload = program::Copy{};
   program.ops[2].payload = program::Update{};
-  EXPECT_EQ(op_classes(program),
-            (std::vector{OpClass::gemm, OpClass::copies, OpClass::other_compute}));
+  EXPECT_EQ(measure::op_classes(program),
+            (std::vector{measure::OpClass::gemm, measure::OpClass::copies, measure::OpClass::other_compute}));
 }
 
 }  // namespace

@@ -38,21 +38,21 @@ results::PointData traced(int index, const mesh::Shape& shape, const Script& scr
 }
 
 /// The tables of the one curve that these points are.
-std::vector<TitledTable> tables_of(std::vector<results::PointData> points) {
+std::vector<render::TitledTable> tables_of(std::vector<results::PointData> points) {
   results::RunData run = samples::run();
   run.points = std::move(points);
   const RunReport report = make_report(run, "a.h5", {});
   EXPECT_EQ(report.curves.size(), 1U);
-  return strategy_tables(report.curves.front());
+  return render::strategy_tables(report.curves.front());
 }
 
-std::vector<std::vector<std::string>> rows_of(const TitledTable& table) {
+std::vector<std::vector<std::string>> rows_of(const render::TitledTable& table) {
   std::vector<std::vector<std::string>> rows;
-  for (const Row& row : table.rows) rows.push_back(row.cells);
+  for (const render::Row& row : table.rows) rows.push_back(row.cells);
   return rows;
 }
 
-std::vector<std::string> headings_of(const TitledTable& table) {
+std::vector<std::string> headings_of(const render::TitledTable& table) {
   std::vector<std::string> headings;
   for (const auto& column : table.columns) headings.push_back(column.heading);
   return headings;
@@ -82,8 +82,8 @@ TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
   // One replica has nobody to be uneven with; ranks that were not traced are not known.
   EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "4 ranks", "6 ranks"));
   EXPECT_THAT(rows_of(tables[0]), ElementsAre(ElementsAre("replica 0", "70.0%", "50.0%"),
-                                              ElementsAre("replica 1", "20.0%", undefined),
-                                              ElementsAre("replica 2", undefined, "25.0%")));
+                                              ElementsAre("replica 1", "20.0%", render::undefined),
+                                              ElementsAre("replica 2", render::undefined, "25.0%")));
 }
 
 TEST(StrategyTables, ReplicasAreListedUpToTwelve) {

@@ -28,7 +28,7 @@ using testing::Not;
 
 std::string summarised(const results::RunData& run, std::size_t columns = 110) {
   const RunReport report = make_report(run, "a.h5", {});
-  return render_summary({{&report, 1}}, columns);
+  return render::render_summary({{&report, 1}}, columns);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -103,12 +103,12 @@ TEST(Summary, NamesTheLargestCauses) {
                                 {"noise", 0.01 * step},
                                 {"gap", -0.1 * step},
                                 {"untraced", 0.01 * step}};
-  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 110), "dp"),
+  EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 110), "dp"),
               AllOf(HasSubstr("dp transfer 20.0%, GEMMs 5.0%"), Not(HasSubstr("noise")),
                     Not(HasSubstr("unexplained"))));
   // Half of the largest cause and more is no detail.
   two.causes.waterfall->lost.back().seconds = -0.1 * step;
-  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
+  EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 130), "dp"),
               HasSubstr("dp transfer 20.0%, GEMMs 5.0%, unexplained -10.0%"));
 }
 
@@ -122,10 +122,10 @@ TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
   two.causes.waterfall->lost = {{"dp transfer", 2.1 * step}, {"untraced", -1.178 * step}};
   two.causes.waterfall->explains = false;
   // What the point's own traced step is made of stands instead.
-  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
+  EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 130), "dp"),
               AllOf(HasSubstr("own step: transfer 13.0%, copies 2.0%, unexplained -117.8%"),
                     Not(HasSubstr("210.0%"))));
-  const std::string table = render_sections({{&report, 1}}, Sections::parse("waterfall"));
+  const std::string table = render::render_sections({{&report, 1}}, render::Sections::parse("waterfall"));
   EXPECT_THAT(table, AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }
 
@@ -246,7 +246,7 @@ TEST(Summary, SaysWhenTheBaselineIsDoubtfulToo) {
               AllOf(HasSubstr(" 4 "), HasSubstr("few-steps (baseline too)")));
   run.points[2] = samples::measured(2, {.dp = 4}, 0.4);
   const RunReport report = make_report(run, "a.h5", {.baseline = 1});
-  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 110), "dp"),
+  EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 110), "dp"),
               AllOf(HasSubstr(" 4 "), HasSubstr("baseline few-steps")));
 }
 
@@ -268,7 +268,7 @@ TEST(Summary, TellsFindingsOfOneRuleOnce) {
 TEST(Summary, HasALegendOfItsColumns) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string legend = render_sections({{&report, 1}}, Sections::parse("legend"));
+  const std::string legend = render::render_sections({{&report, 1}}, render::Sections::parse("legend"));
   for (const char* const heading : {"efficiency", "step time", "lost most", "note"}) {
     EXPECT_NE(line_of(legend, heading), "") << heading;
   }
@@ -304,7 +304,7 @@ TEST(Summary, OfSeveralLaunchesHasTheirJoinedCurves) {
   }
   runs[1].complete = false;
   const samples::JoinedLaunches joined{std::move(runs)};
-  const std::string text = render_summary(joined.report(), 110);
+  const std::string text = render::render_summary(joined.report(), 110);
   expect_fits(text, 110);
   EXPECT_THAT(text, AllOf(HasSubstr("3 launches"), HasSubstr("launch 2: ")));
   EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr(" 3 "), HasSubstr("40.02 ms")));
@@ -320,7 +320,7 @@ std::set<std::string> claims(const std::string& text) {
   return {all.begin(), all.end()};
 }
 
-TEST(Sections, TogetherHaveEveryNumberOfTheWholeReport) {
+TEST(render::Sections, TogetherHaveEveryNumberOfTheWholeReport) {
   results::RunData run = samples::two_curves();
   run.warnings = {"the clock was changed by 12 s"};
   for (auto&& point : {samples::collectives(6), samples::gemms(7), samples::pairs(8),
@@ -329,19 +329,19 @@ TEST(Sections, TogetherHaveEveryNumberOfTheWholeReport) {
   }
   const RunReport report = make_report(run, "a.h5", {});
   std::set<std::string> together;
-  for (const SectionName& at : section_names()) {
-    together.merge(claims(render_sections({{&report, 1}}, Sections::parse(at.name))));
+  for (const render::SectionName& at : render::section_names()) {
+    together.merge(claims(render::render_sections({{&report, 1}}, render::Sections::parse(at.name))));
   }
   for (const std::string& claim : claims(render_text({{&report, 1}}))) {
     EXPECT_TRUE(together.contains(claim)) << claim;
   }
 }
 
-TEST(Sections, PrintTheirPartAlone) {
+TEST(render::Sections, PrintTheirPartAlone) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
   const auto text = [&](const char* names) {
-    return render_sections({{&report, 1}}, Sections::parse(names));
+    return render::render_sections({{&report, 1}}, render::Sections::parse(names));
   };
   EXPECT_THAT(text("pop"), AllOf(HasSubstr("serialisation"), Not(HasSubstr("step time")),
                                  Not(HasSubstr("ideal step")), Not(HasSubstr("findings"))));
@@ -351,15 +351,15 @@ TEST(Sections, PrintTheirPartAlone) {
   EXPECT_THAT(text("legend"), AllOf(HasSubstr("median"), Not(HasSubstr("92.5%"))));
 }
 
-TEST(Sections, OfAWrongNameAreListed) {
+TEST(render::Sections, OfAWrongNameAreListed) {
   try {
-    (void)Sections::parse("curves,waterfal");
+    (void)render::Sections::parse("curves,waterfal");
     FAIL() << "was accepted";
   } catch (const base::UsageError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("'waterfal'"), HasSubstr("did you mean 'waterfall'"),
                                     HasSubstr("legend"), HasSubstr("calibration")));
   }
-  EXPECT_THROW((void)Sections::parse(""), base::UsageError);
+  EXPECT_THROW((void)render::Sections::parse(""), base::UsageError);
 }
 
 }  // namespace

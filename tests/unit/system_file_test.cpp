@@ -57,7 +57,7 @@ std::string with(const std::string& from, const std::string& to) {
 
 std::string refusal(const std::string& toml) {
   try {
-    static_cast<void>(parse_system(toml, "box.toml"));
+    static_cast<void>(predict::parse_system(toml, "box.toml"));
   } catch (const base::UsageError& error) {
     return error.what();
   }
@@ -65,7 +65,7 @@ std::string refusal(const std::string& toml) {
 }
 
 TEST(SystemFile, ReadsEveryNumber) {
-  const simulate::Machine machine = parse_system(sheet, "box.toml");
+  const simulate::Machine machine = predict::parse_system(sheet, "box.toml");
   EXPECT_EQ(machine.name, "Box");
   ASSERT_EQ(machine.processor->matrix.size(), 2U);
   EXPECT_EQ(machine.processor->matrix[1].mode, program::ComputeMode::tf32);
@@ -112,19 +112,19 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator{ISOSCALE_SYSTEMS}) {
     if (entry.path().extension() != ".toml") continue;
-    const simulate::Machine machine = load_system(entry.path().string());
+    const simulate::Machine machine = predict::load_system(entry.path().string());
     EXPECT_TRUE(names.insert(machine.name).second) << machine.name;
     const std::string by_name = entry.path().stem().string();
-    EXPECT_TRUE(is_system(by_name));
-    EXPECT_EQ(load_system(by_name).name, machine.name);
+    EXPECT_TRUE(predict::is_system(by_name));
+    EXPECT_EQ(predict::load_system(by_name).name, machine.name);
   }
   EXPECT_EQ(names.size(), 8U);
 }
 
 TEST(SystemFile, ListsTheKeysThatItReadsAndNamesTheNearestSystem) {
-  const std::vector<SheetKey> keys = system_keys();
+  const std::vector<predict::SheetKey> keys = predict::system_keys();
   const auto needed = [&](const std::string& key) {
-    const auto found = std::ranges::find(keys, key, &SheetKey::key);
+    const auto found = std::ranges::find(keys, key, &predict::SheetKey::key);
     EXPECT_NE(found, keys.end()) << key;
     return found != keys.end() && found->needed;
   };
@@ -134,9 +134,9 @@ TEST(SystemFile, ListsTheKeysThatItReadsAndNamesTheNearestSystem) {
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
   EXPECT_FALSE(needed("memory.traffic.KIND"));
-  EXPECT_FALSE(is_system("h100"));
+  EXPECT_FALSE(predict::is_system("h100"));
   try {
-    static_cast<void>(load_system("h100-nrd"));
+    static_cast<void>(predict::load_system("h100-nrd"));
     FAIL() << "there is no such system";
   } catch (const base::UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'h100-ndr'"));

@@ -31,8 +31,8 @@ using testing::IsNan;
 using units::Nanoseconds;
 
 /// A step of `arrivals[i][rank]`, instance i of collectives of all ranks; nanoseconds.
-TracedStep step_of(const std::vector<std::vector<int>>& arrivals) {
-  TracedStep step{.instances = static_cast<std::uint32_t>(arrivals.size())};
+breakdown::TracedStep step_of(const std::vector<std::vector<int>>& arrivals) {
+  breakdown::TracedStep step{.instances = static_cast<std::uint32_t>(arrivals.size())};
   step.waits.resize(arrivals.front().size());
   step.instance.resize(arrivals.front().size());
   for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
@@ -45,44 +45,44 @@ TracedStep step_of(const std::vector<std::vector<int>>& arrivals) {
   return step;
 }
 
-TracedSteps steps_of(const std::vector<std::vector<std::vector<int>>>& steps) {
-  TracedSteps result;
+breakdown::TracedSteps steps_of(const std::vector<std::vector<std::vector<int>>>& steps) {
+  breakdown::TracedSteps result;
   for (const auto& arrivals : steps) result.steps.push_back(step_of(arrivals));
   return result;
 }
 
-TEST(WaitCauses, AreNotKnownOfOneStep) {
-  EXPECT_FALSE(WaitCauses{TracedSteps{}}.known());
-  const TracedSteps one = steps_of({{{0, 10}}});
-  EXPECT_FALSE(WaitCauses{one}.known());
-  const TracedSteps two = steps_of({{{0, 10}}, {{0, 10}}});
-  EXPECT_TRUE(WaitCauses{two}.known());
+TEST(breakdown::WaitCauses, AreNotKnownOfOneStep) {
+  EXPECT_FALSE(breakdown::WaitCauses{breakdown::TracedSteps{}}.known());
+  const breakdown::TracedSteps one = steps_of({{{0, 10}}});
+  EXPECT_FALSE(breakdown::WaitCauses{one}.known());
+  const breakdown::TracedSteps two = steps_of({{{0, 10}}, {{0, 10}}});
+  EXPECT_TRUE(breakdown::WaitCauses{two}.known());
 }
 
-TEST(WaitCauses, WithTheSameRankLastInEveryStepHaveNoNoise) {
-  const TracedSteps steps = steps_of({{{0, 5, 30}}, {{5, 0, 20}}, {{0, 0, 10}}});
-  const WaitCauses causes{steps};
+TEST(breakdown::WaitCauses, WithTheSameRankLastInEveryStepHaveNoNoise) {
+  const breakdown::TracedSteps steps = steps_of({{{0, 5, 30}}, {{5, 0, 20}}, {{0, 0, 10}}});
+  const breakdown::WaitCauses causes{steps};
   for (std::size_t at = 0; at < 3; ++at) {
     EXPECT_THAT(causes.noise_shares(at), ElementsAre(DoubleEq(0)));
   }
 }
 
-TEST(WaitCauses, WithAnotherRankLastAreNoise) {
+TEST(breakdown::WaitCauses, WithAnotherRankLastAreNoise) {
   // Rank 2 is to be expected last by the two other steps, but waits 30 of 30 + 0 + 30 ns in the
   // first: over the mean of 20 ns a member.
-  const TracedSteps steps = steps_of({{{0, 30, 0}}, {{0, 0, 10}}, {{0, 0, 10}}});
-  const WaitCauses causes{steps};
+  const breakdown::TracedSteps steps = steps_of({{{0, 30, 0}}, {{0, 0, 10}}, {{0, 0, 10}}});
+  const breakdown::WaitCauses causes{steps};
   EXPECT_THAT(causes.noise_shares(0), ElementsAre(DoubleEq(1.5)));
   // By steps 0 and 2 it is rank 1, with 10 ns against 30 of rank 2 and 40 of rank 0; it waits 10
   // of 20 ns in step 1.
   EXPECT_THAT(causes.noise_shares(1), ElementsAre(DoubleEq(1.5)));
 }
 
-TEST(WaitCauses, TakeEachInstanceForItself) {
+TEST(breakdown::WaitCauses, TakeEachInstanceForItself) {
   // In the first instance rank 0 is always last; nobody waits in the second; in the third rank 1 is
   // expected by the other step and waits 6 of 6 ns.
-  const TracedSteps steps = steps_of({{{9, 0}, {4, 4}, {6, 0}}, {{7, 0}, {4, 4}, {0, 6}}});
-  EXPECT_THAT(WaitCauses{steps}.noise_shares(0), ElementsAre(DoubleEq(0), IsNan(), DoubleEq(2)));
+  const breakdown::TracedSteps steps = steps_of({{{9, 0}, {4, 4}, {6, 0}}, {{7, 0}, {4, 4}, {0, 6}}});
+  EXPECT_THAT(breakdown::WaitCauses{steps}.noise_shares(0), ElementsAre(DoubleEq(0), IsNan(), DoubleEq(2)));
 }
 
 /// Programs of as many collectives.
@@ -94,26 +94,26 @@ program::OutlineSet collectives(int ranks, int ops) {
           .outline_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
 }
 
-TEST(WaitCauses, LeaveOutWhatIsOfNoInstance) {
-  TracedSteps steps = steps_of({{{9, 0}}, {{7, 0}}});
-  for (TracedStep& step : steps.steps) {
+TEST(breakdown::WaitCauses, LeaveOutWhatIsOfNoInstance) {
+  breakdown::TracedSteps steps = steps_of({{{9, 0}}, {{7, 0}}});
+  for (breakdown::TracedStep& step : steps.steps) {
     for (std::size_t rank = 0; rank < 2; ++rank) {
       step.waits[rank].emplace_back(100);
-      step.instance[rank].push_back(no_instance);
+      step.instance[rank].push_back(breakdown::no_instance);
     }
   }
-  const WaitCauses causes{steps};
+  const breakdown::WaitCauses causes{steps};
   EXPECT_THAT(causes.noise_shares(0), ElementsAre(DoubleEq(0)));
   EXPECT_EQ(causes.instances(), 2U);
-  const CausedWait caused = causes.caused(collectives(2, 2));
+  const breakdown::CausedWait caused = causes.caused(collectives(2, 2));
   EXPECT_THAT(caused.of_rank, ElementsAre(DoubleNear(8e-9, 1e-20), 0));
   EXPECT_THAT(caused.steps_as_last, ElementsAre(2, 0));
 }
 
-TEST(WaitCauses, ChargeTheLastForAllWaiting) {
+TEST(breakdown::WaitCauses, ChargeTheLastForAllWaiting) {
   // Rank 2 lets the others wait 30 + 25 and 20 + 20 ns; in another instance rank 0 does, 3 + 2.
-  const TracedSteps steps = steps_of({{{0, 5, 30}, {8, 5, 6}}, {{0, 0, 20}, {1, 1, 1}}});
-  const CausedWait caused = WaitCauses{steps}.caused(collectives(3, 2));
+  const breakdown::TracedSteps steps = steps_of({{{0, 5, 30}, {8, 5, 6}}, {{0, 0, 20}, {1, 1, 1}}});
+  const breakdown::CausedWait caused = breakdown::WaitCauses{steps}.caused(collectives(3, 2));
   EXPECT_THAT(caused.of_rank,
               ElementsAre(DoubleNear(2.5e-9, 1e-20), 0, DoubleNear(47.5e-9, 1e-20)));
   EXPECT_THAT(caused.steps_as_last, ElementsAre(0, 0, 2));
@@ -121,7 +121,7 @@ TEST(WaitCauses, ChargeTheLastForAllWaiting) {
 
 /// Steps with instances in which rank r arrives at delay(r) plus noise.
 template <class Arrival>
-TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t ranks,
+breakdown::TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t ranks,
                          Arrival&& arrival) {
   std::vector<std::vector<std::vector<int>>> steps(count);
   for (auto& step : steps) {
@@ -136,8 +136,8 @@ TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t r
 }
 
 /// Mean over steps and instances, weighted by how long the members waited, as the breakdown does.
-double noise_of(const TracedSteps& steps) {
-  const WaitCauses causes{steps};
+double noise_of(const breakdown::TracedSteps& steps) {
+  const breakdown::WaitCauses causes{steps};
   double noise = 0, all = 0;
   for (std::size_t at = 0; at < steps.steps.size(); ++at) {
     const auto shares = causes.noise_shares(at);
@@ -154,7 +154,7 @@ double noise_of(const TracedSteps& steps) {
   return noise / all;
 }
 
-TEST(WaitCauses, OfPureNoiseAverageToOne) {
+TEST(breakdown::WaitCauses, OfPureNoiseAverageToOne) {
   for (const std::size_t steps : {2U, 4U, 10U}) {
     for (const std::size_t ranks : {2U, 8U}) {
       samples::Draw draw{steps * 100 + ranks};
@@ -170,7 +170,7 @@ TEST(WaitCauses, OfPureNoiseAverageToOne) {
   }
 }
 
-TEST(WaitCauses, OfPureImbalanceAverageToZero) {
+TEST(breakdown::WaitCauses, OfPureImbalanceAverageToZero) {
   for (const std::size_t ranks : {2U, 8U}) {
     // Each instance has its own order of ranks, the same in every step.
     const auto always = [ranks](std::size_t i, std::size_t rank) {
@@ -180,7 +180,7 @@ TEST(WaitCauses, OfPureImbalanceAverageToZero) {
   }
 }
 
-TEST(WaitCauses, OfBothLieBetween) {
+TEST(breakdown::WaitCauses, OfBothLieBetween) {
   samples::Draw draw{3};
   const auto both = [&draw](std::size_t, std::size_t rank) {
     return (rank == 3 ? 1e5 : 0.0) + 5e4 * draw.normal();
@@ -190,7 +190,7 @@ TEST(WaitCauses, OfBothLieBetween) {
   EXPECT_LT(noise, 0.5);
 }
 
-TEST(WaitCauses, DivideTheWaitOfABreakdown) {
+TEST(breakdown::WaitCauses, DivideTheWaitOfABreakdown) {
   // Rank 1 is always 20 ns late: no noise. Then now one, now the other: all of it.
   using samples::Script;
   using samples::trace;
@@ -207,23 +207,23 @@ TEST(WaitCauses, DivideTheWaitOfABreakdown) {
                                .communication = {0, 0}});
     }
     for (const auto& [first, second] : arrivals) {
-      samples::add_step(point, {{trace(0, {0, 100}, {{0, first}, {first, 100}}),
-                                 trace(1, {0, 100}, {{0, second}, {second, 100}})}});
+      samples::add_step(point, {{predict::trace(0, {0, 100}, {{0, first}, {first, 100}}),
+                                 predict::trace(1, {0, 100}, {{0, second}, {second, 100}})}});
     }
     return point;
   };
-  const auto late = breakdown(point_of({{40, 60}, {40, 60}, {40, 60}}));
+  const auto late = breakdown::breakdown(point_of({{40, 60}, {40, 60}, {40, 60}}));
   ASSERT_TRUE(late.waits);
   EXPECT_NEAR(late.waits->imbalance, 10e-9, 1e-18);
   EXPECT_NEAR(late.waits->noise, 0, 1e-18);
   EXPECT_THAT(late.caused.of_rank, ElementsAre(0, DoubleNear(20e-9, 1e-18)));
   EXPECT_THAT(late.caused.steps_as_last, ElementsAre(0, 3));
 
-  const auto noisy = breakdown(point_of({{40, 60}, {60, 40}}));
+  const auto noisy = breakdown::breakdown(point_of({{40, 60}, {60, 40}}));
   ASSERT_TRUE(noisy.waits);
   EXPECT_NEAR(noisy.waits->imbalance, 0, 1e-18);
   EXPECT_NEAR(noisy.waits->noise, 10e-9, 1e-18);
-  EXPECT_FALSE(breakdown(point_of({{40, 60}})).waits);
+  EXPECT_FALSE(breakdown::breakdown(point_of({{40, 60}})).waits);
 }
 
 // Timelines simulated with causes that are known: the breakdown must find each within one
@@ -249,7 +249,7 @@ class Steps {
     for (int step = 0; step < traced_steps; ++step) add_step(step, compute, gap);
   }
 
-  [[nodiscard]] BreakdownResult result() const { return breakdown(point_); }
+  [[nodiscard]] breakdown::BreakdownResult result() const { return breakdown::breakdown(point_); }
   /// Mean over steps and layers of what `value` makes of the ranks' compute times, in seconds a
   /// step. All ranks leave an all-reduce together, so these are the arrivals at the next.
   [[nodiscard]] double truth(
@@ -313,7 +313,7 @@ void expect_share(double found, double truth, double step, const char* what) {
 TEST(KnownCauses, NothingIsWrongOrOpsBeginLate) {
   for (const int late : {0, 700}) {  // how late every op begins
     const Steps steps{[](int, int, int) { return compute_time; }, late};
-    const BreakdownResult result = steps.result();
+    const breakdown::BreakdownResult result = steps.result();
     ASSERT_TRUE(result.mean && result.waits) << result.missing;
     EXPECT_NEAR(result.mean->compute, layers * compute_time * 1e-9, 1e-15);
     EXPECT_NEAR(result.mean->transfer, layers * transfer_time * 1e-9, 1e-15);
@@ -328,7 +328,7 @@ TEST(KnownCauses, NothingIsWrongOrOpsBeginLate) {
 
 TEST(KnownCauses, OneRankIsAlwaysSlow) {
   const Steps steps{[](int, int rank, int) { return rank == 2 ? 12'000 : compute_time; }};
-  const BreakdownResult result = steps.result();
+  const breakdown::BreakdownResult result = steps.result();
   ASSERT_TRUE(result.mean && result.waits) << result.missing;
   const double wait = layers * 2'000 * 3.0 / 4.0 * 1e-9;  // three of four wait
   EXPECT_NEAR(result.mean->wait, wait, 1e-15);
@@ -343,7 +343,7 @@ TEST(KnownCauses, EveryRankIsLateNowAndThen) {
     const Steps steps{[seed](int step, int rank, int layer) {
       return compute_time + static_cast<int>(4'000 * chance(seed, step, rank, layer));
     }};
-    const BreakdownResult result = steps.result();
+    const breakdown::BreakdownResult result = steps.result();
     ASSERT_TRUE(result.mean && result.waits) << result.missing;
     const double step = result.mean->step;
     const double wait =
@@ -361,7 +361,7 @@ TEST(KnownCauses, ASlowRankAndNoiseAreToldApart) {
       return (rank == 1 ? 11'500 : compute_time) +
              static_cast<int>(2'000 * chance(seed, step, rank, layer));
     }};
-    const BreakdownResult result = steps.result();
+    const breakdown::BreakdownResult result = steps.result();
     ASSERT_TRUE(result.mean && result.waits) << result.missing;
     const double step = result.mean->step;
     expect_share(result.waits->imbalance,

@@ -27,26 +27,26 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using units::Seconds;
 
-Group group_of(std::vector<int> ranks) {
+watch::Group group_of(std::vector<int> ranks) {
   return {.name = "dp on comm, ranks " + base::ranges_text(ranks), .ranks = std::move(ranks)};
 }
 
 /// Waits in the call `number` of `group`, the last that it made there.
-RankState waiting(int rank, const Group& group, std::uint32_t number) {
-  const Arrival at{.group = group, .call = {.play = 2, .number = number}};
+watch::RankState waiting(int rank, const watch::Group& group, std::uint32_t number) {
+  const watch::Arrival at{.group = group, .call = {.play = 2, .number = number}};
   return {.rank = rank, .at = {{.op = "all_reduce", .meets = {at}}}, .arrivals = {at}};
 }
 
 /// Computes, having made so many calls.
-RankState computing(int rank, const Group& group, std::uint32_t made) {
+watch::RankState computing(int rank, const watch::Group& group, std::uint32_t made) {
   return {.rank = rank,
           .at = {{.op = "gemm, forward, layer 1"}},
           .arrivals = {{.group = group, .call = {.play = 2, .number = made}}}};
 }
 
-TEST(Hang, NamesTheRankThatNeverAnswers) {
-  const Group all = group_of({0, 1, 2, 3});
-  const Hang hang = find_hang({waiting(0, all, 7), waiting(1, all, 7), waiting(3, all, 7)}, 4);
+TEST(watch::Hang, NamesTheRankThatNeverAnswers) {
+  const watch::Group all = group_of({0, 1, 2, 3});
+  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), waiting(1, all, 7), waiting(3, all, 7)}, 4);
   EXPECT_THAT(hang.silent, ElementsAre(2));
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 2);
@@ -55,89 +55,89 @@ TEST(Hang, NamesTheRankThatNeverAnswers) {
   EXPECT_THAT(hang.sentence(), HasSubstr("did not arrive at all_reduce (play 2, call 7)"));
 }
 
-TEST(Hang, NamesTheRankThatComputes) {
-  const Group all = group_of({0, 1, 2});
-  const Hang hang = find_hang({waiting(0, all, 7), computing(1, all, 6), waiting(2, all, 7)}, 3);
+TEST(watch::Hang, NamesTheRankThatComputes) {
+  const watch::Group all = group_of({0, 1, 2});
+  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), computing(1, all, 6), waiting(2, all, 7)}, 3);
   EXPECT_THAT(hang.silent, IsEmpty());
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 1);
   EXPECT_THAT(hang.culprits[0].what, HasSubstr("gemm, forward, layer 1"));
 }
 
-TEST(Hang, FollowsAChainOfWaitingRanksToItsEnd) {
-  const Group near = group_of({0, 1}), far = group_of({1, 2});
-  RankState between = waiting(1, far, 4);
+TEST(watch::Hang, FollowsAChainOfWaitingRanksToItsEnd) {
+  const watch::Group near = group_of({0, 1}), far = group_of({1, 2});
+  watch::RankState between = waiting(1, far, 4);
   between.arrivals.push_back({.group = near, .call = {.play = 2, .number = 2}});
-  const Hang hang = find_hang({waiting(0, near, 3), between, computing(2, far, 3)}, 3);
+  const watch::Hang hang = watch::find_hang({waiting(0, near, 3), between, computing(2, far, 3)}, 3);
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 2);
   EXPECT_THAT(hang.absent, ElementsAre(1));  // from the first call that somebody is absent from
 }
 
 /// Of ranks that only tell from time to time where they are.
-TEST(Hang, AccusesNobodyWhoMayHaveArrived) {
-  const Group all = group_of({0, 1, 2});
-  RankState vague = computing(1, all, 5);
+TEST(watch::Hang, AccusesNobodyWhoMayHaveArrived) {
+  const watch::Group all = group_of({0, 1, 2});
+  watch::RankState vague = computing(1, all, 5);
   vague.arrivals[0].more = 1;
-  const std::vector<RankState> others{waiting(0, all, 7), waiting(2, all, 7)};
-  EXPECT_THAT(find_hang({others[0], vague, others[1]}, 3).absent, ElementsAre(1));
+  const std::vector<watch::RankState> others{waiting(0, all, 7), waiting(2, all, 7)};
+  EXPECT_THAT(watch::find_hang({others[0], vague, others[1]}, 3).absent, ElementsAre(1));
   vague.arrivals[0].more = 2;
-  EXPECT_THAT(find_hang({others[0], vague, others[1]}, 3).absent, IsEmpty());
+  EXPECT_THAT(watch::find_hang({others[0], vague, others[1]}, 3).absent, IsEmpty());
 }
 
-TEST(Hang, NamesTheRankThatFailed) {
-  const Group all = group_of({0, 1});
-  RankState failed = computing(1, all, 6);
+TEST(watch::Hang, NamesTheRankThatFailed) {
+  const watch::Group all = group_of({0, 1});
+  watch::RankState failed = computing(1, all, 6);
   failed.failure = "no memory";
-  const Hang hang = find_hang({waiting(0, all, 7), failed}, 2);
+  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), failed}, 2);
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].what, "failed: no memory");
 }
 
-TEST(Hang, NamesTheRankThatIsInNoCallOfTheRunner) {
+TEST(watch::Hang, NamesTheRankThatIsInNoCallOfTheRunner) {
   const auto collective = [](int rank) {
-    return RankState{.rank = rank, .doing = "preparing", .in_collective = true};
+    return watch::RankState{.rank = rank, .doing = "preparing", .in_collective = true};
   };
-  const Hang hang = find_hang({collective(0), {.rank = 1, .doing = "preparing"}, collective(2)}, 3);
+  const watch::Hang hang = watch::find_hang({collective(0), {.rank = 1, .doing = "preparing"}, collective(2)}, 3);
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 1);
   EXPECT_THAT(hang.sentence(), HasSubstr("rank 1 is at: preparing"));
 }
 
-TEST(Hang, BlamesNobodyWhenAllHaveArrived) {
-  const Group all = group_of({0, 1});
-  const Hang hang = find_hang({waiting(0, all, 7), waiting(1, all, 7)}, 2);
+TEST(watch::Hang, BlamesNobodyWhenAllHaveArrived) {
+  const watch::Group all = group_of({0, 1});
+  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), waiting(1, all, 7)}, 2);
   EXPECT_THAT(hang.culprits, IsEmpty());
   EXPECT_THAT(hang.sentence(), HasSubstr("network"));
 }
 
-TEST(Hang, RunsOfRanksHoldAllOfThem) {
+TEST(watch::Hang, RunsOfRanksHoldAllOfThem) {
   std::mt19937 draw{7};
   for (int round = 0; round < 200; ++round) {
     std::vector<int> ranks;
     for (int rank = 0; rank < 64; ++rank) {
       if (draw() % 3 != 0) ranks.push_back(rank);
     }
-    EXPECT_EQ(ranks_of(base::ranges_of(ranks)), ranks);
+    EXPECT_EQ(watch::ranks_of(base::ranges_of(ranks)), ranks);
   }
 }
 
-TEST(RankState, GoesThroughALetter) {
-  RankState state = waiting(3, group_of({1, 3}), 9);
+TEST(watch::RankState, GoesThroughALetter) {
+  watch::RankState state = waiting(3, group_of({1, 3}), 9);
   state.arrivals[0].more = 2;
   state.failure = "a \"quoted\" line\n\xff";
   state.still = 1.5;
-  const auto read = state_from_json(to_json(state));
+  const auto read = watch::state_from_json(watch::to_json(state));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->rank, 3);
   EXPECT_EQ(read->still, 1.5);
   ASSERT_EQ(read->at.size(), 1);
-  EXPECT_EQ(read->at[0].meets[0].call, (CallNumber{.play = 2, .number = 9}));
+  EXPECT_EQ(read->at[0].meets[0].call, (watch::CallNumber{.play = 2, .number = 9}));
   EXPECT_THAT(read->at[0].meets[0].group.ranks, ElementsAre(1, 3));
   EXPECT_EQ(read->arrivals[0].more, 2);
-  EXPECT_FALSE(state_from_json("{}"));
-  EXPECT_FALSE(state_from_json("nonsense"));
-  EXPECT_FALSE(state_from_json(R"({"rank": "x"})"));
+  EXPECT_FALSE(watch::state_from_json("{}"));
+  EXPECT_FALSE(watch::state_from_json("nonsense"));
+  EXPECT_FALSE(watch::state_from_json(R"({"rank": "x"})"));
 }
 
 /// dp=2 tp=2: rank 1 of the mesh has tp partner 0 and dp partner 3.
@@ -160,15 +160,15 @@ class CallsMade : public testing::Test {
     return result;
   }
 
-  [[nodiscard]] RankState described(const executor::Whereabouts& at) const {
-    RankState state;
-    describe_calls({.outline = outline_, .mesh = mesh_, .rank = 1, .world_ranks = world_}, at,
+  [[nodiscard]] watch::RankState described(const executor::Whereabouts& at) const {
+    watch::RankState state;
+    watch::describe_calls({.outline = outline_, .mesh = mesh_, .rank = 1, .world_ranks = world_}, at,
                    state);
     return state;
   }
 
-  static std::uint32_t calls_on(const RankState& state, std::string_view group) {
-    for (const Arrival& arrival : state.arrivals) {
+  static std::uint32_t calls_on(const watch::RankState& state, std::string_view group) {
+    for (const watch::Arrival& arrival : state.arrivals) {
       if (arrival.group.name == group) return arrival.call.number;
     }
     return 0;
@@ -180,7 +180,7 @@ class CallsMade : public testing::Test {
 };
 
 TEST_F(CallsMade, AreCountedByCommunicator) {
-  const RankState state = described({.plays = 3, .playing = true, .begun = {3, 2}});
+  const watch::RankState state = described({.plays = 3, .playing = true, .begun = {3, 2}});
   EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 2);
   EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 1);
   ASSERT_EQ(state.at.size(), 2);
@@ -188,31 +188,31 @@ TEST_F(CallsMade, AreCountedByCommunicator) {
 }
 
 TEST_F(CallsMade, MayGoAsFarAsTheNextOpThatIsKnown) {
-  const RankState state = described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
+  const watch::RankState state = described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
   ASSERT_EQ(state.arrivals.size(), 2);
-  EXPECT_EQ(state.arrivals[0].latest(), (CallNumber{.play = 3, .number = 1}));
+  EXPECT_EQ(state.arrivals[0].latest(), (watch::CallNumber{.play = 3, .number = 1}));
   EXPECT_EQ(state.arrivals[0].more, 0);  // along dp
-  EXPECT_EQ(state.arrivals[1].latest(), (CallNumber{.play = 3, .number = 1}));
+  EXPECT_EQ(state.arrivals[1].latest(), (watch::CallNumber{.play = 3, .number = 1}));
   EXPECT_EQ(state.arrivals[1].more, 1);
   ASSERT_EQ(state.at.size(), 2);
   EXPECT_THAT(state.at[0].op, AllOf(HasSubstr("gemm"), HasSubstr(", or the op behind it")));
   ASSERT_EQ(state.at[0].meets.size(), 1);
   EXPECT_EQ(state.at[0].meets[0].call.number, 1);
   EXPECT_THAT(state.at[1].op, Not(HasSubstr("behind")));
-  const RankState vaguer =
+  const watch::RankState vaguer =
       described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {4, 4}});
   EXPECT_THAT(vaguer.at[0].op, HasSubstr(", or one of the 2 ops behind it"));
   EXPECT_EQ(vaguer.at[0].meets[0].call.number, 2);
 }
 
 TEST_F(CallsMade, AreNotKnownWhereThePlayTellsNothing) {
-  const RankState state = described({.plays = 3, .playing = true});
+  const watch::RankState state = described({.plays = 3, .playing = true});
   EXPECT_THAT(state.arrivals, IsEmpty());
   EXPECT_THAT(state.at, IsEmpty());
 }
 
 TEST_F(CallsMade, AreAllMadeBetweenPlays) {
-  const RankState state = described({.plays = 3, .playing = false, .begun = {0, 2}});
+  const watch::RankState state = described({.plays = 3, .playing = false, .begun = {0, 2}});
   EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 2);
   EXPECT_THAT(state.at, IsEmpty());
 }
@@ -220,26 +220,26 @@ TEST_F(CallsMade, AreAllMadeBetweenPlays) {
 TEST_F(CallsMade, AreNoneBeforeTheFirstPlay) { EXPECT_THAT(described({}).arrivals, IsEmpty()); }
 
 TEST_F(CallsMade, AreThoseInProgramOrderOnOneLane) {
-  const RankState state = described({.plays = 1, .playing = true, .begun = {1}});
+  const watch::RankState state = described({.plays = 1, .playing = true, .begun = {1}});
   EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 1);
   EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 0);
 }
 
 TEST(ExpectedLeft, IsWhatIsPlannedUntilPointsHaveEnded) {
-  EXPECT_FALSE(expected_left(Seconds{10}, {}, {}, {}, {}).has_value());
-  EXPECT_EQ(expected_left(Seconds{0}, {}, {}, Seconds{40}, {}), Seconds{40});
-  EXPECT_EQ(expected_left(Seconds{10}, {}, {}, Seconds{40}, {}), Seconds{30});
+  EXPECT_FALSE(watch::expected_left(Seconds{10}, {}, {}, {}, {}).has_value());
+  EXPECT_EQ(watch::expected_left(Seconds{0}, {}, {}, Seconds{40}, {}), Seconds{40});
+  EXPECT_EQ(watch::expected_left(Seconds{10}, {}, {}, Seconds{40}, {}), Seconds{30});
 }
 
 TEST(ExpectedLeft, GoesAtThePaceOfThePointsThatHave) {
   // Twice as long as planned; of the next point, 4 s have passed.
-  EXPECT_EQ(expected_left(Seconds{24}, Seconds{20}, Seconds{10}, Seconds{30}, {}), Seconds{56});
-  EXPECT_EQ(expected_left(Seconds{20}, Seconds{20}, Seconds{10}, Seconds{0}, {}), Seconds{0});
+  EXPECT_EQ(watch::expected_left(Seconds{24}, Seconds{20}, Seconds{10}, Seconds{30}, {}), Seconds{56});
+  EXPECT_EQ(watch::expected_left(Seconds{20}, Seconds{20}, Seconds{10}, Seconds{0}, {}), Seconds{0});
 }
 
 TEST(ExpectedLeft, EndsWithTheBudget) {
   const auto left = [](double until) {
-    return expected_left(Seconds{10}, Seconds{10}, Seconds{10}, Seconds{40}, Seconds{until});
+    return watch::expected_left(Seconds{10}, Seconds{10}, Seconds{10}, Seconds{40}, Seconds{until});
   };
   EXPECT_EQ(left(9), Seconds{9});
   EXPECT_EQ(left(100), Seconds{40});
@@ -266,7 +266,7 @@ class MpiLimits : public testing::Test {
 TEST_F(MpiLimits, AnMpiThatDoesNotEndEndsTheProcess) {
   EXPECT_EXIT(
       {
-        MpiLimit limit{units::Seconds{0.2}};
+        watch::MpiLimit limit{units::Seconds{0.2}};
         limit.starts();
         limit.is_over();
         limit.ends();
@@ -278,7 +278,7 @@ TEST_F(MpiLimits, AnMpiThatDoesNotEndEndsTheProcess) {
 TEST_F(MpiLimits, OtherProcessesOfALaunchLeaveTheirEndToTheLauncherForAWhile) {
   EXPECT_EXIT(
       {
-        MpiLimit limit(units::Seconds{0.1}, false);
+        watch::MpiLimit limit(units::Seconds{0.1}, false);
         limit.ends();
         std::this_thread::sleep_for(std::chrono::seconds{1});
         _exit(7);  // as the launcher would end it
@@ -290,7 +290,7 @@ TEST_F(MpiLimits, AlsoWhereNobodyReadsStandardError) {
   EXPECT_EXIT(
       {
         use_full_pipe();
-        MpiLimit limit{units::Seconds{0.5}};
+        watch::MpiLimit limit{units::Seconds{0.5}};
         limit.starts();
         wait();
       },
@@ -306,8 +306,8 @@ bool is_ended_by_sigterm(int status) {
 TEST_F(MpiLimits, ASignalEndsItMeanwhile) {
   EXPECT_EXIT(
       {
-        const HeldSignals signals;
-        MpiLimit limit{units::Seconds{0}};
+        const watch::HeldSignals signals;
+        watch::MpiLimit limit{units::Seconds{0}};
         limit.ends();
         kill(getpid(), SIGTERM);
         wait();
@@ -317,7 +317,7 @@ TEST_F(MpiLimits, ASignalEndsItMeanwhile) {
 
 /// It lets go of what ends in time.
 TEST_F(MpiLimits, IsOverWhenMpiIs) {
-  MpiLimit limit{units::Seconds{0.05}};
+  watch::MpiLimit limit{units::Seconds{0.05}};
   limit.starts();
   limit.is_over();
   std::this_thread::sleep_for(std::chrono::milliseconds{100});

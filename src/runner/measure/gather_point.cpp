@@ -15,7 +15,7 @@
 #include "results/records/packed_rows.hpp"
 #include "results/records/point_layout.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 namespace {
 
 using mesh::Axis;
@@ -313,4 +313,4 @@ void collect_device_series(const comm::Communicator& point, const Record& record
   data.measured_seconds = units::to_seconds(record.end - record.begin).value();
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

@@ -19,7 +19,7 @@
 
 /// Gathers the records of all ranks of a point on its rank 0, and decides what each rank
 /// contributes: which ranks' spans are kept, and which ranks sample which devices.
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 
 /// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
 /// `most`, else a part of the mesh that has the first coordinates of each axis. dp is reduced
@@ -100,4 +100,4 @@ void collect_device_series(const comm::Communicator& point, const Record& record
                            const std::vector<machine::SampledSeries>& mine,
                            results::PointData& data);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

@@ -8,7 +8,7 @@
 #include "program/added_sections.hpp"
 #include "program/op.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 namespace {
 
 OpClass class_of(program::OpKind kind) {
@@ -25,7 +25,7 @@ constexpr std::size_t least_kept = 2;  // last steps of a traced block to keep, 
 class StepPlayer {
  public:
   StepPlayer(executor::Session& session, const program::Program& step,
-             const comm::Communicator& active, Share share, const Effort& effort)
+             const comm::Communicator& active, Share share, const plan::Effort& effort)
       : session_(session),
         classes_(op_classes(step)),
         active_(active),
@@ -40,8 +40,9 @@ class StepPlayer {
       if (loop_.warm_up_end() && loop_.steps() > record_.warm_up_steps) on_block(standing());
     }
     record_.stopped_because = loop_.end();
-    record_.looks = {
-        .planned = loop_.looks_planned(), .made = loop_.looks_made(), .growth = StopRule::growth};
+    record_.looks = {.planned = loop_.looks_planned(),
+                     .made = loop_.looks_made(),
+                     .growth = plan::StopRule::growth};
     return std::move(record_);
   }
 
@@ -54,11 +55,12 @@ class StepPlayer {
             .half_width = loop_.half_width()};
   }
 
-  void play(const Block& block) {
-    const bool is_traced = block.kind == Block::Kind::traced;
-    const bool is_warm_up = block.kind == Block::Kind::warm_up;
+  void play(const plan::Block& block) {
+    const bool is_traced = block.kind == plan::Block::Kind::traced;
+    const bool is_warm_up = block.kind == plan::Block::Kind::warm_up;
     const auto trace = is_traced ? executor::Trace::on : executor::Trace::off;
-    const std::size_t kept = std::max(least_kept, (most_traces_ + least_pairs - 1) / least_pairs);
+    const std::size_t kept =
+        std::max(least_kept, (most_traces_ + plan::least_pairs - 1) / plan::least_pairs);
     std::vector<double> times;
     for (std::size_t i = 0; i < block.steps; ++i) {
       const executor::PlayTime time = session_.play(program::Section::step, trace);
@@ -106,7 +108,7 @@ class StepPlayer {
   Share share_;
   std::size_t most_traces_;
   units::Nanoseconds begin_;
-  StepLoop loop_;
+  plan::StepLoop loop_;
   Record record_;
 };
 
@@ -138,7 +140,7 @@ StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
 }
 
 Record measure(executor::Session& session, const program::Program& step,
-               const comm::Communicator& active, Share share, const Effort& effort,
+               const comm::Communicator& active, Share share, const plan::Effort& effort,
                const OnBlock& on_block) {
   return StepPlayer{session, step, active, share, effort}.run(on_block);
 }
@@ -164,4 +166,4 @@ std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
   return medians;
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

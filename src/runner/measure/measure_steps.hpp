@@ -21,7 +21,7 @@
 
 /// Plays a point's step repeatedly until the step time is precise enough, and keeps one rank's
 /// record of all steps; then plays the step without communication.
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 
 /// The classes by which op times are summed.
 enum class OpClass : std::uint8_t { gemm, other_compute, copies, communication };
@@ -78,8 +78,8 @@ enum class Share : std::uint8_t { in_point, replica };
 /// continue. `step` is this rank's program of the session, whose setup must have been played. The
 /// spans of up to Effort::trace_steps traced steps are kept, spread evenly over the loop.
 [[nodiscard]] Record measure(executor::Session& session, const program::Program& step,
-                             const comm::Communicator& active, Share share, const Effort& effort,
-                             const OnBlock& on_block);
+                             const comm::Communicator& active, Share share,
+                             const plan::Effort& effort, const OnBlock& on_block);
 
 /// Drops entries until `most` are left. `entries` are ascending by `step`. The entry whose
 /// neighbours are closest to each other is dropped first, never the first or the last one, so that
@@ -106,4 +106,4 @@ void thin_to(std::vector<Entry>& entries, std::size_t most) {
                                                            const comm::Communicator& active,
                                                            int plays);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

@@ -6,7 +6,7 @@
 
 #include "comm/errors.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 
 std::string PointContext::gpu_uuid() const {
   const auto& known = executor.describe().facts_text;
@@ -45,4 +45,4 @@ void end_as(results::PointStatus status, std::string reason, results::PointData&
   data.reason = std::move(reason);
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

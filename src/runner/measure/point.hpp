@@ -16,19 +16,21 @@
 #include "runner/plan/step_loop.hpp"
 #include "settings/run_config.hpp"
 
-namespace isoscale::runner {
-
+namespace isoscale::runner::watch {
 class Progress;
+}
+
+namespace isoscale::runner::measure {
 
 /// The environment of a run in which all of its points are measured.
 struct PointContext {
   const settings::RunConfig& config;
-  const Site& site;
+  const plan::Site& site;
   std::span<const machine::MachineFacts> facts;
   const comm::Communicator& world;
   executor::Executor& executor;
-  Effort effort;
-  Progress& progress;  ///< prints on world rank 0 only
+  plan::Effort effort;
+  watch::Progress& progress;  ///< prints on world rank 0 only
   /// By world rank; only on world rank 0. If it is empty, links are not classified.
   std::span<const results::RankFacts> rank_facts{};
 
@@ -68,4 +70,4 @@ void end_as(results::PointStatus status, std::string reason, results::PointData&
 /// The reason of points that are verified but not measured.
 inline constexpr const char* shared_gpu_reason = "ranks share a GPU: verified, not measured";
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

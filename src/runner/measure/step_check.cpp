@@ -20,7 +20,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 namespace {
 
 using program::Collective;
@@ -167,7 +167,8 @@ std::string user_text(const program::ProgramSet& set, int rank, program::BufferI
         });
     if (!touches) continue;
     const program::Outline outline = program::outline(program, program::Section::step, set.mesh);
-    return fmt::format(": the first op that uses it is {}", op_text(outline.ops[i], set.mesh));
+    return fmt::format(": the first op that uses it is {}",
+                       watch::op_text(outline.ops[i], set.mesh));
   }
   return "";
 }
@@ -269,7 +270,7 @@ class ReplayComparison {
     const program::Op& what = set_.of(point_.rank()).step().ops[op];
     const program::Outline outline =
         program::outline(set_.of(point_.rank()), program::Section::step, set_.mesh);
-    const std::string text = op_text(outline.ops[op], set_.mesh);
+    const std::string text = watch::op_text(outline.ops[op], set_.mesh);
     const std::string who = named(ranks);
     if (!program::communicates(program::kind_of(what.payload))) {
       return fmt::format("{} computed other bits from the same input: {}", who, text);
@@ -333,8 +334,9 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     const auto held = members.all_gather(static_cast<std::int64_t>(mine[*unlike].bits));
     const program::Outline outline = program::outline(program, program::Section::step, set_.mesh);
     if (!problem.empty()) continue;
-    problem = fmt::format("of {}, {}", op_text(outline.ops[places.of[shared[*unlike]]], set_.mesh),
-                          holders_text(held, point.world_ranks(ranks)));
+    problem =
+        fmt::format("of {}, {}", watch::op_text(outline.ops[places.of[shared[*unlike]]], set_.mesh),
+                    holders_text(held, point.world_ranks(ranks)));
   }
   return problem;
 }
@@ -472,4 +474,4 @@ std::string soak_text(const SoakResult& result) {
   return text;
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

@@ -19,7 +19,7 @@
 /// Checks that the timed steps compute the right results. Their results cannot be predicted, so
 /// they are compared: between ranks that must hold the same bits (StepCheck), and between replays
 /// of one step that start from the same saved state (Soak).
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 
 /// The result of a Checksum op: a sum over the bits of all elements, and the number of elements
 /// that are not finite.
@@ -122,4 +122,4 @@ class Soak {
 /// and how often.
 [[nodiscard]] std::string soak_text(const SoakResult& result);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

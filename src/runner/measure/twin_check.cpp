@@ -19,7 +19,7 @@
 #include "program/low_precision.hpp"
 #include "program/operands.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 namespace {
 
 template <class Element, class Convert>
@@ -275,4 +275,4 @@ Verdict verify_twin(const workloads::Workload& workload, const workloads::Reques
   return verify_programs(set, workload, twin, executor, point);
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

@@ -18,7 +18,7 @@
 
 /// Checks that the programs of a point compute the right results on its machine and mesh: a small
 /// version of them (the twin) is compared with one rank that computes in f64.
-namespace isoscale::runner {
+namespace isoscale::runner::measure {
 
 /// The outcome of a check.
 struct Verdict {
@@ -100,4 +100,4 @@ void for_each_element(const program::Shard& shard, const mesh::Coordinates& at,
   }
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::measure

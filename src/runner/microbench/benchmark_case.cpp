@@ -12,7 +12,7 @@
 #include "statistics/estimate.hpp"
 #include "workloads/bench/exact_data.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 namespace {
 
 using workloads::pattern_period;
@@ -27,8 +27,8 @@ constexpr std::uint64_t most_repeats = 20;  // of late plays, for one case
 
 class CasePlayer {
  public:
-  CasePlayer(const CasePlay& what, const comm::Communicator& active, Share share,
-             const Effort& effort, const CaseLimits& limits)
+  CasePlayer(const CasePlay& what, const comm::Communicator& active, measure::Share share,
+             const plan::Effort& effort, const CaseLimits& limits)
       : session_(what.session),
         case_(what.one),
         section_(what.section),
@@ -106,7 +106,7 @@ class CasePlayer {
   /// Collective: returns the seconds of the slowest rank. All ranks also learn how long the case
   /// has taken. Throws GivenUp on all ranks if one of them has timed out.
   double agree(double mine) {
-    std::array<double, 4> values{share_ == Share::replica ? 0 : mine,
+    std::array<double, 4> values{share_ == measure::Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
                                  has_timed_out_ ? 1.0 : 0.0, is_late_ ? 1.0 : 0.0};
     active_.all_max(values);
@@ -209,7 +209,8 @@ class CasePlayer {
       std::vector<double> times(case_.calls, 0.0);
       const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
       const std::size_t ops = spans.size() / case_.calls;
-      for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == Share::in_point; ++i) {
+      for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == measure::Share::in_point;
+           ++i) {
         times[i] = duration(spans.subspan(i * ops, ops));
       }
       active_.all_max(times);
@@ -225,8 +226,8 @@ class CasePlayer {
   Streams streams_;
   std::vector<machine::Source> gpu_;
   const comm::Communicator& active_;
-  Share share_;
-  const Effort& effort_;
+  measure::Share share_;
+  const plan::Effort& effort_;
   CaseLimits limits_;
   double budget_;
   units::Nanoseconds begin_;
@@ -274,8 +275,8 @@ std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
   return static_cast<std::uint64_t>(passes);
 }
 
-CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, Share share,
-                     const Effort& effort, const CaseLimits& limits) {
+CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, measure::Share share,
+                     const plan::Effort& effort, const CaseLimits& limits) {
   return CasePlayer{what, active, share, effort, limits}.run();
 }
 
@@ -342,4 +343,4 @@ Comparison Expectations::compare(executor::Session& session,
   return result;
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

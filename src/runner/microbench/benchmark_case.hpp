@@ -19,7 +19,7 @@
 
 /// Plays one case of a micro-benchmark until its time is known precisely enough, and compares its
 /// results with the expected ones, bit for bit.
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 
 /// The limits of a case: the time that it should take (`budget`), the longest wait for another rank
 /// (`timeout`; 0 = for ever), and the device's limits for one play (`bounds`).
@@ -78,7 +78,8 @@ struct CasePlay {
 /// single calls. If a rank times out, the case ends on all ranks, and the session must be
 /// abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what, const comm::Communicator& active,
-                                   Share share, const Effort& effort, const CaseLimits& limits);
+                                   measure::Share share, const plan::Effort& effort,
+                                   const CaseLimits& limits);
 
 /// The result of comparing memory with expected values on this rank.
 struct Comparison {
@@ -112,4 +113,4 @@ class Expectations {
   std::map<Key, std::vector<std::byte>> tables_;
 };
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

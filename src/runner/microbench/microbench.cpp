@@ -16,7 +16,7 @@
 #include "units/text.hpp"
 #include "workloads/api/workload.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 namespace {
 
 using results::PointStatus;
@@ -26,8 +26,8 @@ using workloads::Case;
 
 class BenchRun {
  public:
-  BenchRun(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-           results::PointData& data)
+  BenchRun(const plan::PlannedPoint& point, const measure::PointContext& context,
+           const measure::PointRanks& ranks, results::PointData& data)
       : context_(context),
         hooks_(point.workload->bench),
         ranks_(ranks),
@@ -58,7 +58,7 @@ class BenchRun {
     do {
       session_.reset();  // frees its memory and communicators before the next one
       if (!built()) return;
-      PointRanks::Prepared prepared =
+      measure::PointRanks::Prepared prepared =
           ranks_.prepare(context_.executor, bench_.set, ranks_.sub_world, bench_.session, data_);
       if (!prepared.unsupported.empty()) {
         return skip_rows(prepared.unsupported, bench_.cases[next_case].row_begin);
@@ -66,7 +66,7 @@ class BenchRun {
       if (!prepared.session) return;
       session_ = std::move(prepared.session);
       if (ranks_.in_point() && next_case == 0) {
-        collect_session(ranks_.sub_world, session_->facts(), data_);
+        measure::collect_session(ranks_.sub_world, session_->facts(), data_);
       }
       next_case = run_session(next_case);
     } while (next_case < bench_.cases.size());
@@ -244,7 +244,7 @@ class BenchRun {
       row.call_times.clear();
       if (row.status != PointStatus::ok) continue;  // a wrong result stays a failure
       row.status = PointStatus::skipped;
-      row.reason = shared_gpu_reason;
+      row.reason = measure::shared_gpu_reason;
     }
   }
 
@@ -266,7 +266,7 @@ class BenchRun {
         !data_.rows.empty() && std::ranges::all_of(data_.rows, [](const RowData& row) {
           return row.status == PointStatus::skipped;
         });
-    if (all_skipped) end_as(PointStatus::skipped, data_.rows.front().reason, data_);
+    if (all_skipped) measure::end_as(PointStatus::skipped, data_.rows.front().reason, data_);
     if (!context_.rank_facts.empty()) {
       classify_rows(LinkClasses{context_.rank_facts}, data_);
     }
@@ -283,13 +283,13 @@ class BenchRun {
     }
     const std::string reason = reason_of_failed(data_.rows);
     if (!reason.empty() && data_.status != PointStatus::failed) {
-      end_as(PointStatus::failed, reason, data_);
+      measure::end_as(PointStatus::failed, reason, data_);
     }
   }
 
-  const PointContext& context_;
+  const measure::PointContext& context_;
   const workloads::BenchHooks& hooks_;
-  const PointRanks& ranks_;
+  const measure::PointRanks& ranks_;
   results::PointData& data_;
   workloads::Request request_;  ///< the point's request, with the pairs that did not answer
   RankNames names_;             ///< by rank within the point
@@ -300,14 +300,14 @@ class BenchRun {
   Bench bench_;
   std::unique_ptr<executor::Session> session_;
   std::string first_wrong_;  ///< found on this rank
-  GpuWatch gpu_;
+  measure::GpuWatch gpu_;
 };
 
 }  // namespace
 
-void run_bench(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-               results::PointData& data) {
+void run_bench(const plan::PlannedPoint& point, const measure::PointContext& context,
+               const measure::PointRanks& ranks, results::PointData& data) {
   BenchRun{point, context, ranks, data}.run();
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

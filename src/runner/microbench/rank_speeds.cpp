@@ -16,7 +16,7 @@
 #include "timeline/timeline.hpp"
 #include "workloads/gemm/gemm.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 namespace {
 
 constexpr units::Seconds stretch{0.2};  ///< of one play, roughly
@@ -351,4 +351,4 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   return all_gather(point, flop_of(gemm) / median);
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

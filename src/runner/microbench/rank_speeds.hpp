@@ -16,7 +16,7 @@
 /// Measures how fast each rank computes and communicates. The sniff test uses it before points are
 /// measured, since a node can be slow although all its facts are right. Workloads that partition
 /// work by speed use it, too.
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 
 /// The partner of each rank in exchanges that run at the same time; -1 = the rank sits out.
 using Partners = std::vector<int>;
@@ -55,4 +55,4 @@ struct Sniffed {
                                                  const comm::Communicator& point,
                                                  const program::Faults& faults);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

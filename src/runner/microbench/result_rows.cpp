@@ -19,7 +19,7 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 namespace {
 
 using results::PointStatus;
@@ -329,4 +329,4 @@ std::string reason_of_failed(std::span<const RowData> rows) {
   return fmt::format("{}; {} failed", reason, base::counted(more, "more row"));
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

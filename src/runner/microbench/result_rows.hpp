@@ -15,7 +15,7 @@
 
 /// Makes the result rows of a micro-benchmark from the reports of ranks, classifies them by the
 /// links between these ranks, and judges them. All functions are pure.
-namespace isoscale::runner {
+namespace isoscale::runner::microbench {
 
 /// The state of a rank's GPU while a case was timed; absent values are unknown.
 struct GpuState {
@@ -109,4 +109,4 @@ void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond 
 /// none failed.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::microbench

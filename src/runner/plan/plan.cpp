@@ -17,7 +17,7 @@
 #include "workloads/api/fit.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 using program::Precision;
@@ -335,4 +335,4 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
                       suits ? "first that suits" : "last", why)};
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

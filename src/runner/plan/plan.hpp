@@ -16,7 +16,7 @@
 #include "workloads/api/workload.hpp"
 
 /// The plan of a run: the list of points that follows from the configuration and the site.
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 
 /// The bytes that all ranks send along one set of axes in one step, see program::Traffic::sent.
 struct AxesTraffic {
@@ -112,4 +112,4 @@ struct RankRole {
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

@@ -22,7 +22,7 @@
 #include "workloads/api/options.hpp"
 #include "workloads/stack/parameters.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 using program::Role;
@@ -269,4 +269,4 @@ void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, c
   }
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

@@ -10,7 +10,7 @@
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 /// Converts a rank of the launch to a rank within the point; absent if it is not in the point.
@@ -140,4 +140,4 @@ std::optional<comm::ClockFault> clock_fault_of(std::span<const settings::Injecti
   return std::nullopt;
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

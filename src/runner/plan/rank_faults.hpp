@@ -14,7 +14,7 @@
 #include "settings/injection.hpp"
 
 /// The faults that are injected on one rank of one point. All functions are pure.
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 
 /// Throws base::UsageError if an injection names a rank that a launch of `ranks` ranks does not
 /// have.
@@ -46,4 +46,4 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
 [[nodiscard]] std::optional<comm::ClockFault> clock_fault_of(
     std::span<const settings::Injection> injections, int world_rank);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

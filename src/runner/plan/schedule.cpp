@@ -12,7 +12,7 @@
 #include "runner/plan/step_loop.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 using program::Precision;
@@ -365,4 +365,4 @@ std::optional<std::string> no_curve_warning(const Plan& plan, const std::set<int
       units::format(budget), of_curves.size());
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

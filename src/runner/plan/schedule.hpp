@@ -17,7 +17,7 @@
 
 /// The schedule of a run: it estimates how long points will take, and chooses which point is
 /// measured next and for how long, so that a run ends within its budget.
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 
 /// The number of steps in the shortest loop that gives an interval: three of warm-up, seven
 /// untraced ones of which six count, and three traced ones of which two count.
@@ -160,4 +160,4 @@ class Schedule {
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

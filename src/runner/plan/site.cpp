@@ -15,7 +15,7 @@ ISOSCALE_FACTS(MachineFacts, host, cpu_model, sockets, cores, numa_nodes, memory
 
 }  // namespace isoscale::machine
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 using nlohmann::json;
@@ -137,4 +137,4 @@ double half_precision_rate(int compute_capability) {
   return compute_capability == a100 ? 150e12 : 60e12;
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

@@ -16,7 +16,7 @@
 #include "workloads/api/workload.hpp"
 
 /// The site of a launch: its ranks, their nodes and their devices.
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 
 /// known: it is known which ranks are on which node. unknown: it is not, since the plan has ranks
 /// that were not started.
@@ -72,4 +72,4 @@ struct Site {
 /// reach in bf16 or f16: about half of the peak in data sheets for dense matrices.
 [[nodiscard]] double half_precision_rate(int compute_capability);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

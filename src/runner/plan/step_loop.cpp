@@ -11,7 +11,7 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 namespace {
 
 constexpr int most_looks = 40;  // 1.5^40 samples are never reached
@@ -227,4 +227,4 @@ int solo_plays(units::Seconds step, units::Seconds max_time) {
                                      static_cast<double>(most_solo_plays)));
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

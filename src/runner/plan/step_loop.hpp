@@ -16,7 +16,7 @@
 
 /// Decides how many steps a point plays, in which blocks, and when they suffice. All rules are
 /// pure.
-namespace isoscale::runner {
+namespace isoscale::runner::plan {
 
 /// Returns the relative half-width of the interval of the median at a confidence level; absent if
 /// there are too few samples for an interval.
@@ -204,4 +204,4 @@ class StepLoop {
 /// Returns how often the step without communication is played; the first play warms up.
 [[nodiscard]] int solo_plays(units::Seconds step, units::Seconds max_time);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::plan

@@ -17,7 +17,7 @@
 #include "units/text.hpp"
 #include "workloads/serve/serve.hpp"
 
-namespace isoscale::runner::serve {
+namespace isoscale::runner::serving {
 namespace {
 
 /// The boxes of the message queue, one for each kind of receiver.
@@ -62,7 +62,7 @@ constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 class Dispatcher {
  public:
   Dispatcher(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
-             Activity* activity)
+             watch::Activity* activity)
       : mail_(mail),
         trial_(trial),
         stop_(stop),
@@ -181,8 +181,8 @@ class Dispatcher {
   const comm::MessageQueue& mail_;
   const Trial& trial_;
   const std::stop_token& stop_;
-  Activity* activity_;
-  std::optional<Activity::Idle> idle_;  ///< set while no request is due
+  watch::Activity* activity_;
+  std::optional<watch::Activity::Idle> idle_;  ///< set while no request is due
   workloads::serve::Ledger ledger_;
   workloads::serve::Dispatch policy_;
   std::size_t next_ = 0;  ///< index of the next request to arrive
@@ -201,9 +201,9 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
 /// Returns the next message in a box. Throws base::Error if none comes within `patience`. Notes in
 /// `activity` that this rank is idle while it waits.
 Message wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience,
-                 Activity* activity) {
+                 watch::Activity* activity) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
-  const Activity::Idle idle{activity};
+  const watch::Activity::Idle idle{activity};
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(patience);
   while (true) {
     if (const auto envelope = mail.take(box)) return read(*envelope);
@@ -328,7 +328,7 @@ Pace pace_of(const ReplicaPart& part, std::size_t size) {
 }  // namespace
 
 Served dispatch(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
-                Activity* activity) {
+                watch::Activity* activity) {
   return Dispatcher{mail, trial, stop, activity}.run();
 }
 
@@ -358,4 +358,4 @@ Paces warm_up(const ReplicaPart& part) {
   return {.one = pace_of(part, 0), .full = pace_of(part, part.sizes.size() - 1)};
 }
 
-}  // namespace isoscale::runner::serve
+}  // namespace isoscale::runner::serving

@@ -21,7 +21,7 @@
 #include "runner/measure/gather_point.hpp"
 #include "workloads/serve/serve.hpp"
 
-namespace isoscale::runner::serve {
+namespace isoscale::runner::serving {
 namespace {
 
 using results::PointStatus;
@@ -175,8 +175,8 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
 /// Measures a serving point on one rank of the point or its copies.
 class ServeRun {
  public:
-  ServeRun(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-           results::PointData& data)
+  ServeRun(const plan::PlannedPoint& point, const measure::PointContext& context,
+           const measure::PointRanks& ranks, results::PointData& data)
       : point_(point),
         context_(context),
         ranks_(ranks),
@@ -190,11 +190,11 @@ class ServeRun {
 
   void run() {
     if (const std::string reason = why_not(); !reason.empty()) {
-      return end_as(PointStatus::skipped, reason, data_);
+      return measure::end_as(PointStatus::skipped, reason, data_);
     }
     if (!prepare()) return;
     session_->play(program::Section::setup, executor::Trace::off);
-    if (ranks_.in_point()) collect_session(ranks_.sub_world, session_->facts(), data_);
+    if (ranks_.in_point()) measure::collect_session(ranks_.sub_world, session_->facts(), data_);
     context_.progress.doing("warming up");
     measure_pace();
     const std::string problem = run_trials();
@@ -211,7 +211,7 @@ class ServeRun {
  private:
   [[nodiscard]] std::string why_not() const {
     if (context_.executor.describe().shared_device) {
-      return shared_gpu_reason;
+      return measure::shared_gpu_reason;
     }
     // The result is the same on all ranks, since all processes use the same MPI library.
     if (comm::threads_may_talk()) return "";
@@ -229,7 +229,7 @@ class ServeRun {
     if (!ranks_.agreed(problem, data_)) return false;
     auto [session, unsupported] =
         ranks_.prepare(context_.executor, set, replica_, program::SessionOptions{}, data_);
-    if (!unsupported.empty()) end_as(PointStatus::skipped, unsupported, data_);
+    if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;
   }
@@ -412,9 +412,9 @@ class ServeRun {
     data_.verification += fmt::format("; {} requests, each answered exactly once", answered_);
   }
 
-  const PlannedPoint& point_;
-  const PointContext& context_;
-  const PointRanks& ranks_;
+  const plan::PlannedPoint& point_;
+  const measure::PointContext& context_;
+  const measure::PointRanks& ranks_;
   results::PointData& data_;
   Setting setting_;
   mesh::Coordinates at_;
@@ -429,9 +429,9 @@ class ServeRun {
 
 }  // namespace
 
-void run_serve(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-               results::PointData& data) {
+void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
+               const measure::PointRanks& ranks, results::PointData& data) {
   ServeRun{point, context, ranks, data}.run();
 }
 
-}  // namespace isoscale::runner::serve
+}  // namespace isoscale::runner::serving

@@ -19,15 +19,15 @@
 /// request to a replica. The first rank of a replica, its leader, receives requests and decides
 /// which programs all ranks of the replica play; its other ranks, the followers, play these
 /// programs.
-namespace isoscale::runner::serve {
+namespace isoscale::runner::serving {
 
 /// Collective over `ranks.active`: answers requests on the replicas of a point. They arrive at the
 /// given rate, or at several rates, by which the highest sustained rate is searched for. Fills
 /// `data` on rank 0 of the point, and its status on all ranks. The results are rows: one for each
 /// rate, one for each rate and replica, and one for each request at the given or highest sustained
 /// rate. The point fails unless every request was answered exactly once.
-void run_serve(const PlannedPoint& point, const PointContext& context, const PointRanks& ranks,
-               results::PointData& data);
+void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
+               const measure::PointRanks& ranks, results::PointData& data);
 
 /// The requests of a trial and the replicas that answer them. It is the same on all ranks of the
 /// point.
@@ -60,17 +60,17 @@ struct Served {
 /// `stop` ends it early. While no request is due, it notes in `activity`, which may be null, that
 /// this rank is idle.
 [[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
-                              const std::stop_token& stop, Activity* activity);
+                              const std::stop_token& stop, watch::Activity* activity);
 
 /// The part of this rank in its replica.
 struct ReplicaPart {
   executor::Session& session;
-  const comm::MessageQueue& point;    ///< queue of all ranks of the point
-  const comm::MessageQueue& replica;  ///< queue of the replica's ranks; the leader is rank 0
-  int ranks = 1;                      ///< number of ranks of the replica
-  std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending; see workloads::serve::sizes_of
-  std::uint64_t output = 1;           ///< tokens of the longest answer
-  Activity* activity = nullptr;       ///< notes idle times; may be null
+  const comm::MessageQueue& point;      ///< queue of all ranks of the point
+  const comm::MessageQueue& replica;    ///< queue of the replica's ranks; the leader is rank 0
+  int ranks = 1;                        ///< number of ranks of the replica
+  std::vector<std::uint64_t> sizes;     ///< batch sizes, ascending; see workloads::serve::sizes_of
+  std::uint64_t output = 1;             ///< tokens of the longest answer
+  watch::Activity* activity = nullptr;  ///< notes idle times; may be null
 };
 
 /// Runs a leader until the dispatcher (rank 0 of the point) says that all requests are answered.
@@ -95,4 +95,4 @@ struct Paces {
 };
 [[nodiscard]] Paces warm_up(const ReplicaPart& part);
 
-}  // namespace isoscale::runner::serve
+}  // namespace isoscale::runner::serving

@@ -16,7 +16,7 @@
 #include "base/log.hpp"
 #include "program/outline.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 void Activity::doing(std::string_view what) {
   const std::scoped_lock lock{mutex_};
@@ -261,4 +261,4 @@ std::unique_ptr<Session> WatchedExecutor::prepare(const program::ProgramSet& set
                                           point.ranks_in(world_));
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

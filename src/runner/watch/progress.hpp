@@ -17,7 +17,7 @@
 #include "units/quantity.hpp"
 
 /// The progress of this rank. It is shown to people, and the supervisor detects hangs by it.
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 /// A session that reports its position in the program.
 class Watched {
@@ -156,4 +156,4 @@ class WatchedExecutor final : public executor::Executor {
   const comm::Communicator& world_;
 };
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

@@ -12,7 +12,7 @@
 
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 static void to_json(nlohmann::json& call, const Arrival& arrival);
 static void from_json(const nlohmann::json& call, Arrival& arrival);
@@ -249,4 +249,4 @@ void describe_calls(const CallMap& map, const Whereabouts& at, RankState& state)
   for (Arrival& arrival : groups.arrivals) state.arrivals.push_back(std::move(arrival));
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

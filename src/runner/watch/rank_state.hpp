@@ -17,7 +17,7 @@
 
 /// The state of a rank in a job that stands still: what it was doing, and how many calls it had
 /// made on each communicator.
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 /// Identifies a call on a communicator. All members make the same calls in the same order, so a
 /// member that has made fewer calls has not arrived yet.
@@ -88,4 +88,4 @@ void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankSta
 /// Returns the ranks of ranges, as base::ranges_of() made them.
 [[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

@@ -21,7 +21,7 @@
 #include "base/text.hpp"
 #include "results/hdf5/run_files.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Culprit, rank, what)
 
@@ -333,4 +333,4 @@ std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
   }
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

@@ -13,7 +13,7 @@
 #include "units/quantity.hpp"
 
 /// Finds the ranks that hold up a job which stands still, and writes the findings to a file.
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 struct Culprit {
   int rank = 0;
@@ -126,4 +126,4 @@ struct StoredHang {
 /// The reason of a point that ended its job begins with this.
 inline constexpr std::string_view hang_prefix = "hang: ";
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

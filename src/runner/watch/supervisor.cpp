@@ -16,7 +16,7 @@
 #include "comm/message_queue.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 namespace {
 
 using base::ExitCode;
@@ -278,4 +278,4 @@ void Supervisor::end_job(RankPoll::Result found) {
   comm::Environment::abort_job(static_cast<int>(ExitCode::hang));
 }
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch

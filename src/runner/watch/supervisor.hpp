@@ -19,7 +19,7 @@
 #include "runner/watch/stuck_ranks.hpp"
 #include "units/quantity.hpp"
 
-namespace isoscale::runner {
+namespace isoscale::runner::watch {
 
 /// Limits the time for the start and the end of MPI, during which nothing else watches. If they
 /// take too long because a rank of the job is missing, the process ends with a message. SIGTERM and
@@ -134,4 +134,4 @@ class Supervisor {
   units::Nanoseconds moved_{};  ///< when `motion_` last changed
 };
 
-}  // namespace isoscale::runner
+}  // namespace isoscale::runner::watch
