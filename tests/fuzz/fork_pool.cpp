@@ -25,7 +25,7 @@ namespace {
 
 using base::Answer;
 
-using base::PipeEnd;
+using base::Descriptor;
 
 using Work = std::function<std::string(std::size_t)>;
 
@@ -33,7 +33,7 @@ using Work = std::function<std::string(std::size_t)>;
 /// each of its items, in order.
 struct Worker {
   pid_t process = -1;
-  PipeEnd from;
+  Descriptor from;
   std::string sent{};
   std::vector<std::size_t> items{};
 };

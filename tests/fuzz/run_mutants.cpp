@@ -80,13 +80,14 @@ Outcome try_report(const fs::path& file, Formats formats) {
     std::vector<analysis::RunReport> reports{analysis::make_report(run, file.string(), {})};
     std::vector<analysis::catalog::IndexRun> rows{analysis::catalog::index_run(reports.front())};
     const analysis::merge::Report report{.runs = reports,
-                                  .joined = analysis::merge::join(reports, {}),
-                                  .warnings = {},
-                                  .index = analysis::catalog::make_index(std::move(rows))};
-    std::size_t written = analysis::render_text(report).size();
+                                         .joined = analysis::merge::join(reports, {}),
+                                         .warnings = {},
+                                         .index = analysis::catalog::make_index(std::move(rows))};
+    std::size_t written = analysis::render::render_text(report).size();
     if (formats == Formats::all) {
-      written += analysis::render_json(report).size() + analysis::render_csv(report).size() +
-                 analysis::render_markdown(report).size() +
+      written += analysis::render::render_json(report).size() +
+                 analysis::render::render_csv(report).size() +
+                 analysis::render::render_markdown(report).size() +
                  analysis::render::render_nccl_tests(report).size() +
                  analysis::page::page_data(report).dump(-1, ' ', true).size();
     }

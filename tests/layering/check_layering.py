@@ -87,7 +87,7 @@ COMPONENT = re.compile(r"isoscale_component\((\w+)\s+SOURCES([^()]*)\)")
 
 
 def components(root):
-    """The targets that CMake's files declare: {name: (folder, names after DEPENDS)}; and breaches."""
+    """The targets that CMake's files declare, {name: names after DEPENDS}, and the breaches."""
     found, breaches = {}, []
     for tree in TREES:
         for path in sorted((root / tree).rglob("CMakeLists.txt")):
@@ -138,9 +138,18 @@ def check_depends(root, path, text, reach):
             yield number, f"{own} must not include {target}: CMake does not name it after DEPENDS"
 
 
+#: Folders whose namespace is that of the folder above: what all workloads share, what stands in run
+#: files, and the kernels, whose names every user writes out already.
+NAMED_AS_PARENT = {"workloads/api", "workloads/bench", "results/records", "results/hdf5",
+                   "results/reader", "results/writer", "src/executor/cuda/kernels"}
+
+
 def check_namespace(path, text):
     """The complaint about a header whose namespace is not that of its folder."""
-    parts = path.parent.as_posix().removeprefix("src/").split("/")
+    folder = path.parent
+    if folder.as_posix() in NAMED_AS_PARENT:
+        folder = folder.parent
+    parts = [part for part in folder.parts if part != "src"]
     names = re.findall(r"^namespace (isoscale[\w:]*) \{\n(?!class|struct)", text, flags=re.M)
     wanted = "::".join(["isoscale", *parts])
     if path.suffix != ".hpp" or any(f"{name}::".startswith(f"{wanted}::") for name in names):
@@ -256,7 +265,8 @@ def source_files(root):
 
 def check(root):
     """All breaches, as lines of text, and the number of files looked at."""
-    breaches = []
+    targets, breaches = components(root)
+    reach = reachable(targets)
     files = conditionals = lines = 0
     arrows = {}
     for path in source_files(root):
@@ -276,7 +286,10 @@ def check(root):
         if path.parts[0] in TREES:
             breaches += [f"{path}:{line}: {message}"
                          for line, message in [*check_includes(root, path, text),
+                                               *check_depends(root, path, text, reach),
                                                *check_named_files(root, text)]]
+            if message := check_namespace(path, text):
+                breaches.append(f"{path}:1: {message}")
             for name in re.findall(r'^#include "([^"]+)"', text, flags=re.M):
                 other = file_of_include(root, name)
                 if other and other.parent != path.parent and not check_quoted(root, path, name):

@@ -51,7 +51,7 @@ std::vector<std::pair<const char*, mesh::Shape>> kinds(int ranks) {
   return all;
 }
 
-TEST(measure::Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
+TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
   const auto world = comm::Communicator::world();
   const auto points = kinds(world.size());
   const std::uint64_t each = (wanted_flips() + 2 * points.size() - 1) / (2 * points.size());
@@ -81,7 +81,7 @@ TEST(measure::Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
   }
 }
 
-TEST(measure::Soak, FindsNothingWhereNothingIsWrong) {
+TEST(Soak, FindsNothingWhereNothingIsWrong) {
   const auto world = comm::Communicator::world();
   for (const auto& [workload, mesh] : kinds(world.size())) {
     Soaked soaked{workload, mesh, world, std::nullopt, 1};
@@ -93,7 +93,7 @@ TEST(measure::Soak, FindsNothingWhereNothingIsWrong) {
   }
 }
 
-TEST(measure::Soak, EndsInTimeAndLeavesTheStateAsItWas) {
+TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   const auto world = comm::Communicator::world();
   Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
   const program::RankProgram& program = soaked.set.of(world.rank());
@@ -118,7 +118,7 @@ TEST(measure::Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   EXPECT_EQ(weights(), before);
 }
 
-TEST(measure::Soak, NamesTheRankInTheWorld) {
+TEST(Soak, NamesTheRankInTheWorld) {
   const auto world = comm::Communicator::world();
   const auto point = world.split(0, -world.rank());
   Soaked soaked{"dp", {.dp = world.size()}, point, 0, 7};
@@ -153,7 +153,7 @@ class OnceWrong final : public executor::ForwardingSession {
   int plays_ = 0;
 };
 
-TEST(measure::Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
+TEST(Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
   const auto world = comm::Communicator::world();
   Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
   const auto& buffers = soaked.set.of(world.rank()).buffers;

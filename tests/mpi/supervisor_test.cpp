@@ -47,14 +47,14 @@ watch::RankPoll::Result called_by(bool is_idle, const comm::Communicator& world)
   return result;
 }
 
-TEST(watch::RankPoll, IdleRanksWaitForWhoIsNotYetDue) {
+TEST(RankPoll, IdleRanksWaitForWhoIsNotYetDue) {
   const comm::Communicator world = comm::Communicator::world();
   if (world.size() < 2) GTEST_SKIP() << "one rank has nobody to ask";
   EXPECT_TRUE(called_by(true, world).calm);
   EXPECT_FALSE(called_by(false, world).calm);
 }
 
-TEST(watch::RankPoll, IsCalmWhereNobodyHasAnythingToDo) {
+TEST(RankPoll, IsCalmWhereNobodyHasAnythingToDo) {
   const comm::Communicator world = comm::Communicator::world();
   watch::RankPoll rank_poll{world};
   watch::RankState own{.rank = world.rank()};

@@ -28,7 +28,7 @@ microbench::RankReport through_the_wire(const microbench::RankReport& report) {
   return microbench::unpack(std::as_bytes(std::span{packed}));
 }
 
-TEST(microbench::RankReport, ArrivesAsItWasSent) {
+TEST(RankReport, ArrivesAsItWasSent) {
   for (const microbench::RankReport& report :
        {microbench::RankReport{}, microbench::RankReport{.wrong = 0, .plays = {1, 2}},
         microbench::RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}},
@@ -62,11 +62,13 @@ TEST(Rows, OfSomeRanksHaveTheirTimesInTheirOrder) {
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(3, 1), ElementsAre(4, 2)));
   EXPECT_EQ(row.wrong, 0);  // what rank 2 found is not this row's
   EXPECT_EQ(row.status, results::PointStatus::ok);
-  EXPECT_FALSE(microbench::row_of(RowSpec{.ranks = {1}}, four_calls, record, reports).wrong.has_value());
+  EXPECT_FALSE(
+      microbench::row_of(RowSpec{.ranks = {1}}, four_calls, record, reports).wrong.has_value());
 }
 
 TEST(Rows, OfAStreamHaveItsTimesFromTracedPasses) {
-  const auto row = microbench::row_of(RowSpec{.ranks = {0, 2}, .stream = 1}, four_calls, record, reports);
+  const auto row =
+      microbench::row_of(RowSpec{.ranks = {0, 2}, .stream = 1}, four_calls, record, reports);
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(20, 24), ElementsAre(21, 25)));
   EXPECT_EQ(row.calls, 4);  // a traced play is one pass
   EXPECT_TRUE(row.call_times.empty());
@@ -80,7 +82,8 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
       {.channel = channel("sm_clock"), .time = {}, .value = {345e6, 1980e6, 1970e6}},
       {.channel = channel("throttle_reasons"), .time = {}, .value = {0x1, 0x4, 0x40}}};
   const microbench::GpuState state = microbench::gpu_state_of(sampled);
-  EXPECT_EQ(state, (microbench::GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
+  EXPECT_EQ(state, (microbench::GpuState{.sm_clock = 1970e6,
+                                         .throttle_reasons = 0x44}));  // idle counts not
   EXPECT_EQ(microbench::gpu_state_of({}), microbench::GpuState{});
 
   std::vector<microbench::RankReport> told = reports;
@@ -94,12 +97,14 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   const auto some = microbench::row_of(RowSpec{.ranks = {0, 2}}, four_calls, record, told).number;
   EXPECT_EQ(some.at("sm_clock"), 1975e6);
   EXPECT_EQ(some.at("throttle_reasons"), 0x44);
-  EXPECT_FALSE(microbench::row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
+  EXPECT_FALSE(
+      microbench::row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
 }
 
 TEST(Rows, CountLatePlays) {
   microbench::CaseRecord late = record;
-  EXPECT_FALSE(microbench::row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
+  EXPECT_FALSE(
+      microbench::row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
   late.repeated_plays = 20;
   late.late_plays = 2;
   const auto row = microbench::row_of(RowSpec{}, four_calls, late, reports).number;
@@ -108,9 +113,9 @@ TEST(Rows, CountLatePlays) {
 }
 
 TEST(Rows, AreNamedForPeople) {
-  EXPECT_EQ(
-      microbench::title_of({.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
-      "all_reduce f32 1.00 KiB");
+  EXPECT_EQ(microbench::title_of(
+                {.text = {{"op", "all_reduce"}, {"dtype", "f32"}}, .number = {{"bytes", 1024}}}),
+            "all_reduce f32 1.00 KiB");
 }
 
 // Classes of links from facts of ranks, and verdicts on pairs.
@@ -230,8 +235,9 @@ RowData link(int src, int dst, std::vector<double> plays) {
 }
 
 TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
-  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);    // 2 calls in 2 s
-  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(), 800);  // 2 calls in 2.5 s
+  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);  // 2 calls in 2 s
+  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(),
+            800);  // 2 calls in 2.5 s
   EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {})), std::nullopt);
 }
 
@@ -239,7 +245,8 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {})};
   rows.push_back(link(0, 1, {50}));
   rows.back().text["kind"] = "bidirectional";
-  const microbench::RankNames names{microbench::rank_name(5, "a"), microbench::rank_name(3, "b"), microbench::rank_name(4, "c")};
+  const microbench::RankNames names{microbench::rank_name(5, "a"), microbench::rank_name(3, "b"),
+                                    microbench::rank_name(4, "c")};
   microbench::judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
   EXPECT_EQ(rows[0].status, PointStatus::ok);
   EXPECT_EQ(rows[1].status, PointStatus::ok);  // just as fast
@@ -257,24 +264,28 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
 }
 
 TEST(Pairs, SilenceNamesBothEnds) {
-  EXPECT_EQ(microbench::silence(microbench::rank_name(0, "a"), microbench::rank_name(2, "c"), units::Seconds{30}),
+  EXPECT_EQ(microbench::silence(microbench::rank_name(0, "a"), microbench::rank_name(2, "c"),
+                                units::Seconds{30}),
             "no answer within 30 s between rank 0 (a) and rank 2 (c)");
 }
 
 TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
   const std::vector<int> two_of_four{0, 0, 0, 0, 1, 1, 1, 1};
-  EXPECT_THAT(microbench::sniff_phases(two_of_four), ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6),
-                                                     ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
+  EXPECT_THAT(
+      microbench::sniff_phases(two_of_four),
+      ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
 }
 
 TEST(SniffPhases, LeaveNoNodeOutWhenTheirNumberIsOdd) {
   const std::vector<int> three{0, 1, 2};
-  EXPECT_THAT(microbench::sniff_phases(three), ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
+  EXPECT_THAT(microbench::sniff_phases(three),
+              ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
 }
 
 TEST(SniffPhases, FollowNodesAlsoWhenRanksAreDealtOut) {
   const std::vector<int> dealt{0, 1, 0, 1};
-  EXPECT_THAT(microbench::sniff_phases(dealt), ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
+  EXPECT_THAT(microbench::sniff_phases(dealt),
+              ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
 }
 
 TEST(SniffPhases, LetRanksWithoutAPartnerSitOut) {

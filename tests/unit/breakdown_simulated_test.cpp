@@ -114,7 +114,8 @@ TEST(SimulatedBreakdown, FindsExposedAndHiddenPartsOfDataParallelism) {
     return std::vector{Nanoseconds{compute}, Nanoseconds{5},       Nanoseconds{compute},
                        Nanoseconds{5},       Nanoseconds{compute}, Nanoseconds{5}};
   };
-  const auto result = breakdown::breakdown(simulated({.dp = 2}, {script, script}, {costs(10), costs(12)}));
+  const auto result =
+      breakdown::breakdown(simulated({.dp = 2}, {script, script}, {costs(10), costs(12)}));
   ASSERT_EQ(result.of_rank.size(), 2U) << result.missing;
   const breakdown::Breakdown& fast = result.of_rank[0];
   EXPECT_NEAR(fast.compute, 30 * ns, 1e-15);
@@ -222,7 +223,7 @@ std::vector<timeline::Span> communication(const program::OutlineSet& set,
   return spans;
 }
 
-TEST(breakdown::Condensed, CommunicatesWhenTheWholeProgramsDo) {
+TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
   constexpr int wanted = 25;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::RandomRequests requests{20261125};
@@ -232,8 +233,8 @@ TEST(breakdown::Condensed, CommunicatesWhenTheWholeProgramsDo) {
         program::outline(hybrid.build(hybrid.twin(requests.next(16))), program::Section::step);
     const simulate::Costs costs = drawn_costs(set, static_cast<std::uint64_t>(i));
     for (const bool folded : {false, true}) {
-      const breakdown::Condensed condensed{set,
-                                folded ? program::Folding::folded : program::Folding::as_streamed};
+      const breakdown::Condensed condensed{
+          set, folded ? program::Folding::folded : program::Folding::as_streamed};
       const auto play = [&](const program::OutlineSet& of, const simulate::Costs& times) {
         return simulate::simulate(folded ? simulate::folded(of) : of, times, {.plays = 2});
       };

@@ -27,7 +27,8 @@ struct Expected {
   double step = 0, hidden = 0;
 };
 
-void expect_breakdown(const breakdown::Breakdown& actual, const Expected& expected, const std::string& what) {
+void expect_breakdown(const breakdown::Breakdown& actual, const Expected& expected,
+                      const std::string& what) {
   SCOPED_TRACE(what);
   constexpr double tolerance = 1e-6;  // of a nanosecond
   EXPECT_NEAR(actual.compute * 1e9, expected.compute, tolerance);
@@ -53,23 +54,23 @@ void expect_ranks(const breakdown::BreakdownResult& result, const std::vector<Ex
   }
 }
 
-TEST(breakdown::Breakdown, OfOneRankComputesCopiesAndIdles) {
+TEST(Breakdown, OfOneRankComputesCopiesAndIdles) {
   const auto script = Script{}.compute(0).copy(1).compute(0);
   const auto result = breakdown::breakdown(
-      samples::point({}, {script}, {{predict::trace(0, {0, 100}, {{0, 40}, {30, 60}, {70, 100}})}}));
+      samples::point({}, {script}, {{trace(0, {0, 100}, {{0, 40}, {30, 60}, {70, 100}})}}));
   expect_ranks(result, {{.compute = 70, .copies = 20, .gap = 10, .step = 100}});
   EXPECT_EQ(result.missing, "");
   EXPECT_EQ(result.unaccounted, 0);
   EXPECT_EQ(result.ranks, std::vector{0});
 }
 
-TEST(breakdown::Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
+TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
   const auto script = Script{}.compute().all_reduce(Axis::tp).compute();
   // Rank 1 comes to the all-reduce 20 ns after rank 0; both leave it at 80.
   const auto result =
       breakdown::breakdown(samples::point({.tp = 2}, {script, script},
-                               {{predict::trace(0, {0, 100}, {{0, 30}, {30, 80}, {80, 100}}),
-                                 predict::trace(1, {0, 100}, {{0, 50}, {50, 80}, {80, 98}})}}));
+                                          {{trace(0, {0, 100}, {{0, 30}, {30, 80}, {80, 100}}),
+                                            trace(1, {0, 100}, {{0, 50}, {50, 80}, {80, 98}})}}));
   expect_ranks(result, {{.compute = 50, .transfer = 30, .wait = 20, .step = 100},
                         {.compute = 68, .transfer = 30, .other = 2, .step = 100}});
   ASSERT_TRUE(result.mean);
@@ -85,38 +86,38 @@ TEST(breakdown::Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
   EXPECT_EQ(result.missing, "");
 }
 
-TEST(breakdown::Breakdown, OfDataParallelRanksSeparatesHiddenFromExposed) {
+TEST(Breakdown, OfDataParallelRanksSeparatesHiddenFromExposed) {
   const auto script = Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0).copy(2);
   // The all-reduce runs from 40 (50) to 95; compute covers it up to 60, a copy from 70 to 75.
-  const auto result =
-      breakdown::breakdown(samples::point({.dp = 2}, {script, script},
-                               {{predict::trace(0, {0, 100}, {{0, 40}, {40, 95}, {40, 60}, {70, 75}}),
-                                 predict::trace(1, {0, 100}, {{0, 50}, {50, 95}, {50, 60}, {60, 60}})}}));
+  const auto result = breakdown::breakdown(
+      samples::point({.dp = 2}, {script, script},
+                     {{trace(0, {0, 100}, {{0, 40}, {40, 95}, {40, 60}, {70, 75}}),
+                       trace(1, {0, 100}, {{0, 50}, {50, 95}, {50, 60}, {60, 60}})}}));
   expect_ranks(result,
                {{.compute = 60, .copies = 5, .transfer = 30, .other = 5, .step = 100, .hidden = 25},
                 {.compute = 60, .transfer = 35, .other = 5, .step = 100, .hidden = 10}});
 }
 
-TEST(breakdown::Breakdown, CountsEachMomentOnceWhenCollectivesRunSideBySide) {
+TEST(Breakdown, CountsEachMomentOnceWhenCollectivesRunSideBySide) {
   const auto script = Script{}.all_reduce(Axis::tp, 0).all_reduce(Axis::tp, 1);
   // Rank 0 waits on stream 0 until 60 while stream 1 transfers from 20 to 50: transfer goes first.
   const auto result = breakdown::breakdown(samples::point(
       {.tp = 2}, {script, script},
-      {{predict::trace(0, {0, 80}, {{0, 80}, {10, 50}}), predict::trace(1, {0, 80}, {{60, 80}, {20, 50}})}}));
+      {{trace(0, {0, 80}, {{0, 80}, {10, 50}}), trace(1, {0, 80}, {{60, 80}, {20, 50}})}}));
   expect_ranks(result, {{.transfer = 30 + 20, .wait = 20 + 10, .step = 80},
                         {.transfer = 30 + 20, .gap = 30, .step = 80}});
 }
 
-TEST(breakdown::Breakdown, MatchesCollectivesPerGroupAndInOrder) {
+TEST(Breakdown, MatchesCollectivesPerGroupAndInOrder) {
   const auto script = Script{}.all_reduce(Axis::tp).all_reduce(Axis::dp).all_reduce(Axis::tp);
   // tp groups {0, 1} and {2, 3}, dp groups {0, 2} and {1, 3}. Only rank 1 is late for the first,
   // only rank 2 for the second, only rank 3 for the third.
   const auto result =
       breakdown::breakdown(samples::point({.tp = 2, .dp = 2}, std::vector<Script>(4, script),
-                               {{predict::trace(0, {0, 90}, {{0, 20}, {20, 60}, {60, 70}}),
-                                 predict::trace(1, {0, 90}, {{10, 20}, {20, 30}, {30, 70}}),
-                                 predict::trace(2, {0, 90}, {{0, 20}, {40, 60}, {60, 90}}),
-                                 predict::trace(3, {0, 90}, {{0, 20}, {20, 30}, {80, 90}})}}));
+                                          {{trace(0, {0, 90}, {{0, 20}, {20, 60}, {60, 70}}),
+                                            trace(1, {0, 90}, {{10, 20}, {20, 30}, {30, 70}}),
+                                            trace(2, {0, 90}, {{0, 20}, {40, 60}, {60, 90}}),
+                                            trace(3, {0, 90}, {{0, 20}, {20, 30}, {80, 90}})}}));
   expect_ranks(result, {{.transfer = 10 + 20 + 10, .wait = 10 + 20, .other = 20, .step = 90},
                         {.transfer = 10 + 10 + 10, .wait = 30, .gap = 10, .other = 20, .step = 90},
                         {.transfer = 20 + 20 + 10, .wait = 20, .gap = 20, .step = 90},
@@ -130,53 +131,54 @@ std::vector<Script> two_stages() {
           Script{}.receive(-1).compute().compute().send(-1)};
 }
 
-TEST(breakdown::Breakdown, OfAPipelineCallsTheScheduleBubble) {
-  const auto result =
-      breakdown::breakdown(samples::point({.pp = 2}, two_stages(),
-                               {{predict::trace(0, {0, 64}, {{0, 10}, {10, 12}, {12, 44}, {44, 64}}),
-                                 predict::trace(1, {-20, 44}, {{-20, 12}, {12, 22}, {22, 42}, {42, 44}})}}));
+TEST(Breakdown, OfAPipelineCallsTheScheduleBubble) {
+  const auto result = breakdown::breakdown(
+      samples::point({.pp = 2}, two_stages(),
+                     {{trace(0, {0, 64}, {{0, 10}, {10, 12}, {12, 44}, {44, 64}}),
+                       trace(1, {-20, 44}, {{-20, 12}, {12, 22}, {22, 42}, {42, 44}})}}));
   expect_ranks(result, {{.compute = 30, .transfer = 4, .bubble = 30, .step = 64},
                         {.compute = 30, .transfer = 4, .bubble = 30, .step = 64}});
   EXPECT_EQ(result.missing, "");
 }
 
-TEST(breakdown::Breakdown, OfAPipelineCallsALatePartnerWait) {
+TEST(Breakdown, OfAPipelineCallsALatePartnerWait) {
   // As above, but stage 1 does nothing for 8 ns before its backward: no schedule asks for that.
-  const auto result =
-      breakdown::breakdown(samples::point({.pp = 2}, two_stages(),
-                               {{predict::trace(0, {0, 72}, {{0, 10}, {10, 12}, {12, 52}, {52, 72}}),
-                                 predict::trace(1, {-20, 52}, {{-20, 12}, {12, 22}, {30, 50}, {50, 52}})}}));
+  const auto result = breakdown::breakdown(
+      samples::point({.pp = 2}, two_stages(),
+                     {{trace(0, {0, 72}, {{0, 10}, {10, 12}, {12, 52}, {52, 72}}),
+                       trace(1, {-20, 52}, {{-20, 12}, {12, 22}, {30, 50}, {50, 52}})}}));
   expect_ranks(result, {{.compute = 30, .transfer = 4, .wait = 8, .bubble = 30, .step = 72},
                         {.compute = 30, .transfer = 4, .bubble = 30, .gap = 8, .step = 72}});
 }
 
-TEST(breakdown::Breakdown, ReplaysWithTheTimesOfTheStepItself) {
+TEST(Breakdown, ReplaysWithTheTimesOfTheStepItself) {
   // Stage 1 is twice as slow in this step: its 60 ns are the schedule's doing for stage 0.
-  const auto result =
-      breakdown::breakdown(samples::point({.pp = 2}, two_stages(),
-                               {{predict::trace(0, {0, 94}, {{0, 10}, {10, 12}, {12, 74}, {74, 94}}),
-                                 predict::trace(1, {-20, 74}, {{-20, 12}, {12, 32}, {32, 72}, {72, 74}})}}));
+  const auto result = breakdown::breakdown(
+      samples::point({.pp = 2}, two_stages(),
+                     {{trace(0, {0, 94}, {{0, 10}, {10, 12}, {12, 74}, {74, 94}}),
+                       trace(1, {-20, 74}, {{-20, 12}, {12, 32}, {32, 72}, {72, 74}})}}));
   expect_ranks(result, {{.compute = 30, .transfer = 4, .bubble = 60, .step = 94},
                         {.compute = 60, .transfer = 4, .bubble = 30, .step = 94}});
 }
 
-TEST(breakdown::Breakdown, OfAPipelineHidesExchangesBehindCompute) {
+TEST(Breakdown, OfAPipelineHidesExchangesBehindCompute) {
   const std::vector<Script> scripts{Script{}.compute(0).send(1, 1).after(0, 1).compute(0),
                                     Script{}.receive(-1, 1).compute(0).after(1, 1)};
-  const auto result = breakdown::breakdown(samples::point({.pp = 2}, scripts,
-                                               {{predict::trace(0, {0, 40}, {{0, 10}, {10, 30}, {10, 40}}),
-                                                 predict::trace(1, {0, 40}, {{5, 30}, {30, 40}})}}));
+  const auto result =
+      breakdown::breakdown(samples::point({.pp = 2}, scripts,
+                                          {{trace(0, {0, 40}, {{0, 10}, {10, 30}, {10, 40}}),
+                                            trace(1, {0, 40}, {{5, 30}, {30, 40}})}}));
   // Free network: stage 0 needs 40 a step and stage 1 only 10, so stage 1 may idle 30.
   expect_ranks(result, {{.compute = 40, .step = 40, .hidden = 20},
                         {.compute = 10, .transfer = 20, .bubble = 5, .gap = 5, .step = 40}});
 }
 
-TEST(breakdown::Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
+TEST(Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
   const auto script = Script{}.compute();
-  auto point = samples::point({}, {script}, {{predict::trace(0, {0, 10}, {{0, 10}})}});
+  auto point = samples::point({}, {script}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.traces.clear();
   for (std::uint32_t step = 0; step < 5; ++step) {
-    auto at = predict::trace(0, {0, 100}, {{0, 10 * static_cast<int>(step)}});
+    auto at = trace(0, {0, 100}, {{0, 10 * static_cast<int>(step)}});
     at.step = step;
     point.traces.push_back({{at}});
   }
@@ -186,15 +188,15 @@ TEST(breakdown::Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
 }
 
 TEST(BreakdownOther, ShowsOverlapOnOneStream) {
-  const auto result = breakdown::breakdown(samples::point({}, {Script{}.compute().compute()},
-                                               {{predict::trace(0, {0, 100}, {{0, 60}, {50, 100}})}}));
+  const auto result = breakdown::breakdown(samples::point(
+      {}, {Script{}.compute().compute()}, {{trace(0, {0, 100}, {{0, 60}, {50, 100}})}}));
   expect_ranks(result, {{.compute = 90, .other = 10, .step = 100}});
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.1);
 }
 
 TEST(BreakdownOther, AcceptsOverlapOfStreamsUnlessTheyWereFolded) {
   auto point = samples::point({}, {Script{}.compute(0).compute(1)},
-                              {{predict::trace(0, {0, 100}, {{0, 60}, {50, 100}})}});
+                              {{trace(0, {0, 100}, {{0, 60}, {50, 100}})}});
   expect_ranks(breakdown::breakdown(point), {{.compute = 100, .step = 100}});
   point.folded = true;
   expect_ranks(breakdown::breakdown(point), {{.compute = 90, .other = 10, .step = 100}});
@@ -204,36 +206,36 @@ TEST(BreakdownOther, ShowsAnOpThatBeganBeforeWhatItWaitsFor) {
   const auto script = Script{}.compute(0).all_reduce(Axis::dp, 1).after(0, 1);
   const auto result = breakdown::breakdown(samples::point(
       {.dp = 2}, {script, script},
-      {{predict::trace(0, {0, 100}, {{0, 60}, {40, 100}}), predict::trace(1, {0, 100}, {{0, 60}, {60, 100}})}}));
+      {{trace(0, {0, 100}, {{0, 60}, {40, 100}}), trace(1, {0, 100}, {{0, 60}, {60, 100}})}}));
   expect_ranks(result, {{.compute = 40, .transfer = 40, .other = 20, .step = 100},
                         {.compute = 60, .transfer = 40, .step = 100}});
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.1);
 }
 
 TEST(BreakdownOther, IsNegativeWhenSpansLeaveTheStep) {
-  const auto result = breakdown::breakdown(samples::point({}, {Script{}.compute().copy()},
-                                               {{predict::trace(0, {0, 100}, {{-5, 60}, {60, 120}})}}));
+  const auto result = breakdown::breakdown(samples::point(
+      {}, {Script{}.compute().copy()}, {{trace(0, {0, 100}, {{-5, 60}, {60, 120}})}}));
   expect_ranks(result, {{.compute = 65, .copies = 60, .other = -25, .step = 100}});
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.25);
 }
 
 TEST(BreakdownOther, DoesNotCancelBetweenCauses) {
-  const auto result = breakdown::breakdown(samples::point({}, {Script{}.compute().compute()},
-                                               {{predict::trace(0, {0, 100}, {{0, 60}, {50, 110}})}}));
+  const auto result = breakdown::breakdown(samples::point(
+      {}, {Script{}.compute().compute()}, {{trace(0, {0, 100}, {{0, 60}, {50, 110}})}}));
   expect_ranks(result, {{.compute = 100, .other = 0, .step = 100}});
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.2);
 }
 
 TEST(BreakdownOther, ShowsSpansThatEndBeforeTheyStart) {
-  const auto result = breakdown::breakdown(samples::point({}, {Script{}.compute().compute()},
-                                               {{predict::trace(0, {0, 100}, {{0, 50}, {90, 60}})}}));
+  const auto result = breakdown::breakdown(samples::point(
+      {}, {Script{}.compute().compute()}, {{trace(0, {0, 100}, {{0, 50}, {90, 60}})}}));
   expect_ranks(result, {{.compute = 50, .other = 50, .step = 100}});
 }
 
 TEST(BreakdownMissing, NamesRanksThatWereNotTraced) {
   const auto script = Script{}.compute().all_reduce(Axis::dp);
-  const auto result = breakdown::breakdown(samples::point({.dp = 4}, std::vector<Script>(4, script),
-                                               {{predict::trace(1, {0, 100}, {{0, 40}, {40, 100}})}}));
+  const auto result = breakdown::breakdown(samples::point(
+      {.dp = 4}, std::vector<Script>(4, script), {{trace(1, {0, 100}, {{0, 40}, {40, 100}})}}));
   EXPECT_EQ(result.ranks, std::vector{1});
   expect_ranks(result, {{.compute = 40, .transfer = 60, .step = 100}});
   EXPECT_THAT(result.missing, HasSubstr("ranks 0, 2, 3 not traced"));
@@ -241,9 +243,9 @@ TEST(BreakdownMissing, NamesRanksThatWereNotTraced) {
 
 TEST(BreakdownMissing, IsEmptyWhenUntracedRanksAreInOtherGroups) {
   const auto script = Script{}.all_reduce(Axis::tp);
-  const auto result =
-      breakdown::breakdown(samples::point({.tp = 2, .dp = 2}, std::vector<Script>(4, script),
-                               {{predict::trace(0, {0, 9}, {{0, 9}}), predict::trace(1, {0, 9}, {{3, 9}})}}));
+  const auto result = breakdown::breakdown(
+      samples::point({.tp = 2, .dp = 2}, std::vector<Script>(4, script),
+                     {{trace(0, {0, 9}, {{0, 9}}), trace(1, {0, 9}, {{3, 9}})}}));
   expect_ranks(result,
                {{.transfer = 6, .wait = 3, .step = 9}, {.transfer = 6, .gap = 3, .step = 9}});
   EXPECT_EQ(result.missing, "");
@@ -252,8 +254,8 @@ TEST(BreakdownMissing, IsEmptyWhenUntracedRanksAreInOtherGroups) {
 TEST(BreakdownMissing, NamesRanksWithoutAlignedClocks) {
   const auto script = Script{}.all_reduce(Axis::dp);
   auto point = samples::point({.dp = 3}, std::vector<Script>(3, script),
-                              {{predict::trace(0, {0, 50}, {{0, 50}}), predict::trace(1, {0, 50}, {{20, 50}}),
-                                predict::trace(2, {900, 950}, {{930, 950}})}});
+                              {{trace(0, {0, 50}, {{0, 50}}), trace(1, {0, 50}, {{20, 50}}),
+                                trace(2, {900, 950}, {{930, 950}})}});
   point.clock_error[2] = std::numeric_limits<double>::quiet_NaN();
   const auto result = breakdown::breakdown(point);
   expect_ranks(result, {{.transfer = 30, .wait = 20, .step = 50},
@@ -266,7 +268,7 @@ TEST(BreakdownMissing, SaysWhenClocksAgreeTooLittle) {
   const auto script = Script{}.all_reduce(Axis::dp);
   auto point =
       samples::point({.dp = 2}, {script, script},
-                     {{predict::trace(0, {0, 1000}, {{0, 1000}}), predict::trace(1, {0, 1000}, {{0, 1000}})}});
+                     {{trace(0, {0, 1000}, {{0, 1000}}), trace(1, {0, 1000}, {{0, 1000}})}});
   point.clock_error[1] = 9e-9;
   EXPECT_EQ(breakdown::breakdown(point).missing, "");
   point.clock_error[1] = 200e-9;
@@ -277,28 +279,28 @@ TEST(BreakdownMissing, LeavesOutDamagedTraces) {
   const auto script = Script{}.compute().compute();
   auto point =
       samples::point({.dp = 2}, {script, script},
-                     {{predict::trace(0, {0, 50}, {{0, 20}, {20, 50}}), predict::trace(1, {0, 50}, {{0, 9}})}});
+                     {{trace(0, {0, 50}, {{0, 20}, {20, 50}}), trace(1, {0, 50}, {{0, 9}})}});
   const auto result = breakdown::breakdown(point);
   EXPECT_EQ(result.ranks, std::vector{0});
   EXPECT_THAT(result.missing, HasSubstr("the traces of rank 1 are damaged"));
 }
 
 TEST(BreakdownMissing, SaysWhyThereIsNone) {
-  auto point = samples::point({}, {Script{}.compute()}, {{predict::trace(0, {0, 10}, {{0, 10}})}});
+  auto point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.traces.clear();
   EXPECT_FALSE(breakdown::breakdown(point).mean);
   EXPECT_EQ(breakdown::breakdown(point).missing, "no step was traced");
 
-  point = samples::point({}, {Script{}.compute()}, {{predict::trace(0, {0, 10}, {{0, 10}})}});
+  point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.outline.outlines[0].ops[0].wait_count = 7;
   EXPECT_FALSE(breakdown::breakdown(point).mean);
   EXPECT_THAT(breakdown::breakdown(point).missing, HasSubstr("damaged"));
 
   point = samples::point({}, {Script{}.compute().compute(1).after(0, 0)},
-                         {{predict::trace(0, {0, 10}, {{0, 5}, {5, 10}})}});
+                         {{trace(0, {0, 10}, {{0, 5}, {5, 10}})}});
   EXPECT_THAT(breakdown::breakdown(point).missing, HasSubstr("damaged"));  // a wait for no op
 
-  point = samples::point({}, {Script{}.compute()}, {{predict::trace(0, {0, 10}, {{0, 10}})}});
+  point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.outline.outline_of_rank.clear();
   EXPECT_FALSE(breakdown::breakdown(point).mean);
   EXPECT_THAT(breakdown::breakdown(point).missing, HasSubstr("0 of 1 ranks"));
@@ -308,7 +310,7 @@ TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {
   // Stage 1 takes the message, but the programs as stored never send it.
   std::vector<Script> scripts{Script{}.compute(), Script{}.receive(-1)};
   const auto result = breakdown::breakdown(samples::point(
-      {.pp = 2}, scripts, {{predict::trace(0, {0, 50}, {{0, 50}}), predict::trace(1, {0, 50}, {{0, 50}})}}));
+      {.pp = 2}, scripts, {{trace(0, {0, 50}, {{0, 50}}), trace(1, {0, 50}, {{0, 50}})}}));
   expect_ranks(result, {{.compute = 50, .step = 50}, {.transfer = 50, .step = 50}});
   EXPECT_THAT(result.missing, HasSubstr("messages of rank 1 match no op"));
 
@@ -316,7 +318,7 @@ TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {
   scripts = {Script{}.compute().send(1), Script{}.receive(-1).receive(-1)};
   const auto stuck = breakdown::breakdown(samples::point(
       {.pp = 2}, scripts,
-      {{predict::trace(0, {0, 50}, {{0, 30}, {30, 40}}), predict::trace(1, {0, 50}, {{0, 40}, {40, 50}})}}));
+      {{trace(0, {0, 50}, {{0, 30}, {30, 40}}), trace(1, {0, 50}, {{0, 40}, {40, 50}})}}));
   expect_ranks(stuck, {{.compute = 30, .transfer = 10, .other = 10, .step = 50},
                        {.transfer = 20, .wait = 30, .step = 50}});
   EXPECT_THAT(stuck.missing, HasSubstr("bubble"));
@@ -326,7 +328,8 @@ TEST(RankList, NamesTheRanksInTheWorld) {
   results::PointData point;
   const std::string own = breakdown::rank_list(point, {0, 1});
   point.world_rank = {0, 2, 1, 3};
-  EXPECT_EQ(breakdown::rank_list(point, {0, 2}), own);  // next to each other, though not in the point
+  EXPECT_EQ(breakdown::rank_list(point, {0, 2}),
+            own);  // next to each other, though not in the point
   EXPECT_NE(breakdown::rank_list(point, {0, 1}), own);
 }
 

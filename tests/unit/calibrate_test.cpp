@@ -245,7 +245,8 @@ TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
             (std::map<std::string, std::string>{{"other node", "2"}, {"same node", "1"}}));
   run.points = {samples::pairs(0)};
   for (results::RankFacts& facts : run.rank_facts) facts.node = 0;
-  EXPECT_EQ(render::calibration_tables(make_report(run, "", {})).at(0).columns.at(5).heading, "sizes");
+  EXPECT_EQ(render::calibration_tables(make_report(run, "", {})).at(0).columns.at(5).heading,
+            "sizes");
 }
 
 /// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.
@@ -262,7 +263,7 @@ RunData curve_with_parts() {
   return run;
 }
 
-TEST(merge::Report, GivesMfuOfTheMeasuredCeiling) {
+TEST(Report, GivesMfuOfTheMeasuredCeiling) {
   const RunData run = curve_with_parts();
   const RunReport report = make_report(run, "", {});
   ASSERT_EQ(report.curves.size(), 1U);
@@ -292,7 +293,7 @@ TEST(merge::Report, GivesMfuOfTheMeasuredCeiling) {
   }
 }
 
-TEST(merge::Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
+TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   const RunData run = curve_with_parts();
   const PointReport two = make_report(run, "", {}).curves[0].points[1];
   ASSERT_EQ(two.link_shares.size(), 1U);
@@ -309,7 +310,7 @@ TEST(merge::Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
 }
 
-TEST(merge::Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
+TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
   RunData run = curve_with_parts();
   for (timeline::Timeline& step : run.points[1].traces) step.ranks.pop_back();
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty()) << "one is missing";

@@ -17,16 +17,16 @@ using testing::Not;
 
 results::PreflightData sample() {
   return {.results = {{.name = "device", .what = "OpenBLAS"},
-                      {.name = "xid", .verdict = compare::Verdict::not_checked, .what = "no NVML"},
-                      {.name = "ecc", .verdict = compare::Verdict::not_checked, .what = "no NVML"},
+                      {.name = "xid", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "ecc", .verdict = Verdict::not_checked, .what = "no NVML"},
                       {.name = "port-rate",
-                       .verdict = compare::Verdict::warning,
+                       .verdict = Verdict::warning,
                        .host = "c3\x1b[31m",
                        .device = "mlx5_0 port 1",
                        .what = "runs at 200 Gbit/s",
                        .cost = "half of it",
                        .fix = "reseat"},
-                      {.name = "world-size", .verdict = compare::Verdict::stop, .allowed = true}},
+                      {.name = "world-size", .verdict = Verdict::stop, .allowed = true}},
           .facts = R"({"device":"host"})"};
 }
 

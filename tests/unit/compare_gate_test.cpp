@@ -32,15 +32,16 @@ compare::Difference difference(double ratio, double error, double freedom) {
   return at;
 }
 
-TEST(compare::Gate, ALossAboveItIsARegression) {
+TEST(Gate, ALossAboveItIsARegression) {
   const Compared of{{side("a", around(1)), side("b", around(1.2))}, with_gate(0.05)};
   EXPECT_TRUE(of->gate->fails());
   EXPECT_EQ(of->gate->regressions, 3U);
-  for (const compare::Difference& at : of->differences) EXPECT_EQ(at.verdict, compare::Verdict::regression);
+  for (const compare::Difference& at : of->differences)
+    EXPECT_EQ(at.verdict, compare::Verdict::regression);
   EXPECT_THAT(compare::gate_sentence(*of), HasSubstr("gate 5.0%: FAILED"));
 }
 
-TEST(compare::Gate, ALossBelowItPasses) {
+TEST(Gate, ALossBelowItPasses) {
   const Compared of{{side("a", around(1)), side("b", around(1.005))}, with_gate(0.05)};
   EXPECT_FALSE(of->gate->fails());
   EXPECT_EQ(of->gate->passed, 3U);
@@ -48,7 +49,7 @@ TEST(compare::Gate, ALossBelowItPasses) {
   EXPECT_THAT(compare::gate_sentence(*of), HasSubstr("passed: of 3 points: 3 passed"));
 }
 
-TEST(compare::Gate, BetweenTheTwoNothingIsSaid) {
+TEST(Gate, BetweenTheTwoNothingIsSaid) {
   const std::vector<double> wide{0.9, 1.0, 1.1};
   for (const Untold untold : {Untold::warn, Untold::fail}) {
     const Compared of{{side("a", wide), side("b", wide)}, {.gate = 0.05, .untold = untold}};
@@ -59,7 +60,7 @@ TEST(compare::Gate, BetweenTheTwoNothingIsSaid) {
   }
 }
 
-TEST(compare::Gate, OneLaunchIsNotTested) {
+TEST(Gate, OneLaunchIsNotTested) {
   for (const Untold untold : {Untold::warn, Untold::fail}) {
     const Compared of{{side("a", {1}), side("b", {2})}, {.gate = 0.05, .untold = untold}};
     EXPECT_EQ(of->gate->tested, 0U);
@@ -69,7 +70,7 @@ TEST(compare::Gate, OneLaunchIsNotTested) {
   }
 }
 
-TEST(compare::Gate, APointThatDidNotComeOutIsSaid) {
+TEST(Gate, APointThatDidNotComeOutIsSaid) {
   auto b = side("b", around(1));
   for (results::RunData& run : b) run.points.pop_back();
   const Compared of{{side("a", around(1)), b}, with_gate(0.05)};
@@ -79,7 +80,7 @@ TEST(compare::Gate, APointThatDidNotComeOutIsSaid) {
   EXPECT_FALSE(of->gate->fails());
 }
 
-TEST(compare::Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
+TEST(Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
   auto b = side("b", around(1));
   for (results::RunData& run : b) {
     run.points.back().status = results::PointStatus::failed;
@@ -90,7 +91,7 @@ TEST(compare::Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
   EXPECT_TRUE(of->gate->fails());
 }
 
-TEST(compare::Gate, IsCorrectedForTheNumberOfPoints) {
+TEST(Gate, IsCorrectedForTheNumberOfPoints) {
   // t = 2.776 has p = 0.025 with 4 degrees of freedom: enough alone, not among three.
   const double error = 0.01, t = 2.85;
   const double ratio = 0.95 * std::exp(-t * error);
@@ -101,7 +102,7 @@ TEST(compare::Gate, IsCorrectedForTheNumberOfPoints) {
   EXPECT_NEAR(*three[0].p_regression, 3 * *alone[0].p_regression, 1e-12);
   // A clear one beside two that are clearly not keeps its verdict.
   std::vector<compare::Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
-                                difference(1, error, 4)};
+                                         difference(1, error, 4)};
   const compare::Gate gate = compare::pass_through_gate(mixed, 0.05, Untold::warn);
   EXPECT_EQ(gate.regressions, 1U);
   EXPECT_EQ(mixed[0].verdict, compare::Verdict::regression);
@@ -137,17 +138,17 @@ int fires(int pairs, double factor) {
 }
 
 // A rate of 2.5% gives 5 +- 2 of 200; one that fired on every fifth would give 40.
-TEST(compare::Gate, HardlyEverFiresWithoutAChange) { EXPECT_LE(fires(200, 1), 11); }
+TEST(Gate, HardlyEverFiresWithoutAChange) { EXPECT_LE(fires(200, 1), 11); }
 
 // At the very gate the test is at its level: 2.5% of 200, and neither none nor thrice as many.
-TEST(compare::Gate, KeepsItsLevelAtTheGate) {
+TEST(Gate, KeepsItsLevelAtTheGate) {
   const int count = fires(200, 1 / 0.95);
   EXPECT_GE(count, 1);
   EXPECT_LE(count, 14);
 }
 
 // One test at one level: a verdict never contradicts the interval or the sentence beside it.
-TEST(compare::Gate, AgreesWithTheIntervalAndTheSentence) {
+TEST(Gate, AgreesWithTheIntervalAndTheSentence) {
   std::mt19937_64 random{7};
   std::map<compare::Verdict, int> seen;
   for (int i = 0; i < 60; ++i) {
@@ -167,7 +168,7 @@ TEST(compare::Gate, AgreesWithTheIntervalAndTheSentence) {
   EXPECT_GE(seen[compare::Verdict::too_noisy], 5);
 }
 
-TEST(compare::Gate, FindsALossOfAFifth) { EXPECT_GE(fires(50, 1.25), 48); }
+TEST(Gate, FindsALossOfAFifth) { EXPECT_GE(fires(50, 1.25), 48); }
 
 }  // namespace
 }  // namespace isoscale::analysis

@@ -125,7 +125,7 @@ TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnyway) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
   compare::CompareOptions options = anyway();
   options.gate = 0.05;
-  const Compared of{{side("a", around(1)), predict::changed(side("b", around(1)), to_bf16)}, options};
+  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}, options};
   EXPECT_THAT(render_text(*of), HasSubstr("[UNLIKE dtype]"));
   EXPECT_THAT(render_markdown(*of), HasSubstr("UNLIKE dtype"));
   EXPECT_THAT(render_csv(*of), HasSubstr(",dtype,"));
@@ -140,7 +140,7 @@ TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnyway) {
 
 TEST(RenderCompare, EveryFormatHasTheLabels) {
   const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
-  const Compared of{{predict::changed(side("a", around(1)), crowd), predict::changed(side("b", around(1)), crowd)}};
+  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
   for (const std::string& text :
        {render_text(*of), render_markdown(*of), render_csv(*of), render_json(*of)}) {
     EXPECT_THAT(text, HasSubstr("oversubscribed"));
@@ -149,7 +149,7 @@ TEST(RenderCompare, EveryFormatHasTheLabels) {
 
 TEST(RenderCompare, RefusalsAreInTheDocuments) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  const Compared of{{side("a", around(1)), predict::changed(side("b", around(1)), to_bf16)}};
+  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}};
   const json document = json::parse(render_json(*of));
   ASSERT_EQ(document["refused"].size(), 1U);
   EXPECT_EQ(document["refused"][0]["what"], "dtype");
@@ -176,7 +176,7 @@ TEST(RenderCompare, JunitCountsWhatItHolds) {
 
 TEST(RenderCompare, JunitNamesEachCaseOnce) {
   const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
-  const Compared refused{{side("a", around(1)), predict::changed(side("b", around(1)), crowd)}};
+  const Compared refused{{side("a", around(1)), changed(side("b", around(1)), crowd)}};
   const Compared compared{{side("a", around(1)), side("b", around(1)), side("c", around(1))}};
   for (const Compared* const of : {&refused, &compared}) {
     const std::string text = compare::render_junit(**of);
@@ -206,7 +206,7 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
       for (const int tp : {1, 2, 4}) samples::add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
     }
   }
-  b = predict::changed(b, [](results::PointData& at) {
+  b = changed(b, [](results::PointData& at) {
     if (at.ranks == 2) at.labels = {"injected"}, at.injections = {"slow-rank=1:1.5"};
   });
   const Compared of{{a, b}, anyway()};
@@ -278,7 +278,7 @@ TEST(RenderCompare, HostileTextStaysText) {
 TEST(RenderCompare, VeryLongNamesAreShortened) {
   const std::string long_name(1 << 20, 'x');
   const auto rename = [&](results::PointData& at) { at.model = long_name; };
-  const Compared of{{predict::changed(side("a", around(1)), rename), predict::changed(side("b", around(1)), rename)}};
+  const Compared of{{changed(side("a", around(1)), rename), changed(side("b", around(1)), rename)}};
   for (const auto& text : {render_text(*of), render_markdown(*of), compare::render_junit(*of)}) {
     EXPECT_LT(text.size(), 20'000U);
     EXPECT_THAT(text, HasSubstr("xxx… "));
@@ -290,8 +290,10 @@ TEST(TextEscape, ShortensAndSaysHowLongItWas) {
   EXPECT_EQ(render::escape_up_to("abcdef", 6), "abcdef");
   EXPECT_EQ(render::escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
   EXPECT_EQ(render::escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
-  EXPECT_EQ(render::escape(std::string(render::most_shown, 'x')), std::string(render::most_shown, 'x'));
-  EXPECT_THAT(render::escape(std::string(1'000'000, 'x')), testing::EndsWith("x… (of 1000000 bytes)"));
+  EXPECT_EQ(render::escape(std::string(render::most_shown, 'x')),
+            std::string(render::most_shown, 'x'));
+  EXPECT_THAT(render::escape(std::string(1'000'000, 'x')),
+              testing::EndsWith("x… (of 1000000 bytes)"));
   EXPECT_EQ(render::escape_up_to(std::string(5000, 'x'), render::whole_text).size(), 5000U);
   EXPECT_EQ(render::escape("\xef\xbf\xbf"), "\\uffff") << "no character of XML";
 }

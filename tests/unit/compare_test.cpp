@@ -94,12 +94,14 @@ TEST(Compare, OverAllPointsALaunchCountsOnce) {
   // Launches are off at all points alike: three points know no more than one.
   EXPECT_NEAR(*at.throughput.lower, *of->differences[1].throughput.lower, 1e-9);
   EXPECT_NEAR(*at.throughput.upper, *of->differences[1].throughput.upper, 1e-9);
-  EXPECT_THAT(compare::overall_sentence(*of, at), StartsWith("B is 20% slower than A over 3 points"));
+  EXPECT_THAT(compare::overall_sentence(*of, at),
+              StartsWith("B is 20% slower than A over 3 points"));
   const Compared few{{side("a", {1}), side("b", {0.2})}};
   EXPECT_FALSE(few->overall.front().throughput.lower);
   EXPECT_THAT(compare::overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
   const Compared same{{side("a", around(1)), side("b", around(1))}};
-  EXPECT_THAT(compare::overall_sentence(*same, same->overall.front()), StartsWith("no difference is shown"));
+  EXPECT_THAT(compare::overall_sentence(*same, same->overall.front()),
+              StartsWith("no difference is shown"));
 }
 
 TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
@@ -200,7 +202,8 @@ TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
   EXPECT_NEAR(seconds, at.why.step_here - at.why.step_first, 1e-12);
   EXPECT_NEAR(seconds, 0.006, 1e-5);
   EXPECT_THAT(compare::efficiency_sentence(*of, at), HasSubstr("B's efficiency is 8.6 ± "));
-  EXPECT_THAT(compare::efficiency_sentence(*of, at), HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
+  EXPECT_THAT(compare::efficiency_sentence(*of, at),
+              HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
   EXPECT_THAT(compare::step_sentence(*of, at), HasSubstr("B's step is 12.0% longer at 2 ranks"));
 }
 
@@ -217,19 +220,20 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
 
 TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
   const efficiency::Waterfall fine{.ideal = 1,
-                       .measured = 2,
-                       .lost = {{"GEMMs", 0.1},
-                                {"GEMM overlap", 0.2},
-                                {"dp transfer", 0.3},
-                                {"bubble", 0},
-                                {"imbalance", 0.1},
-                                {"noise", 0.1},
-                                {"gap", 0.2}},
-                       .missing = {}};
-  const efficiency::Waterfall coarse{.ideal = 1,
-                         .measured = 4,
-                         .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
-                         .missing = {"GEMMs by themselves and their overlap are not separated"}};
+                                   .measured = 2,
+                                   .lost = {{"GEMMs", 0.1},
+                                            {"GEMM overlap", 0.2},
+                                            {"dp transfer", 0.3},
+                                            {"bubble", 0},
+                                            {"imbalance", 0.1},
+                                            {"noise", 0.1},
+                                            {"gap", 0.2}},
+                                   .missing = {}};
+  const efficiency::Waterfall coarse{
+      .ideal = 1,
+      .measured = 4,
+      .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
+      .missing = {"GEMMs by themselves and their overlap are not separated"}};
   std::vector<compare::CausePart> parts = compare::efficiency_causes(fine, coarse);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].cause, "GEMMs");
@@ -290,7 +294,8 @@ TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
   const compare::Difference& at = noisy->differences[1];
   EXPECT_EQ(at.verdict, compare::Verdict::no_difference);
   says(compare::step_sentence(*noisy, at));
-  EXPECT_THAT(compare::efficiency_sentence(*noisy, at), StartsWith("no difference of B's efficiency"));
+  EXPECT_THAT(compare::efficiency_sentence(*noisy, at),
+              StartsWith("no difference of B's efficiency"));
   EXPECT_THAT(compare::efficiency_sentence(*noisy, at), HasSubstr("; uncertain causes: "));
   auto few = traced_side("b", 0.056, 0.011, 0.003);
   few.pop_back();
@@ -307,7 +312,8 @@ TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
   const statistics::Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
   EXPECT_FALSE(compare::is_established(off, 0));
   EXPECT_EQ(compare::points_interval(off), "-5.0 to -1.0 !");
-  EXPECT_EQ(compare::change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");
+  EXPECT_EQ(compare::change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}),
+            "-5.0% to -3.0% !");
   EXPECT_TRUE(compare::is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
   const Compared of{{side("a", around(1)), side("b", around(1))}};
   compare::Difference at = of->differences[1];
@@ -320,7 +326,8 @@ TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
 TEST(Compare, AnUnevenIntervalIsShownByItsEnds) {
   EXPECT_EQ(compare::with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
             "64.7% (4.0 to 1260.0)");
-  EXPECT_EQ(compare::with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""), "80.0% ± 2.8");
+  EXPECT_EQ(compare::with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""),
+            "80.0% ± 2.8");
   EXPECT_EQ(compare::with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
             "11.2 points (9.0 to 14.1)");
   EXPECT_EQ(compare::with_interval({.value = 0.112}, "", " points"), "11.2 points");
@@ -334,7 +341,7 @@ TEST(Compare, ARunOnTwoSidesIsRefused) {
 TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
   using Runs = std::vector<results::RunData>;
   const auto each = [](void (*change)(results::PointData&)) {
-    return [change](Runs& b) { b = predict::changed(b, change); };
+    return [change](Runs& b) { b = changed(b, change); };
   };
   const std::vector<std::string> of_all{" in A (a1.h5, a2.h5, a3.h5)",
                                         " in B (b1.h5, b2.h5, b3.h5)"};
@@ -392,7 +399,7 @@ TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
       for (const int tp : {1, 2, 4}) add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
     }
   }
-  b = predict::changed(b, [](results::PointData& at) {
+  b = changed(b, [](results::PointData& at) {
     at.dtype = "bf16";
     if (at.workload == "tp" && at.ranks > 1) at.labels = {"oversubscribed"};
   });
@@ -435,14 +442,14 @@ TEST(Compare, DifferentInjectionsAreUnlike) {
       at.injections = {what};
     };
   };
-  const Compared of{{predict::changed(side("a", around(1)), injected("slow-rank=1:1.2")),
-                     predict::changed(side("b", around(1)), injected("slow-rank=1:1.5"))}};
+  const Compared of{{changed(side("a", around(1)), injected("slow-rank=1:1.2")),
+                     changed(side("b", around(1)), injected("slow-rank=1:1.5"))}};
   EXPECT_THAT(whats(*of), ElementsAre("injected", "injected", "injected"));
 }
 
 TEST(Compare, AnywayComparesAndMarksThePointsThatAreUnlike) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
-  const Compared all{{side("a", around(1)), predict::changed(side("b", around(1.1)), to_bf16)}, anyway()};
+  const Compared all{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
   EXPECT_FALSE(all->refused);
   EXPECT_EQ(all->differences.size(), 3U);
   EXPECT_THAT(compare::marks_of(*all, 0, 1, 4), ElementsAre("dtype"));
@@ -474,7 +481,7 @@ TEST(Compare, LabelledAlikeIsCompared) {
   const auto crowd = [](results::PointData& at) {
     if (at.ranks == 4) at.labels = {"oversubscribed"};
   };
-  const Compared of{{predict::changed(side("a", around(1)), crowd), predict::changed(side("b", around(1)), crowd)}};
+  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
   EXPECT_FALSE(of->refused);
   ASSERT_EQ(of->differences.size(), 3U);
   const PointReport* const four = compare::point_of(of->curves[0].sides[1]->curve, 4);
@@ -506,13 +513,14 @@ TEST(Compare, WhatOnlyOneSideHasIsListed) {
   EXPECT_FALSE(of->refused);
   EXPECT_EQ(of->differences.size(), 2U);
   ASSERT_EQ(of->only.size(), 2U);
-  EXPECT_THAT(compare::only_sentence(*of, of->only[0]), HasSubstr("4 ranks only in A: not measured on B"));
+  EXPECT_THAT(compare::only_sentence(*of, of->only[0]),
+              HasSubstr("4 ranks only in A: not measured on B"));
   EXPECT_THAT(compare::only_sentence(*of, of->only[1]), HasSubstr("3 ranks only in B"));
 }
 
 TEST(Compare, NothingInCommonIsRefused) {
   const auto to_tp = [](results::PointData& at) { at.workload = "tp"; };
-  EXPECT_THAT(refusal({side("a", around(1)), predict::changed(side("b", around(1)), to_tp)}),
+  EXPECT_THAT(refusal({side("a", around(1)), changed(side("b", around(1)), to_tp)}),
               HasSubstr("A and B have no point in common"));
 }
 
@@ -530,7 +538,8 @@ TEST(Compare, TheBaselineIsCommon) {
   for (results::RunData& run : b) run.points.erase(run.points.begin());
   const Compared of{{side("a", around(1)), b}};
   EXPECT_EQ(of->curves[0].baseline, 2);
-  for (const auto& at : of->curves[0].sides) EXPECT_EQ(compare::point_of(at->curve, 2)->efficiency, 1);
+  for (const auto& at : of->curves[0].sides)
+    EXPECT_EQ(compare::point_of(at->curve, 2)->efficiency, 1);
   const Compared four{{side("a", around(1)), side("b", around(1))}, {.baseline = 4}};
   EXPECT_EQ(four->curves[0].baseline, 4);
   EXPECT_THAT(refusal({side("a", around(1)), side("b", around(1))}, {.baseline = 3}),
@@ -577,7 +586,7 @@ TEST(Compare, RatesOverWhatTheMachineHas) {
 TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
   auto a = side("a", around(1)), b = side("b", around(1));
   const auto on = [](std::vector<results::RunData>& runs, const std::string& gpu) {
-    runs = predict::changed(runs, [](results::PointData& at) { at.dtype = "bf16"; });
+    runs = changed(runs, [](results::PointData& at) { at.dtype = "bf16"; });
     for (results::RunData& run : runs) {
       run.device = "cuda";
       for (auto& facts : run.rank_facts) facts.text["gpu_name"] = gpu;

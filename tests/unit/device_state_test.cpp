@@ -83,7 +83,7 @@ RunData run_on(const std::string& device) {
 
 std::vector<double> steady(double value) { return std::vector<double>(11, value); }
 
-TEST(devices::DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
+TEST(DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
   EXPECT_THAT(devices::device_state(run_on("host"), point(2, 1)).series, IsEmpty());
   PointData failed = point(2, 1);
   failed.device_series = {series(0, "cpu", "clock", steady(2e9))};
@@ -91,7 +91,7 @@ TEST(devices::DeviceState, IsEmptyWithoutSamplesAndForPointsThatAreNotOk) {
   EXPECT_THAT(devices::device_state(run_on("host"), failed).series, IsEmpty());
 }
 
-TEST(devices::DeviceState, SummarisesWhatFollowsWarmUp) {
+TEST(DeviceState, SummarisesWhatFollowsWarmUp) {
   PointData data = point_with({series(0, "cpu", "clock", {1e9, 3e9, 2e9, 4e9}),
                                series(0, "package 0", "energy", {0, 1, 2, 5})});
   const devices::DeviceState state = devices::device_state(run_on("host"), data);
@@ -106,7 +106,7 @@ TEST(devices::DeviceState, SummarisesWhatFollowsWarmUp) {
   EXPECT_EQ(state.series[1].last, 5);
 }
 
-TEST(devices::DeviceState, TellsWhatTheComputingDevicesAreLike) {
+TEST(DeviceState, TellsWhatTheComputingDevicesAreLike) {
   PointData data = point(2, 1);
   data.device_series = {series(0, "gpu 0", "sm_clock", steady(1.9e9)),
                         series(1, "gpu 1", "sm_clock", steady(1.7e9)),
@@ -194,8 +194,9 @@ TEST(DeviceEnergy, OfAShortLoopIsNoneAtAll) {
 TEST(DeviceWarnings, NameAClockThatFell) {
   PointData data = point_with(
       {series(0, "gpu 0", "sm_clock", {0, 2e9, 2e9, 2e9, 2e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9, 1.9e9})});
-  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("rank 0, gpu 0: the SM clock went from "
-                                                           "2 GHz to 1.9 GHz")));
+  EXPECT_THAT(devices::device_warnings(data),
+              ElementsAre(HasSubstr("rank 0, gpu 0: the SM clock went from "
+                                    "2 GHz to 1.9 GHz")));
   // 2%
   for (double& clock : data.device_series[0].value) clock = std::max(clock, 1.96e9);
   EXPECT_THAT(devices::device_warnings(data), IsEmpty());
@@ -226,8 +227,9 @@ TEST(DeviceWarnings, BelieveClocksOfCpusThatWereBusyOnly) {
       point_with({series(0, "cpu", "clock", {3e9, 3e9, 3e9, 3e9, 3e9, 2e9, 2e9, 2e9, 2e9})});
   EXPECT_THAT(devices::device_warnings(data), IsEmpty());  // nothing says that they were
   data.device_series.push_back(series(0, "cpu", "busy_time", {0, 1, 2, 3, 4, 4.9, 5.8, 6.7, 7.6}));
-  EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("rank 0, cpu: the clock went from 3 GHz "
-                                                           "to 2 GHz")));
+  EXPECT_THAT(devices::device_warnings(data),
+              ElementsAre(HasSubstr("rank 0, cpu: the clock went from 3 GHz "
+                                    "to 2 GHz")));
   data.device_series.back().value = {0, 1, 2, 3, 4, 4.1, 4.2, 4.3, 4.4};
   EXPECT_THAT(devices::device_warnings(data), IsEmpty());
 }
@@ -272,14 +274,14 @@ TEST(DeviceReports, SayItInEveryFormat) {
                                series(0, "gpu 0", "ecc_corrected", {0, 2})});
   run.points = {data};
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
-  const std::string text = render_text({reports});
+  const std::string text = render::render_text({reports});
   EXPECT_THAT(text, HasSubstr("GPUs beside the loop"));
   EXPECT_THAT(text, HasSubstr("1.98 GHz  1.98 GHz  100.0%    60 °C  700 W"));
   EXPECT_THAT(text, HasSubstr("WARNING  1 rank: rank 0, gpu 0: 2 corrected ECC errors"));
-  const std::string markdown = render_markdown({reports});
+  const std::string markdown = render::render_markdown({reports});
   EXPECT_THAT(markdown, HasSubstr("| 700 W | 350 J | 3.5 J |"));
   EXPECT_THAT(markdown, HasSubstr("- WARNING: 1 rank: rank 0, gpu 0: 2 corrected ECC errors"));
-  const auto json = nlohmann::json::parse(render_json({reports}));
+  const auto json = nlohmann::json::parse(render::render_json({reports}));
   const auto& state = json["runs"][0]["points"][0]["device_state"];
   EXPECT_EQ(state["energy_per_step"], 350);
   EXPECT_EQ(state["energy_per_token"], 3.5);
@@ -294,10 +296,11 @@ TEST(DeviceReports, SayNothingOfWhatWasNotSampled) {
   RunData run = run_on("host");
   run.points = {point(1, 1)};
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
-  EXPECT_THAT(render_text({reports}), Not(HasSubstr("beside the loop")));
-  EXPECT_THAT(render_text({reports}), Not(HasSubstr("energy")));
-  EXPECT_EQ(nlohmann::json::parse(render_json({reports}))["runs"][0]["points"][0]["device_state"],
-            nullptr);
+  EXPECT_THAT(render::render_text({reports}), Not(HasSubstr("beside the loop")));
+  EXPECT_THAT(render::render_text({reports}), Not(HasSubstr("energy")));
+  EXPECT_EQ(
+      nlohmann::json::parse(render::render_json({reports}))["runs"][0]["points"][0]["device_state"],
+      nullptr);
 }
 
 TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
@@ -319,7 +322,7 @@ TEST(DeviceReports, SayWhyThereIsNoEnergyOnceAndKeepWarningsShort) {
   EXPECT_EQ(reasons, 1U);
 }
 
-TEST(devices::Quantity, HasItsUnitAndKind) {
+TEST(Quantity, HasItsUnitAndKind) {
   using enum devices::QuantityKind;
   const auto expect = [](const char* name, std::string_view unit, devices::QuantityKind kind) {
     EXPECT_EQ(devices::quantity_of(name).unit, unit) << name;
@@ -369,11 +372,12 @@ TEST(Flaw, IsNamedOfValuesTimesAndUnits) {
            {"it has not one time for each value", {with_times({0, 1})}},
            {"its unit is another one",
             {series(0, "cpu", "clock", {3}, "GHz"), series(0, "gpu 0", "energy", {0, 1}, "")}}}) {
-    for (const DeviceSeries& one : at.all) EXPECT_EQ(devices::flaw_of(one), at.flaw) << one.quantity;
+    for (const DeviceSeries& one : at.all)
+      EXPECT_EQ(devices::flaw_of(one), at.flaw) << one.quantity;
   }
 }
 
-TEST(devices::UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachReason) {
+TEST(UsableSeries, AreTheFirstUsableOfEachNameAndTellWhatIsLeftOutOnceForEachReason) {
   PointData data =
       point_with({energy({5, 4}), series(0, "cpu", "clock", {3}, "GHz"), energy({7, 6}),
                   series(0, "eth0", "sent_bytes", {2, 1}), energy({1, 2})});

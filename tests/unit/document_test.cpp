@@ -27,16 +27,18 @@ struct Item {
 
 constexpr std::array<render::Metric<Item>, 5> item_metrics{{
     {"name", "name", Unit::text, "its name", [](const Item& at) { return render::words(at.name); }},
-    {"share", "share", Unit::share, "a share", [](const Item& at) { return render::number(at.share); }},
-    {"time", "time", Unit::seconds, "a time", [](const Item& at) { return render::number(at.time); },
-     render::Keep::without_interval},
-    {"remark", "remark", Unit::text, "a remark", [](const Item& at) { return render::words(at.remark); },
-     render::Keep::if_it_fits},
+    {"share", "share", Unit::share, "a share",
+     [](const Item& at) { return render::number(at.share); }},
+    {"time", "time", Unit::seconds, "a time",
+     [](const Item& at) { return render::number(at.time); }, render::Keep::without_interval},
+    {"remark", "remark", Unit::text, "a remark",
+     [](const Item& at) { return render::words(at.remark); }, render::Keep::if_it_fits},
     {"never", "never", Unit::count, "nothing", [](const Item&) { return render::Value{}; }},
 }};
 
 render::DocumentTable table_of_items(const std::vector<Item>& items) {
-  return render::table_of(std::span<const render::Metric<Item>>{item_metrics}, std::span<const Item>{items});
+  return render::table_of(std::span<const render::Metric<Item>>{item_metrics},
+                          std::span<const Item>{items});
 }
 
 const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.932},
@@ -62,14 +64,15 @@ TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
 }
 
 TEST(Metrics, ExplainThemselves) {
-  const std::vector<render::Note> legend = render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
+  const std::vector<render::Note> legend =
+      render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
   ASSERT_EQ(legend.size(), item_metrics.size());
   EXPECT_EQ(legend[1].key, "share");
   EXPECT_EQ(legend[1].text, "a share");
 }
 
 TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
-  EXPECT_THAT(lines_of(to_text({table_of_items(two_items)}, 110)),
+  EXPECT_THAT(lines_of(render::to_text({table_of_items(two_items)}, 110)),
               ElementsAre("  name                     share            time  remark",
                           "  first   92.5% (91.8% to 93.2%)  6.703 ms ±0.5%  fine",
                           "  second                       —         12.5 ms"));
@@ -77,31 +80,35 @@ TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
 
 TEST(DocumentText, LosesIntervalsThenColumnsThenEndsOfWords) {
   const render::DocumentTable table = table_of_items(two_items);
-  EXPECT_THAT(to_text({table}, 52), testing::AllOf(HasSubstr("fine"), Not(HasSubstr("±")),
-                                                   HasSubstr("92.5% (91.8% to 93.2%)")));
-  EXPECT_THAT(to_text({table}, 44), testing::AllOf(Not(HasSubstr("fine")), HasSubstr("second")));
+  EXPECT_THAT(render::to_text({table}, 52), testing::AllOf(HasSubstr("fine"), Not(HasSubstr("±")),
+                                                           HasSubstr("92.5% (91.8% to 93.2%)")));
+  EXPECT_THAT(render::to_text({table}, 44),
+              testing::AllOf(Not(HasSubstr("fine")), HasSubstr("second")));
   std::vector<Item> items = two_items;
   items[0].name = std::string(200, 'x');
   for (const std::size_t columns : {60U, 80U, 110U}) {
-    const std::string text = to_text({table_of_items(items)}, columns);
+    const std::string text = render::to_text({table_of_items(items)}, columns);
     EXPECT_THAT(text, HasSubstr("xxx…"));
-    for (const std::string& line : lines_of(text)) EXPECT_LE(render::display_width(line), columns) << line;
+    for (const std::string& line : lines_of(text))
+      EXPECT_LE(render::display_width(line), columns) << line;
   }
 }
 
 TEST(DocumentText, WrapsNotesBesideTheirKeysOrCutsThem) {
-  const render::Document document{render::Heading{"Title"},
-                          std::vector<render::Note>{{"~13%", "one two three four five"},
-                                            {"", "six seven eight nine", render::Lines::one}},
-                          render::Paragraph{"ten eleven twelve thirteen", render::Lines::one}};
+  const render::Document document{
+      render::Heading{"Title"},
+      std::vector<render::Note>{{"~13%", "one two three four five"},
+                                {"", "six seven eight nine", render::Lines::one}},
+      render::Paragraph{"ten eleven twelve thirteen", render::Lines::one}};
   EXPECT_THAT(lines_of(to_text(document, 20)),
               ElementsAre("Title", "  ~13%  one two", "        three four", "        five",
                           "        six seven e…", "ten eleven twelve t…"));
 }
 
 TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
-  const render::Document document{render::Heading{"Title"}, table_of_items(two_items), render::Heading{"More"},
-                          std::vector<render::Note>{{"~13%", "one"}, {"", "two", render::Lines::one}}};
+  const render::Document document{
+      render::Heading{"Title"}, table_of_items(two_items), render::Heading{"More"},
+      std::vector<render::Note>{{"~13%", "one"}, {"", "two", render::Lines::one}}};
   EXPECT_THAT(
       lines_of(render::to_markdown(document)),
       ElementsAre("## Title", "", "| name | share | time | remark |", "|---|---:|---:|---|",
@@ -111,16 +118,18 @@ TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
 
 TEST(DocumentMarkdown, EscapesWhatCouldBeMarkup) {
   const std::string bad = "<b>|\x1b[2J\nb";
-  const render::Document document{render::Heading{bad}, render::Paragraph{bad}, std::vector<render::Note>{{bad, bad}},
-                          table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
+  const render::Document document{render::Heading{bad}, render::Paragraph{bad},
+                                  std::vector<render::Note>{{bad, bad}},
+                                  table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
   const std::string text = render::to_markdown(document);
   for (const char* const at : {"<b>", "\x1b", "b>|"}) EXPECT_THAT(text, Not(HasSubstr(at)));
 }
 
 TEST(DocumentText, EscapesWhatCouldMoveTheCursor) {
   const std::string bad = "a\x1b[2J\nb";
-  const render::Document document{render::Heading{bad}, render::Paragraph{bad}, std::vector<render::Note>{{bad, bad}},
-                          table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
+  const render::Document document{render::Heading{bad}, render::Paragraph{bad},
+                                  std::vector<render::Note>{{bad, bad}},
+                                  table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
   const std::string text = to_text(document, 110);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_EQ(lines_of(text).size(), 5U);

@@ -80,7 +80,8 @@ TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
   EXPECT_THAT(text, AllOf(HasSubstr("Point 1: zero=2 keeps 84"), HasSubstr("of 192 KiB of states"),
                           HasSubstr("offload=optimizer keeps 24"), HasSubstr("in pinned memory")));
   config.experiments[0].base.options = samples::planned_request().options;
-  EXPECT_THAT(describe(plan::make_plan(config, site_of(4)), config, "host"), Not(HasSubstr("of states")));
+  EXPECT_THAT(describe(plan::make_plan(config, site_of(4)), config, "host"),
+              Not(HasSubstr("of states")));
 }
 
 TEST(PlanTable, SaysWhatFitsIntoABudget) {
@@ -123,7 +124,8 @@ PricedMachine plain_machine() {
           .node_ranks = sheet.network->node_ranks,
           .memory = units::Bytes{static_cast<std::uint64_t>(sheet.memory->capacity)},
           .step = [sheet](const auto& workload, const auto& request, int node_ranks) {
-            return units::Seconds{analysis::predict::sheet_step_time(workload, request, sheet, node_ranks)};
+            return units::Seconds{
+                analysis::predict::sheet_step_time(workload, request, sheet, node_ranks)};
           }};
 }
 
@@ -149,7 +151,7 @@ TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
   plan::Plan plan = plan::make_plan(config, site);
   price(machine, config, plan);
   const analysis::predict::Prediction prediction =
-      predict(analysis::question_of(samples::plain_command(), samples::plain_sheet()));
+      predict(analysis::predict::question_of(samples::plain_command(), samples::plain_sheet()));
   ASSERT_EQ(prediction.base.points.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     const analysis::predict::Forecast& forecast = prediction.base.points[i];
@@ -158,7 +160,8 @@ TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
     ASSERT_EQ(point.request.mesh, forecast.request.mesh);
     ASSERT_TRUE(point.load.step);
     EXPECT_DOUBLE_EQ(point.load.step->value(), forecast.step_time.value);
-    EXPECT_EQ(plan::estimate(point, config, site.device).likely, plan::loop_time(*point.load.step, config));
+    EXPECT_EQ(plan::estimate(point, config, site.device).likely,
+              plan::loop_time(*point.load.step, config));
     EXPECT_EQ(point.nodes, point.ranks / 8);
   }
   EXPECT_FALSE(plan.points.back().load.step);  // a micro-benchmark has no step
@@ -183,7 +186,8 @@ TEST(PricedPlan, HasTheMemoryOfTheSheet) {
   PricedMachine machine = plain_machine();
   EXPECT_NO_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))));
   machine.memory = units::Bytes{1000};
-  EXPECT_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))), base::UsageError);
+  EXPECT_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))),
+               base::UsageError);
 }
 
 TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
@@ -207,10 +211,10 @@ TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
   config.experiments.front().base.precision = program::Precision::f32;
 
   plan::Site site{.ranks = 4,
-            .node_of_rank = {0, 0, 1, 1},
-            .precisions = {program::Precision::f32},
-            .device = "host",
-            .memory_free = {}};
+                  .node_of_rank = {0, 0, 1, 1},
+                  .precisions = {program::Precision::f32},
+                  .device = "host",
+                  .memory_free = {}};
   config.experiments.pop_back();
   const plan::Plan plan = plan::make_plan(config, site);
   const units::Bytes rank = *plan.points.front().memory_per_rank;

@@ -108,7 +108,7 @@ std::string advised(mesh::Axis axis, const std::map<std::string, std::string>& o
       traced_point(shape, Script{}.compute().all_reduce(axis), {{{0, 500}, {500, 1000}}});
   point.workload = workload;
   point.options = {options.begin(), options.end()};
-  const auto all = advice::findings_of(std::move(point));
+  const auto all = findings_of(std::move(point));
   const advice::Finding* const found = find(all, "communication-ratio");
   return found == nullptr ? "" : found->next_step;
 }

@@ -74,7 +74,7 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
   const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
   results::PointData point = traced_point({.dp = 2}, script, {{{0, 600}, {600, 1000}}});
   point.outline.outlines.front().ops.front().flop = 18e3;  // in 600 ns: 30 GFLOP/s
-  const auto all = advice::findings_of(calibrated(point, 31e9));
+  const auto all = findings_of(calibrated(point, 31e9));
   ASSERT_NE(find(all, "small-gemms"), nullptr);
   ASSERT_NE(find(all, "communication-ratio"), nullptr);
   EXPECT_LT(find(all, "communication-ratio"), find(all, "small-gemms"));
@@ -158,7 +158,8 @@ TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
                   .size = about(0.04, 1e-3),
                   .evidence = {{"MFU", DoubleNear(1.04, 1e-3)},  // nothing is cut off
                                {"ceiling", DoubleNear(100e9, 1)}}});
-  EXPECT_EQ(finding(calibrated(point, 30e9), "above-ceiling")->concern, advice::Concern::measurement);
+  EXPECT_EQ(finding(calibrated(point, 30e9), "above-ceiling")->concern,
+            advice::Concern::measurement);
   EXPECT_FALSE(finding(calibrated(gemm_point(99e3), 30e9), "above-ceiling"));
   EXPECT_FALSE(finding(samples::run_of(point), "above-ceiling")) << "no ceiling";
 }
@@ -220,7 +221,7 @@ results::RunData with_check(const char* name, preflight::Verdict verdict) {
   return run;
 }
 
-TEST(microbench::SlowPair, IsFoundOfMeasuredPairs) {
+TEST(SlowPair, IsFoundOfMeasuredPairs) {
   results::RunData run = samples::run();
   run.points = {samples::pairs(0)};
   const double lacking = 1 - 0.398;  // of what other pairs reach
@@ -262,13 +263,13 @@ TEST(ChecksOfPreflight, AreFindings) {
                                     {"gpu-cores", "far-numa"},
                                     {"gpu-nic", "far-numa"},
                                     {"numa-mask", "far-numa"}}) {
-    expect_finding(with_check(check, compare::Verdict::warning), rule,
+    expect_finding(with_check(check, Verdict::warning), rule,
                    {.sentence = "node17, GPU 3: what was found", .next_step = "what to do"});
   }
-  EXPECT_FALSE(finding(with_check("nvlink-pairs", compare::Verdict::ok), "pcie-for-nvlink"));
-  EXPECT_TRUE(advice::findings_of(with_check("gpu-cores", compare::Verdict::ok)).empty());
-  EXPECT_TRUE(advice::findings_of(with_check("gpu-cores", compare::Verdict::not_checked)).empty());
-  EXPECT_TRUE(advice::findings_of(with_check("ecc", compare::Verdict::warning)).empty());
+  EXPECT_FALSE(finding(with_check("nvlink-pairs", Verdict::ok), "pcie-for-nvlink"));
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::ok)).empty());
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::not_checked)).empty());
+  EXPECT_TRUE(findings_of(with_check("ecc", Verdict::warning)).empty());
   // Every name of a check that a rule asks for is one that preflight has.
   for (const std::string_view name :
        {"gpu-cores", "gpu-nic", "numa-mask", "nvlink-pairs", "nvlinks"}) {

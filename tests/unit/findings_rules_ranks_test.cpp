@@ -70,7 +70,7 @@ results::PointData two_groups(double factor) {
   return point;
 }
 
-TEST(efficiency::SlowRank, IsFoundWithItsHost) {
+TEST(SlowRank, IsFoundWithItsHost) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   add_gemm_sums(point, 2, 1.25);
   const auto found = finding(point, "slow-rank");
@@ -83,14 +83,14 @@ TEST(efficiency::SlowRank, IsFoundWithItsHost) {
   point.world_rank = {0, 2, 1, 3};
   expect_finding(point, "slow-rank", {.sentence = HasSubstr("rank 1 (")});
   point.labels = {"oversubscribed"};
-  EXPECT_TRUE(advice::findings_of(point).empty());
+  EXPECT_TRUE(findings_of(point).empty());
   point.labels.clear();
   point.op_sums.clear();
   add_gemm_sums(point, 2, 1.0);
   EXPECT_FALSE(finding(point, "slow-rank"));
 }
 
-TEST(efficiency::SlowLink, IsFoundByTheTimeOfAByte) {
+TEST(SlowLink, IsFoundByTheTimeOfAByte) {
   // Transfer is 400 of 900 and 200 of 700 ns; half of its share of the mean step could be saved.
   expect_finding(two_groups(2), "slow-link",
                  {.severity = about((300.0 / 800) / 2, 1e-9),

@@ -43,6 +43,8 @@ inline results::RunData run_of(results::PointData point) {
   return made;
 }
 
+using analysis::advice::findings_of;
+
 inline std::vector<analysis::advice::Finding> findings_of(const results::RunData& run) {
   return analysis::advice::findings_of(analysis::make_report(run, "a.h5", {}));
 }
@@ -52,7 +54,7 @@ inline std::vector<analysis::advice::Finding> findings_of(results::PointData poi
 
 /// The finding of a rule; null where there is none. Not owned.
 inline const analysis::advice::Finding* find(const std::vector<analysis::advice::Finding>& all,
-                                     std::string_view rule) {
+                                             std::string_view rule) {
   const auto found = std::ranges::find(all, rule, &analysis::advice::Finding::rule);
   return found == all.end() ? nullptr : &*found;
 }

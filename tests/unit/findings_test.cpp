@@ -182,7 +182,8 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
   runs.back().preflight->results[0].what = "is elsewhere";
   const samples::JoinedLaunches launches{std::move(runs)};
   std::vector<std::string> said;
-  for (const advice::Finding& at : advice::findings_of(launches.report())) said.push_back(at.sentence);
+  for (const advice::Finding& at : advice::findings_of(launches.report()))
+    said.push_back(at.sentence);
   EXPECT_EQ(said, (std::vector<std::string>{"launch 1: is far", "launch 3: is elsewhere"}));
 }
 
@@ -232,10 +233,10 @@ TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
 TEST(FindingsText, StandsBeforeTheCurves) {
   const results::RunData run = pipelines();
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string text = render_text({{&report, 1}});
+  const std::string text = render::render_text({{&report, 1}});
   EXPECT_LT(text.find("findings, most severe first"), text.find("speed-up"));
   EXPECT_LT(text.find("~47%  2, 4, 8 ranks: 8 microbatches"), text.find("speed-up"));
-  const std::string markdown = render_markdown({{&report, 1}});
+  const std::string markdown = render::render_markdown({{&report, 1}});
   EXPECT_LT(markdown.find("### findings, most severe first"), markdown.find("speed-up"));
   EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
 }
@@ -275,7 +276,7 @@ TEST(FindingsDocs, GiveEveryThresholdAndSource) {
     const auto& cells = documented.at(std::string{rule.name});
     for (const advice::Threshold& at : rule.thresholds) {
       const std::string text =
-          to_text({.what = std::string{at.what}, .unit = at.unit, .value = at.value});
+          advice::to_text({.what = std::string{at.what}, .unit = at.unit, .value = at.value});
       EXPECT_NE(cells[2].find(text), std::string::npos) << rule.name << " lacks: " << text;
     }
     EXPECT_EQ(rule.thresholds.empty(), cells[2] == "—") << rule.name;
@@ -292,7 +293,8 @@ TEST(Rules, HaveOneFunctionAndASource) {
     const auto same = std::ranges::count(advice::rules(), rule.name, &advice::Rule::name);
     EXPECT_EQ(same, 1) << rule.name;
     if (rule.instead_of.empty()) continue;
-    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name), 1) << rule.name;
+    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name), 1)
+        << rule.name;
   }
   EXPECT_THROW((void)advice::threshold_of(advice::rules().front(), "no such"), std::out_of_range);
 }

@@ -17,7 +17,7 @@ namespace isoscale::analysis {
 namespace {
 
 predict::Prediction predicted(const settings::PredictCommand& command) {
-  return predict::predict(question_of(command, samples::plain_sheet()));
+  return predict::predict(predict::question_of(command, samples::plain_sheet()));
 }
 
 double all_lost(const efficiency::Waterfall& waterfall) {
@@ -26,7 +26,7 @@ double all_lost(const efficiency::Waterfall& waterfall) {
   return sum;
 }
 
-TEST(predict::Forecast, HasIntervalsOfAllCausesTogether) {
+TEST(Forecast, HasIntervalsOfAllCausesTogether) {
   const predict::Uncertainty uncertainty{.noise = 0.01, .launch = 0.02, .fit = 0.02};
   EXPECT_DOUBLE_EQ(predict::total(uncertainty), 0.03);
   const predict::Expected at = predict::expected(10, uncertainty);
@@ -42,7 +42,7 @@ TEST(predict::Forecast, HasIntervalsOfAllCausesTogether) {
   EXPECT_DOUBLE_EQ(four.expected_mfu()->upper, 0.525);
 }
 
-TEST(predict::Forecast, PlacesRanksAsExpertsAreSpread) {
+TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
   workloads::Request request{.mesh = {.ep = 2, .dp = 4}};
   EXPECT_EQ(predict::layout_of(request, 4).node_of_rank, (std::vector{0, 0, 0, 0, 1, 1, 1, 1}));
   // Experts apart: their replicas are neighbours instead.
@@ -72,7 +72,7 @@ predict::Forecast made(int ranks, double gemm, double transfer, double throughpu
   return forecast;
 }
 
-TEST(predict::Forecast, IsSetAgainstItsBaseline) {
+TEST(Forecast, IsSetAgainstItsBaseline) {
   // Strong scaling of 100 units of work from 2 ranks to 8.
   const predict::Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
   predict::Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
@@ -107,7 +107,7 @@ TEST(predict::Forecast, IsSetAgainstItsBaseline) {
   EXPECT_EQ(itself.limit, "");
 }
 
-TEST(predict::Forecast, SaysWhereTheLimitMoves) {
+TEST(Forecast, SaysWhereTheLimitMoves) {
   predict::ForecastCurve curve;
   const auto add = [&](int ranks, const std::string& limit, double lost) {
     predict::Forecast forecast{.ranks = ranks, .limit = limit};
@@ -134,7 +134,7 @@ TEST(predict::Forecast, SaysWhereTheLimitMoves) {
             std::vector<std::string>{"all along: nothing costs a thousandth of the step"});
 }
 
-TEST(predict::Forecast, KnowsThePeakThatMfuIsOf) {
+TEST(Forecast, KnowsThePeakThatMfuIsOf) {
   simulate::Machine machine = samples::plain_sheet();
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::f32), 1e12);
   EXPECT_EQ(predict::peak_rate(machine, program::Precision::bf16), std::nullopt);
@@ -145,7 +145,7 @@ TEST(predict::Forecast, KnowsThePeakThatMfuIsOf) {
   EXPECT_DOUBLE_EQ(*predict::peak_rate(machine, program::Precision::f32), 2e6 / 4e-6);
 }
 
-TEST(predict::Forecast, OfASheetIsAgainstItsSmallestPoint) {
+TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
   const predict::Prediction prediction = predicted(dp_command());
   ASSERT_EQ(prediction.base.points.size(), 3U);
   EXPECT_EQ(prediction.baseline, 8);
@@ -173,12 +173,13 @@ TEST(predict::Forecast, OfASheetIsAgainstItsSmallestPoint) {
   }
 }
 
-TEST(predict::Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
+TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   settings::PredictCommand command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
-  const predict::Prediction prediction = predict::predict(question_of(command, samples::plain_sheet()));
+  const predict::Prediction prediction =
+      predict::predict(predict::question_of(command, samples::plain_sheet()));
   ASSERT_EQ(prediction.base.points.size(), 3U);
   for (const predict::ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
     EXPECT_EQ(curve->points[0].refused, "");
@@ -187,11 +188,12 @@ TEST(predict::Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
     EXPECT_GT(curve->points[2].step_time.value, 0);
   }
   command.ranks = {9, 10};
-  EXPECT_THROW(static_cast<void>(predict::predict(question_of(command, samples::plain_sheet()))),
-               base::UsageError);
+  EXPECT_THROW(
+      static_cast<void>(predict::predict(predict::question_of(command, samples::plain_sheet()))),
+      base::UsageError);
 }
 
-TEST(predict::Forecast, OfAChangedMachineStandsBesideTheBase) {
+TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
   settings::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");
   command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
@@ -212,7 +214,7 @@ TEST(predict::Forecast, OfAChangedMachineStandsBesideTheBase) {
             prediction.base.points[2].efficiency.value);
 }
 
-TEST(predict::Forecast, TakesTheBaselineThatIsNamed) {
+TEST(Forecast, TakesTheBaselineThatIsNamed) {
   settings::PredictCommand command = dp_command();
   command.baseline = 16;
   const predict::Prediction prediction = predicted(command);
@@ -223,10 +225,11 @@ TEST(predict::Forecast, TakesTheBaselineThatIsNamed) {
   EXPECT_THROW((void)predicted(command), base::UsageError);
 }
 
-TEST(predict::Forecast, SaysWhereMemoryDoesNotSuffice) {
+TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
   simulate::Machine small = samples::plain_sheet();
   small.memory->capacity = 1;
-  const predict::Prediction prediction = predict::predict(question_of(dp_command(), small));
+  const predict::Prediction prediction =
+      predict::predict(predict::question_of(dp_command(), small));
   EXPECT_EQ(prediction.base.points[0].fits, false);
   ASSERT_FALSE(prediction.warnings.empty());
   EXPECT_NE(prediction.warnings.back().find("8, 16, 64 ranks"), std::string::npos);

@@ -30,7 +30,7 @@ measure::SamplingDuty duty(int rank, const std::vector<int>& world_ranks, const 
   return measure::sampling_duty(rank, world_ranks, node_of_rank, facts(), gpu);
 }
 
-TEST(measure::SamplingDuty, OfANodeIsItsLowestRankOfThePoint) {
+TEST(SamplingDuty, OfANodeIsItsLowestRankOfThePoint) {
   const std::vector<int> all{0, 1, 2, 3};
   EXPECT_TRUE(duty(0, all).node);
   EXPECT_FALSE(duty(1, all).node);
@@ -41,14 +41,14 @@ TEST(measure::SamplingDuty, OfANodeIsItsLowestRankOfThePoint) {
   EXPECT_TRUE(duty(1, second_of_each).node);
 }
 
-TEST(measure::SamplingDuty, CoversTheCpusOfAllRanksOfThePointOnTheNode) {
+TEST(SamplingDuty, CoversTheCpusOfAllRanksOfThePointOnTheNode) {
   EXPECT_THAT(duty(0, {0, 1, 2, 3}).cpus, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(duty(0, {0, 2}).cpus, ElementsAre(0, 1));
   EXPECT_THAT(duty(1, {0, 3}).cpus, ElementsAre(2, 3));
   EXPECT_THAT(duty(1, {0, 1}).cpus, IsEmpty());
 }
 
-TEST(measure::SamplingDuty, KnowsNoCpusWhereABindingIsUnknown) {
+TEST(SamplingDuty, KnowsNoCpusWhereABindingIsUnknown) {
   std::vector<machine::MachineFacts> some = facts();
   some[1].bound_cpus.clear();
   const std::vector<int> all{0, 1, 2, 3};
@@ -56,12 +56,12 @@ TEST(measure::SamplingDuty, KnowsNoCpusWhereABindingIsUnknown) {
   EXPECT_THAT(measure::sampling_duty(2, all, node_of_rank, some, "").cpus, ElementsAre(0, 1, 2, 3));
 }
 
-TEST(measure::SamplingDuty, OfAGpuIsItsOwnRank) {
+TEST(SamplingDuty, OfAGpuIsItsOwnRank) {
   EXPECT_EQ(duty(1, {0, 1}, "GPU-1").gpu_uuid, "GPU-1");
   EXPECT_EQ(duty(1, {0, 1}).gpu_uuid, "");
 }
 
-TEST(measure::SamplingDuty, IsSmallerWhereManyRanksSample) {
+TEST(SamplingDuty, IsSmallerWhereManyRanksSample) {
   const auto most = [](std::size_t ranks) {
     std::vector<int> world(ranks);
     for (std::size_t r = 0; r < ranks; ++r) world[r] = static_cast<int>(r);
@@ -111,8 +111,8 @@ TEST(TracedRanks, AreAsManyReplicasAsFit) {
 }
 
 TEST(TracedRanks, KeepStagesBeforeAllElse) {
-  EXPECT_THAT(measure::traced_ranks(large, 16), ElementsAre(0, 1, 64, 65, 128, 129, 192, 193, 256, 257, 320,
-                                                   321, 384, 385, 448, 449));
+  EXPECT_THAT(measure::traced_ranks(large, 16), ElementsAre(0, 1, 64, 65, 128, 129, 192, 193, 256,
+                                                            257, 320, 321, 384, 385, 448, 449));
   EXPECT_THAT(measure::traced_ranks(large, 8), ElementsAre(0, 64, 128, 192, 256, 320, 384, 448));
   EXPECT_THAT(measure::traced_ranks(large, 7), ElementsAre(0, 64, 128, 192, 256, 320, 384));
   EXPECT_THAT(measure::traced_ranks(large, 1), ElementsAre(0));

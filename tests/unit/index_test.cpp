@@ -29,7 +29,7 @@ catalog::IndexRun indexed(const results::RunData& run, const std::string& file =
   return catalog::index_run(make_report(run, file, {}));
 }
 
-TEST(catalog::Index, HostsWithNumbersAreShortened) {
+TEST(Index, HostsWithNumbersAreShortened) {
   EXPECT_EQ(catalog::shorten_hosts({"node0001", "node0002", "node0003", "node0007", "login"}),
             "login, node[0001-0003,0007]");
   EXPECT_EQ(catalog::shorten_hosts({"n1.cluster", "n2.cluster", "n10.cluster"}), "n[1-2], n10");
@@ -38,7 +38,7 @@ TEST(catalog::Index, HostsWithNumbersAreShortened) {
   EXPECT_EQ(catalog::shorten_hosts({"999999999999999999999999"}), "999999999999999999999999");
 }
 
-TEST(catalog::Index, TakesTheLargestPointWithAThroughput) {
+TEST(Index, TakesTheLargestPointWithAThroughput) {
   results::RunData run = launch("a", 1, 8);
   add(run, {.dp = 1}, 0.080);
   add(run, {.dp = 4}, 0.025);
@@ -52,7 +52,7 @@ TEST(catalog::Index, TakesTheLargestPointWithAThroughput) {
   EXPECT_EQ(of.experiments[0].failed, 1);
 }
 
-TEST(catalog::Index, VerifiedIsOfAllThatWasPlayed) {
+TEST(Index, VerifiedIsOfAllThatWasPlayed) {
   results::RunData run = launch("a", 1, 4);
   add(run, {.dp = 1}, 0.04);
   add(run, {.dp = 2}, 0.02).verified.reset();
@@ -63,17 +63,18 @@ TEST(catalog::Index, VerifiedIsOfAllThatWasPlayed) {
   EXPECT_EQ(indexed(run).experiments[0].verified, false);
 }
 
-TEST(catalog::Index, ASummarySaysTheSameAsAReport) {
+TEST(Index, ASummarySaysTheSameAsAReport) {
   const results::RunData run = samples::two_curves();
   results::Confidences confidences;
   const results::RunSummary summary = results::summary_of(run, confidences);
   const render::IndexReport whole{.index = catalog::make_index({indexed(run)})};
-  const render::IndexReport shallow{.index = catalog::make_index({catalog::index_run(summarise(summary, "a.h5", {}))})};
+  const render::IndexReport shallow{
+      .index = catalog::make_index({catalog::index_run(summarise(summary, "a.h5", {}))})};
   EXPECT_EQ(render::render_index_json(whole), render::render_index_json(shallow));
   EXPECT_THAT(render::render_index_json(whole), HasSubstr("tokens/s"));
 }
 
-TEST(catalog::Index, MachinesAreToldApartAndTrendsKeepToThem) {
+TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   std::vector<catalog::IndexRun> runs;
   for (const auto& [id, step] : {std::pair{"a", 0.04}, {"b", 0.02}}) {
     runs.push_back(indexed(launch_of(id, 1, 4, step)));
@@ -91,8 +92,8 @@ TEST(catalog::Index, MachinesAreToldApartAndTrendsKeepToThem) {
   EXPECT_NEAR(trend.last / trend.first, 0.5, 1e-9);
   EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
   // A machine is one however many ranks were started, with a trend for each rank count.
-  const catalog::Index counts =
-      catalog::make_index({indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
+  const catalog::Index counts = catalog::make_index(
+      {indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
   ASSERT_EQ(counts.machines.size(), 1U);
   EXPECT_THAT(counts.machines[0].runs, ElementsAre(0U, 1U));
   EXPECT_EQ(counts.machines[0].trends.size(), 2U);
@@ -102,14 +103,17 @@ TEST(catalog::Index, MachinesAreToldApartAndTrendsKeepToThem) {
   const catalog::Index labelled = catalog::make_index({indexed(clean), indexed(shared)});
   ASSERT_EQ(labelled.machines.size(), 1U);
   EXPECT_THAT(labelled.machines[0].trends[0].runs, ElementsAre(0U));
-  EXPECT_THAT(render::render_index_text(render::IndexReport{.index = labelled}), HasSubstr("oversubscribed"));
+  EXPECT_THAT(render::render_index_text(render::IndexReport{.index = labelled}),
+              HasSubstr("oversubscribed"));
 }
 
-TEST(catalog::Index, HostileTextIsEscaped) {
-  const render::IndexReport report{.index = catalog::make_index({indexed(samples::hostile_run(), samples::hostile)}),
-                           .warnings = {samples::hostile}};
-  for (const std::string& text : {render::render_index_text(report), render::render_index_markdown(report),
-                                  render::render_index_csv(report), render::render_index_json(report)}) {
+TEST(Index, HostileTextIsEscaped) {
+  const render::IndexReport report{
+      .index = catalog::make_index({indexed(samples::hostile_run(), samples::hostile)}),
+      .warnings = {samples::hostile}};
+  for (const std::string& text :
+       {render::render_index_text(report), render::render_index_markdown(report),
+        render::render_index_csv(report), render::render_index_json(report)}) {
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
     EXPECT_THAT(text, Not(HasSubstr("\xe2\x80\xae")));
   }
@@ -117,7 +121,7 @@ TEST(catalog::Index, HostileTextIsEscaped) {
 }
 
 /// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
-TEST(breakdown::LikeRanks, PlayAsTheWholeMeshDoes) {
+TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::Request base{.model = workloads::load_model("tiny")};
   base.options = {{"microbatch", "1"}, {"microbatches", "4"}};

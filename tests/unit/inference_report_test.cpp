@@ -62,7 +62,8 @@ results::RunData run_of() {
 std::vector<bool> marks(const results::RunData& run) {
   const RunReport report = make_report(run, "infer.h5", {});
   std::vector<bool> result;
-  for (const render::Inference& at : render::inferences_of(report)) result.push_back(at.on_frontier);
+  for (const render::Inference& at : render::inferences_of(report))
+    result.push_back(at.on_frontier);
   return result;
 }
 
@@ -112,7 +113,7 @@ TEST(InferReport, JsonHasARowForEachBatchSize) {
 TEST(InferReport, SaysThatItsResultsAreRight) {
   results::RunData run = run_of();
   for (results::PointData& point : run.points) point.verified = true;
-  EXPECT_THAT(rendered(run, render_text),
+  EXPECT_THAT(rendered(run, render::render_text),
               testing::ContainsRegex("verified +all results are as expected"));
 }
 
@@ -120,13 +121,13 @@ TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
   results::RunData run = run_of();
   auto& rows = run.points[0].rows;
   rows[1] = samples::excused(rows[1], results::PointStatus::skipped, "evil \x1b[31m reason");
-  const auto document = nlohmann::json::parse(rendered(run, render_json));
+  const auto document = nlohmann::json::parse(rendered(run, render::render_json));
   const auto& row = document["runs"][0]["points"][0]["rows"][0];
   EXPECT_TRUE(row["tpot"]["median"].is_null());
   EXPECT_TRUE(row["tokens_per_second"].is_null());
   EXPECT_EQ(row["status"], "skipped");
   EXPECT_EQ(row["on_frontier"], false);
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, AllOf(HasSubstr("decode skipped: evil"), Not(HasSubstr("\x1b[31m"))));
 }
 
@@ -181,7 +182,7 @@ TEST(ServeReport, TimesAreNestedAndWhatIsUndefinedIsNull) {
 
 TEST(ServeReport, ReplicasAreThoseOfTheRateThatIsKept) {
   const results::RunData run = served_run();
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("replicas where 12.5 requests/s arrived"));
   EXPECT_THAT(text, HasSubstr("3 s"));
   EXPECT_THAT(text, Not(HasSubstr("77 s")));
@@ -195,9 +196,9 @@ TEST(ServeReport, AFileMayHoldAnything) {
   run.points[0].rows[0].text["ttft"] = "\x1b[31m";
   run.points[0].rows[0].number["replica"] = 1e300;
   run.points[0].rows[0].text["saturated"] = "\x1b[31m";
-  const auto document = nlohmann::json::parse(rendered(run, render_json));
+  const auto document = nlohmann::json::parse(rendered(run, render::render_json));
   EXPECT_TRUE(document["runs"][0]["points"][0]["rows"][0]["latency"].is_object());
-  EXPECT_THAT(rendered(run, render_text), Not(HasSubstr("\x1b[31m")));
+  EXPECT_THAT(rendered(run, render::render_text), Not(HasSubstr("\x1b[31m")));
 }
 
 }  // namespace

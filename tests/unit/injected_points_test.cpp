@@ -38,7 +38,7 @@ program::Exchange message(mesh::Axis axis, Direction direction, int offset) {
   return {.transfers = {{.direction = direction, .axis = axis, .offset = offset}}};
 }
 
-TEST(microbench::Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
+TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
   const mesh::Shape mesh{.tp = 2, .dp = 3};
   const program::Op along{.payload = program::Collective{.axes = mesh::Axis::dp}};
   EXPECT_THAT(program::partners(along, mesh, 3), ElementsAre(1, 3, 5));

@@ -38,12 +38,13 @@ const Known& known() {
 }
 
 predict::Forecast forecast_of(int ranks) {
-  predict::Forecast forecast{.ranks = ranks, .nodes = ranks, .request = samples::known_request(ranks)};
+  predict::Forecast forecast{
+      .ranks = ranks, .nodes = ranks, .request = samples::known_request(ranks)};
   forecast.efficiency.value = 0.8;
   return forecast;
 }
 
-TEST(predict::ModelFit, NeedsNoCorrectionOfItself) {
+TEST(ModelFit, NeedsNoCorrectionOfItself) {
   ASSERT_EQ(known().fit.points.size(), 4U);
   for (const predict::MeasuredPoint& at : known().fit.points) {
     EXPECT_NEAR(at.simulated, at.step_time, 0.02 * at.step_time) << at.ranks;
@@ -58,30 +59,30 @@ TEST(predict::ModelFit, NeedsNoCorrectionOfItself) {
 }
 
 /// As the report of the run: efficiency is told against the same point.
-TEST(predict::ModelFit, IsToldAgainstThePointThatTheReportTakes) {
+TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
   results::RunData run = known().run;
   run.config_toml =
       "[[experiment]]\nworkload = 'dp'\nmodel = 'tiny'\nscaling = 'weak'\n"
       "set = { microbatch = 4, microbatches = 2 }\n";
   settings::PredictCommand command;
   command.ranks = {more_ranks};
-  EXPECT_EQ(question_of(command, run).baseline, run.points[0].ranks);
+  EXPECT_EQ(predict::question_of(command, run).baseline, run.points[0].ranks);
   results::RunData of_few = run;
   of_few.points[0].step_times.resize(3);
-  EXPECT_EQ(question_of(command, of_few).baseline, run.points[0].ranks);
+  EXPECT_EQ(predict::question_of(command, of_few).baseline, run.points[0].ranks);
   run.points[0].labels = {"oversubscribed"};
-  const predict::Question question = question_of(command, run);
+  const predict::Question question = predict::question_of(command, run);
   EXPECT_EQ(question.baseline, run.points[1].ranks);
   EXPECT_EQ(question.measured.at(0).efficiency, 1) << "the labelled point is left out";
   command.baseline = more_ranks;
-  EXPECT_EQ(question_of(command, run).baseline, more_ranks);
+  EXPECT_EQ(predict::question_of(command, run).baseline, more_ranks);
 }
 
-TEST(predict::ModelFit, PredictsEightTimesTheRanks) {
+TEST(ModelFit, PredictsEightTimesTheRanks) {
   const auto& workload = workloads::find_workload("dp");
   const predict::StepEstimate estimate =
       predict::estimate_step(workload, samples::known_request(more_ranks), known().machine,
-                    simulate::packed(more_ranks, 1), predict::Detail::time);
+                             simulate::packed(more_ranks, 1), predict::Detail::time);
   const double truth = samples::known_step(known().truth, more_ranks, 60);
   const double predicted = estimate.seconds() * known().fit.correction;
   RecordProperty("truth", std::to_string(truth));
@@ -91,7 +92,7 @@ TEST(predict::ModelFit, PredictsEightTimesTheRanks) {
 
 /// The largest point took 1.5 times as long in the middle of steps from 0.5 to 2.5 times: the
 /// others, which are known well, say more.
-TEST(predict::ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
+TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
   results::RunData run = known().run;
   for (results::PointData& point : run.points) {
     for (auto& step : point.step_times) {
@@ -106,25 +107,29 @@ TEST(predict::ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
     const double factor = 0.5 + 0.5 * (number++ % 5);
     for (double& time : step) time *= factor;
   }
-  const predict::ModelFit fit = predict::fit_model(run, predict::stepped_points(run), known().machine);
+  const predict::ModelFit fit =
+      predict::fit_model(run, predict::stepped_points(run), known().machine);
   EXPECT_NEAR(fit.points[3].step_time, 1.5 * known().fit.points[3].step_time,
               0.05 * fit.points[3].step_time);
   EXPECT_LT(fit.correction, 1.15);
 }
 
-TEST(predict::ModelFit, KnowsLessFurtherAway) {
+TEST(ModelFit, KnowsLessFurtherAway) {
   const predict::Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
   EXPECT_DOUBLE_EQ(predict::total(uncertainty), 0.05);
   const double half = 1.6448536269514722 * 0.05;  // of the logarithm
-  EXPECT_NEAR(predict::interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)), 1e-12);
+  EXPECT_NEAR(predict::interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)),
+              1e-12);
   double before = 0;
   for (const int ranks : {8, 16, 64, 256}) {
-    const predict::Uncertainty at = predict::uncertainty_at(known().fit, known().machine, forecast_of(ranks));
+    const predict::Uncertainty at =
+        predict::uncertainty_at(known().fit, known().machine, forecast_of(ranks));
     EXPECT_GE(at.fit, before) << ranks;
     EXPECT_EQ(at.launch, known().fit.known.launch);
     before = at.fit;
   }
-  const predict::Uncertainty near = predict::uncertainty_at(known().fit, known().machine, forecast_of(8));
+  const predict::Uncertainty near =
+      predict::uncertainty_at(known().fit, known().machine, forecast_of(8));
   EXPECT_NEAR(near.fit, known().fit.known.fit, 1e-12);
 }
 
@@ -141,20 +146,22 @@ simulate::Machine with_open_law(double slower = 1) {
 }
 
 /// The interval says so.
-TEST(predict::ModelFit, IsLessSureWhereTwoLawsFit) {
+TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
   const simulate::Machine machine = with_open_law();
   const predict::FitParts open = predict::fit_parts(known().fit, machine, forecast_of(more_ranks));
-  const predict::FitParts settled = predict::fit_parts(known().fit, known().machine, forecast_of(more_ranks));
+  const predict::FitParts settled =
+      predict::fit_parts(known().fit, known().machine, forecast_of(more_ranks));
   EXPECT_EQ(settled.law, 0);
   // Of 64 ranks, from 8 us among 2 and 56 us among 8, a sum takes 128 us by the one law and 504 us
   // by the other; little of it is not hidden. The laws part further with every rank.
   EXPECT_GT(open.law, 0.001);
-  EXPECT_GT(predict::fit_parts(known().fit, machine, forecast_of(4 * more_ranks)).law, 3 * open.law);
+  EXPECT_GT(predict::fit_parts(known().fit, machine, forecast_of(4 * more_ranks)).law,
+            3 * open.law);
 }
 
-TEST(predict::NextMeasurement, NarrowsTheIntervalMostFirst) {
-  const auto found = predict::next_measurements(known().run, known().points, known().fit, known().machine,
-                                       forecast_of(more_ranks));
+TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
+  const auto found = predict::next_measurements(known().run, known().points, known().fit,
+                                                known().machine, forecast_of(more_ranks));
   ASSERT_EQ(found.size(), 4U);
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_LE(found[i].width_then, found[i].width_now * (1 + 1e-12)) << found[i].what;
@@ -162,7 +169,8 @@ TEST(predict::NextMeasurement, NarrowsTheIntervalMostFirst) {
       EXPECT_GE(found[i].width_then, found[i - 1].width_then);
     }
   }
-  const auto larger = std::ranges::find(found, "the run on 16 ranks", &predict::NextMeasurement::what);
+  const auto larger =
+      std::ranges::find(found, "the run on 16 ranks", &predict::NextMeasurement::what);
   ASSERT_NE(larger, found.end());
   EXPECT_LT(larger->width_then, larger->width_now);
   EXPECT_TRUE(larger->command.starts_with("mpirun -np 16 isoscale run --workload dp,calibrate "));
@@ -179,12 +187,13 @@ std::string command_for(results::RunData run, const std::string& command_line) {
   for (const results::PointData* const point : known().points) {
     points.push_back(&run.points.at(static_cast<std::size_t>(point - known().run.points.data())));
   }
-  const auto found =
-      predict::next_measurements(run, points, known().fit, known().machine, forecast_of(more_ranks));
-  return std::ranges::find(found, "another launch of the same", &predict::NextMeasurement::what)->command;
+  const auto found = predict::next_measurements(run, points, known().fit, known().machine,
+                                                forecast_of(more_ranks));
+  return std::ranges::find(found, "another launch of the same", &predict::NextMeasurement::what)
+      ->command;
 }
 
-TEST(predict::NextMeasurement, NamesTheModelsFileAsTheRunDid) {
+TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
   using testing::HasSubstr;
   const auto& run = known().run;
   EXPECT_THAT(command_for(run, "isoscale run --model even.toml"), HasSubstr("--model even.toml "));
@@ -196,7 +205,7 @@ TEST(predict::NextMeasurement, NamesTheModelsFileAsTheRunDid) {
 }
 
 /// The model of an experiment file has no file of its own: its keys are what to write.
-TEST(predict::NextMeasurement, SaysWhichModelFileToWrite) {
+TEST(NextMeasurement, SaysWhichModelFileToWrite) {
   results::RunData run = known().run;
   predict::Question question{.workload = &workloads::find_workload("dp"), .run = &run};
   question.base.model = workloads::load_model("tiny");
@@ -209,7 +218,7 @@ TEST(predict::NextMeasurement, SaysWhichModelFileToWrite) {
   EXPECT_EQ(predict::model_to_write(question), "");
 }
 
-TEST(predict::NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
+TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
   Known made = known();
   results::PointData point = *made.points.back();
   point.ranks = 16;
@@ -217,18 +226,18 @@ TEST(predict::NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
   made.run.points.push_back(point);
   point.workload = "calibrate";
   made.run.points.push_back(point);
-  for (const predict::NextMeasurement& next : predict::next_measurements(made.run, known().points, made.fit,
-                                                       made.machine, forecast_of(more_ranks))) {
+  for (const predict::NextMeasurement& next : predict::next_measurements(
+           made.run, known().points, made.fit, made.machine, forecast_of(more_ranks))) {
     EXPECT_THAT(next.what, testing::Not(testing::HasSubstr("16 ranks")));
   }
 }
 
-TEST(predict::NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {
+TEST(NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {
   Known made = known();
   made.machine = with_open_law(20);  // slow enough for the law to be what is least known
   made.fit.known.fit = 0.01;
-  const auto next =
-      predict::next_measurement(made.run, made.points, made.fit, made.machine, forecast_of(more_ranks));
+  const auto next = predict::next_measurement(made.run, made.points, made.fit, made.machine,
+                                              forecast_of(more_ranks));
   ASSERT_TRUE(next);
   EXPECT_EQ(next->what, "collectives on 16 ranks");
   EXPECT_LT(next->width_then, next->width_now);

@@ -51,7 +51,7 @@ void add(results::PointData& point, const std::vector<int>& arrivals,
   const int last = *std::ranges::max_element(arrivals);
   for (int rank = 0; rank < point.ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    step.ranks.push_back(predict::trace(
+    step.ranks.push_back(trace(
         rank, {0, 1000}, {{0, computed[at]}, {arrivals[at], last + 100}, {last + 100, 1000}}));
   }
   samples::add_step(point, std::move(step));
@@ -60,15 +60,18 @@ void add(results::PointData& point, const std::vector<int>& arrivals) {
   add(point, arrivals, arrivals);
 }
 
-std::vector<efficiency::NamedCause> found(const results::RunData& run, const results::PointData& point) {
+std::vector<efficiency::NamedCause> found(const results::RunData& run,
+                                          const results::PointData& point) {
   const breakdown::TracedSteps steps = breakdown::traced_steps(point);
   return efficiency::named_causes(run, point, steps, breakdown::breakdown(point, steps));
 }
-std::vector<efficiency::NamedCause> found(const results::PointData& point) { return found(two_nodes(), point); }
+std::vector<efficiency::NamedCause> found(const results::PointData& point) {
+  return found(two_nodes(), point);
+}
 
 /// Expects that one cause is found, with this kind and these ranks; returns it, or none to look at.
-efficiency::NamedCause only_cause(const std::vector<efficiency::NamedCause>& all, const std::string& kind,
-                      const std::vector<int>& ranks) {
+efficiency::NamedCause only_cause(const std::vector<efficiency::NamedCause>& all,
+                                  const std::string& kind, const std::vector<int>& ranks) {
   EXPECT_EQ(all.size(), 1U);
   if (all.size() != 1) return {};
   EXPECT_EQ(all[0].kind, kind);
@@ -90,7 +93,9 @@ void add_gemm_sums(results::PointData& point, int slow, double factor, int first
 
 TEST(NamedCauses, AreNoneOfACleanPoint) {
   results::PointData point = four_ranks();
-  EXPECT_THAT(efficiency::named_causes(two_nodes(), point, {}, breakdown::breakdown(point)), IsEmpty()) << "no traces";
+  EXPECT_THAT(efficiency::named_causes(two_nodes(), point, {}, breakdown::breakdown(point)),
+              IsEmpty())
+      << "no traces";
   for (int step = 0; step < 3; ++step) add(point, {500, 500, 500, 500});
   add_gemm_sums(point, -1, 1);
   EXPECT_THAT(found(point), IsEmpty());
@@ -113,7 +118,7 @@ TEST(NamedCauses, NameASlowRankWithItsPlaceAndSinceWhen) {
 
 TEST(NamedCauses, SayWhenARankWasComparedByRate) {
   results::PointData point = samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()),
-                                            {{predict::trace(0, {0, 10}, {{0, 10}})}});
+                                            {{trace(0, {0, 10}, {{0, 10}})}});
   point.flop_of_rank.assign(4, 1e9);
   add_gemm_sums(point, 0, 1.5);
   EXPECT_THAT(only_cause(found(point), "slow rank", {0}).text,
@@ -142,7 +147,7 @@ results::PointData two_by_two(int dp_of_odd, int tp_of_first) {
     for (int rank = 0; rank < 4; ++rank) {
       const int dp = rank % 2 == 1 ? dp_of_odd : 100;
       const int tp = rank / 2 == 0 ? tp_of_first : 100;
-      timeline.ranks.push_back(predict::trace(rank, {0, 1000}, {{0, dp}, {500, 500 + tp}}));
+      timeline.ranks.push_back(trace(rank, {0, 1000}, {{0, dp}, {500, 500 + tp}}));
     }
     samples::add_step(point, std::move(timeline));
   }
@@ -168,7 +173,7 @@ TEST(NamedCauses, ShortenLongLists) {
   results::PointData point = samples::alike({.tp = 2, .dp = 6}, Script{}.all_reduce(Axis::dp));
   timeline::Timeline timeline;
   for (int rank = 0; rank < 12; ++rank) {
-    timeline.ranks.push_back(predict::trace(rank, {0, 1000}, {{0, rank % 2 == 0 ? 100 : 200}}));
+    timeline.ranks.push_back(trace(rank, {0, 1000}, {{0, rank % 2 == 0 ? 100 : 200}}));
   }
   for (int step = 0; step < 3; ++step) samples::add_step(point, timeline);
   EXPECT_THAT(found({}, point).at(0).text,
@@ -207,7 +212,7 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
     const int first = rank == 2 ? 600 : 500;
     const int second = rank == 2 ? 800 : 900;
     step.ranks.push_back(
-        predict::trace(rank, {0, 1000}, {{0, first}, {first, 700}, {700, second}, {second, 1000}}));
+        trace(rank, {0, 1000}, {{0, first}, {first, 700}, {700, second}, {second, 1000}}));
   }
   for (int i = 0; i < 21; ++i) samples::add_step(point, step);
   EXPECT_THAT(only_cause(found(point), "imbalance", {2}).text,
@@ -222,7 +227,7 @@ TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
     timeline::Timeline timeline;
     for (int rank = 0; rank < 4; ++rank) {
       const int arrival = rank == 1 || rank == 2 ? 600 : 500;
-      timeline.ranks.push_back(predict::trace(rank, {0, 1000}, {{0, arrival}, {arrival, 1000}}));
+      timeline.ranks.push_back(trace(rank, {0, 1000}, {{0, arrival}, {arrival, 1000}}));
     }
     samples::add_step(point, std::move(timeline));
   }

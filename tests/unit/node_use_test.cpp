@@ -171,7 +171,8 @@ TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {
   EXPECT_TRUE(has_unsure_baseline(curve()));
   EXPECT_FALSE(curve().points[2].speedup_interval) << "nothing is known of the baseline's";
   EXPECT_NEAR(*curve().points[2].efficiency, 12, 0.2);
-  EXPECT_THAT(render::baseline_remark(curve()).at(0).second, HasSubstr("only 1 of its steps counts"));
+  EXPECT_THAT(render::baseline_remark(curve()).at(0).second,
+              HasSubstr("only 1 of its steps counts"));
 }
 
 TEST(FewSteps, OfALaunchDoNotCountBesideThoseOfEnough) {
@@ -193,18 +194,18 @@ TEST(FewSteps, AreSeenInTheTableAndSaidBelow) {
   std::vector<results::RunData> runs{launch_of("a", 1, 2, 6.5), launch_of("b", 2, 2, 0.2)};
   keep_steps(runs[0].points[0], 1);
   const JoinedLaunches of{std::move(runs)};
-  const std::string joined = render_text(of.report());
+  const std::string joined = render::render_text(of.report());
   EXPECT_THAT(joined, HasSubstr(" s (1 step) "));
   EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps: 1 step counts"));
   EXPECT_THAT(joined, HasSubstr("vs 2 ranks"));
   const merge::Report alone{.runs = std::span{of.reports}.first(1)};
-  for (const auto& render : {render_text, render_markdown}) {
+  for (const auto& render : {render::render_text, render::render_markdown}) {
     EXPECT_THAT(render(alone), HasSubstr("1 step"));
     EXPECT_THAT(render(alone), HasSubstr("2 ranks: few-steps: 1 step counts"));
   }
-  EXPECT_EQ(json::parse(render_json(alone))["runs"][0]["points"][0]["labels"],
+  EXPECT_EQ(json::parse(render::render_json(alone))["runs"][0]["points"][0]["labels"],
             json::array({"few-steps"}));
-  EXPECT_EQ(json::parse(render_json(of.report()))["curves"][0]["points"][0]["labels"],
+  EXPECT_EQ(json::parse(render::render_json(of.report()))["curves"][0]["points"][0]["labels"],
             json::array({"few-steps"}));
 }
 

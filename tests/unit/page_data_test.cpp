@@ -159,7 +159,7 @@ TEST(StepSeries, HasNoTimeWhereARankHasNone) {
 
 TEST(RankMap, SortsHostsByTheirNumbers) {
   std::vector<std::string> hosts{"node10", "node2", "a", "node1", "node02", "b3x10", "b3x9", ""};
-  std::ranges::sort(hosts, before_naturally);
+  std::ranges::sort(hosts, render::before_naturally);
   EXPECT_THAT(hosts, ElementsAre("", "a", "b3x9", "b3x10", "node1", "node02", "node2", "node10"));
 }
 

@@ -98,7 +98,7 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
     PointReport point;
     point.data = &data;
     point.breakdown = breakdown::breakdown(data);
-    const Json timeline = lanes({}, point, {});
+    const Json timeline = page::lanes({}, point, {});
     const auto& of_rank = point.breakdown.of_rank;
     ASSERT_EQ(timeline["lanes"].size(), of_rank.size());
     ASSERT_EQ(point.breakdown.steps, 1U);  // a mean over steps is this step's
@@ -260,7 +260,9 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
   EXPECT_EQ(boxes.front().gaps().value(), 2);
   EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(page::LaneOp::mixed));
   // 21 ns are enough: the third begins anew.
-  EXPECT_EQ(page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
+  EXPECT_EQ(
+      page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged,
+      2U);
 }
 
 TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {

@@ -18,7 +18,7 @@ using simulate::Machine;
 using simulate::TimedCommunication;
 
 predict::Question asked(const PredictCommand& command) {
-  return question_of(command, samples::plain_sheet());
+  return predict::question_of(command, samples::plain_sheet());
 }
 
 /// The words in which `ask` refuses.
@@ -46,7 +46,7 @@ bool says(const std::string& text, std::initializer_list<const char*> needles) {
   return true;
 }
 
-TEST(predict::Question, OfASheetIsWhatTheCommandSays) {
+TEST(Question, OfASheetIsWhatTheCommandSays) {
   PredictCommand command = samples::plain_command();
   command.mesh = {{mesh::Axis::tp, 2}};
   command.settings = {{"batch", "128"}, {"gemm", "2x,memory=3x"}, {"latency", "0.5x"}};
@@ -71,7 +71,7 @@ TEST(predict::Question, OfASheetIsWhatTheCommandSays) {
   EXPECT_EQ(asked(command).machine.network->node_ranks, 4);
 }
 
-TEST(predict::Question, RefusesWhatItCannotAnswer) {
+TEST(Question, RefusesWhatItCannotAnswer) {
   const auto with = [](std::string key, std::string value) {
     PredictCommand command = samples::plain_command();
     command.settings.emplace_back(std::move(key), std::move(value));
@@ -102,7 +102,7 @@ TEST(predict::Question, RefusesWhatItCannotAnswer) {
   EXPECT_TRUE(says(refusal(command), {"--mesh tp=2", "has no axis tp"}));
 }
 
-TEST(predict::Question, OfASheetHasTheBatchOfTheModel) {
+TEST(Question, OfASheetHasTheBatchOfTheModel) {
   PredictCommand command = samples::plain_command();
   command.settings.clear();
   command.model = workloads::load_model("gpt-175b");
@@ -118,7 +118,7 @@ TEST(predict::Question, OfASheetHasTheBatchOfTheModel) {
   EXPECT_FALSE(asked(command).base.options.contains("batch"));
 }
 
-TEST(predict::Question, KeepsTpAndPpAlongACurve) {
+TEST(Question, KeepsTpAndPpAlongACurve) {
   PredictCommand command = samples::plain_command();
   command.workload = "hybrid";
   command.mesh.clear();
@@ -133,7 +133,7 @@ TEST(predict::Question, KeepsTpAndPpAlongACurve) {
   EXPECT_TRUE(asked(command).mesh.empty());
 }
 
-TEST(predict::Question, TakesANetworkFromAnotherMachine) {
+TEST(Question, TakesANetworkFromAnotherMachine) {
   predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   question.machine.network.reset();
@@ -152,7 +152,7 @@ TEST(predict::Question, TakesANetworkFromAnotherMachine) {
   EXPECT_THROW(predict::use_network(nothing, "nothing", question), base::UsageError);
 }
 
-TEST(predict::Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
+TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
   predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   simulate::Machine other;
@@ -174,7 +174,7 @@ TEST(predict::Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
   EXPECT_NE(question.warnings[0].find("2 ranks on each"), std::string::npos);
 }
 
-TEST(predict::Question, RefusesASearchWithNothingToSearchFor) {
+TEST(Question, RefusesASearchWithNothingToSearchFor) {
   PredictCommand command = samples::plain_command();
   command.best = true;
   EXPECT_EQ(asked(command).meshes, predict::Meshes::searched);
@@ -206,16 +206,16 @@ Machine measured() {
   return machine;
 }
 
-TEST(predict::WhatIf, ReadsChangesThatAreMadeTogether) {
+TEST(WhatIf, ReadsChangesThatAreMadeTogether) {
   const predict::WhatIf one = predict::parse_what_if("link.inter=2x");
   EXPECT_EQ(one.title, "link.inter=2x");
   EXPECT_EQ(one.changes, (std::vector<predict::Change>{{predict::MachinePart::link_inter, 2}}));
   const predict::WhatIf two = predict::parse_what_if("gemm=1.3x,latency=0.5x");
-  EXPECT_EQ(two.changes,
-            (std::vector<predict::Change>{{predict::MachinePart::gemm, 1.3}, {predict::MachinePart::latency, 0.5}}));
+  EXPECT_EQ(two.changes, (std::vector<predict::Change>{{predict::MachinePart::gemm, 1.3},
+                                                       {predict::MachinePart::latency, 0.5}}));
 }
 
-TEST(predict::WhatIf, SaysWhatItWouldAccept) {
+TEST(WhatIf, SaysWhatItWouldAccept) {
   for (const auto& [text, reason] : {std::pair{"link.iner=2x", "did you mean 'link.inter'"},
                                      {"gemm=2", "from 0.001x to 1000x"},
                                      {"gemm=0x", "must be a factor"},
@@ -228,10 +228,10 @@ TEST(predict::WhatIf, SaysWhatItWouldAccept) {
   }
 }
 
-TEST(predict::WhatIf, ChangesASheet) {
+TEST(WhatIf, ChangesASheet) {
   const Machine base = samples::plain_sheet();
-  const Machine after =
-      predict::changed(base, predict::parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
+  const Machine after = predict::changed(
+      base, predict::parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
   EXPECT_DOUBLE_EQ(after.network->across.bandwidth, 2e10);
   EXPECT_DOUBLE_EQ(after.network->inside.bandwidth, 3e11);
   EXPECT_DOUBLE_EQ(after.network->across.latency, 2.5e-6);
@@ -241,7 +241,7 @@ TEST(predict::WhatIf, ChangesASheet) {
   EXPECT_DOUBLE_EQ(after.memory->capacity, 1e12);
 }
 
-TEST(predict::WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
+TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
   // Microseconds of both samples across nodes, then of both inside one; there the latency is not
   // fitted, and that of the smallest message counts.
   struct Case {
@@ -263,19 +263,22 @@ TEST(predict::WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
   EXPECT_DOUBLE_EQ(*inter.measured.communication[0].latency, 1e-6);
   const Machine latency = predict::changed(measured(), predict::parse_what_if("latency=3x"));
   EXPECT_DOUBLE_EQ(*latency.measured.communication[0].latency, 3e-6);
-  const Machine faster = predict::changed(measured(), predict::parse_what_if("gemm=1.5x,memory=2x"));
+  const Machine faster =
+      predict::changed(measured(), predict::parse_what_if("gemm=1.5x,memory=2x"));
   EXPECT_NEAR(faster.measured.gemms[0].seconds, 2e-6, 1e-18);
   EXPECT_NEAR(faster.measured.locals[0].seconds, 1e-6, 1e-18);
 }
 
-TEST(predict::WhatIf, RefusesPartsThatNobodyKnows) {
+TEST(WhatIf, RefusesPartsThatNobodyKnows) {
   Machine one_node = measured();
   one_node.measured.communication.erase(one_node.measured.communication.begin());
-  EXPECT_THROW((void)predict::changed(one_node, predict::parse_what_if("link.inter=2x")), base::UsageError);
+  EXPECT_THROW((void)predict::changed(one_node, predict::parse_what_if("link.inter=2x")),
+               base::UsageError);
   EXPECT_NO_THROW((void)predict::changed(one_node, predict::parse_what_if("link.intra=2x")));
   const Machine nothing{.name = "empty", .source = {}};
   for (const char* const change : {"gemm=2x", "memory=2x", "latency=2x", "link.intra=2x"}) {
-    EXPECT_THROW((void)predict::changed(nothing, predict::parse_what_if(change)), base::UsageError) << change;
+    EXPECT_THROW((void)predict::changed(nothing, predict::parse_what_if(change)), base::UsageError)
+        << change;
   }
 }
 

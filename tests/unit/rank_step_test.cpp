@@ -81,13 +81,13 @@ void expect_largest(const breakdown::RankStep& step, int begin, int length, std:
   EXPECT_EQ(step.largest.after, after);
 }
 
-TEST(breakdown::RankStep, GivesEachMomentToTheFirstClaimAndThenTheLowestStream) {
+TEST(RankStep, GivesEachMomentToTheFirstClaimAndThenTheLowestStream) {
   // Stream 0 waits from 0 to 60 in an exchange, stream 1 copies from 10 to 30, stream 2 computes
   // from 20 to 40, stream 3 transfers from 35 to 50. Hidden are 30 of the exchange, and 5 of the
   // all-reduce among these.
   expect_step(
       split_of(Script{}.send(1, 0).copy(1).compute(2).all_reduce(Axis::dp, 3),
-               predict::trace(0, {0, 60}, {{0, 60}, {10, 30}, {20, 40}, {35, 50}}), {60, 0, 0, 0}),
+               trace(0, {0, 60}, {{0, 60}, {10, 30}, {20, 40}, {35, 50}}), {60, 0, 0, 0}),
       {.compute = 20,
        .copies = 10,
        .transfer = 10,
@@ -97,11 +97,11 @@ TEST(breakdown::RankStep, GivesEachMomentToTheFirstClaimAndThenTheLowestStream) 
            {.waiting = 20, .hidden = 30}, {.own = 10}, {.own = 20}, {.own = 10, .hidden = 5}}});
   // A collective whose last member is missing goes before an exchange whose partner is.
   expect_step(split_of(Script{}.send(1, 0).all_reduce(Axis::dp, 1),
-                       predict::trace(0, {0, 40}, {{0, 40}, {10, 30}}), {40, 20}),
+                       trace(0, {0, 40}, {{0, 40}, {10, 30}}), {40, 20}),
               {.wait = 20, .late = 20, .shares = {{.waiting = 20}, {.waiting = 20}}});
   // Stream 2 computes until stream 1 begins, and stream 1 until stream 0 begins.
   expect_step(split_of(Script{}.compute(2).compute(1).compute(0),
-                       predict::trace(0, {0, 50}, {{0, 30}, {10, 40}, {20, 50}})),
+                       trace(0, {0, 50}, {{0, 30}, {10, 40}, {20, 50}})),
               {.compute = 50, .shares = {{.own = 10}, {.own = 10}, {.own = 30}}});
 }
 
@@ -109,7 +109,7 @@ TEST(RankStepStreams, OrderOpsByTheirOwnStreamAlone) {
   // Stream 1's second op begins before stream 0's first has ended: no contradiction on three
   // streams, 30 ns of one where all were folded.
   const Script script = Script{}.compute(0).compute(1).compute(2).compute(1);
-  const auto spans = predict::trace(0, {0, 100}, {{0, 60}, {0, 30}, {10, 50}, {30, 100}});
+  const auto spans = trace(0, {0, 100}, {{0, 60}, {0, 30}, {10, 50}, {30, 100}});
   const auto streamed = split_of(script, spans).step;
   EXPECT_EQ(streamed.compute, Nanoseconds{100});
   EXPECT_EQ(streamed.unaccounted, Nanoseconds{0});
@@ -123,7 +123,7 @@ TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
   // another stream each time, and was issued in another order. Of two that begin at once it is the
   // one on the lowest stream.
   expect_step(split_of(Script{}.compute(2).compute(0).copy(1).all_reduce(Axis::dp, 2),
-                       predict::trace(0, {0, 90}, {{45, 60}, {10, 30}, {80, 85}, {80, 90}})),
+                       trace(0, {0, 90}, {{45, 60}, {10, 30}, {80, 85}, {80, 90}})),
               {.compute = 35,
                .copies = 5,
                .transfer = 5,
@@ -134,11 +134,11 @@ TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
                           {.own = 5, .gap = 20},
                           {.own = 5, .hidden = 5}}});
   // The only op begins after the step's end: 30 ns of gap are in the step.
-  expect_step(split_of(Script{}.compute(), predict::trace(0, {0, 30}, {{50, 60}})),
+  expect_step(split_of(Script{}.compute(), trace(0, {0, 30}, {{50, 60}})),
               {.compute = 10, .gap = 30, .unaccounted = 10, .shares = {{.own = 10, .gap = 30}}});
   // It comes before ops that take no time, too.
   expect_step(split_of(Script{}.compute().copy().all_reduce(Axis::dp).compute(1),
-                       predict::trace(0, {0, 60}, {{0, 20}, {30, 30}, {45, 45}, {25, 25}})),
+                       trace(0, {0, 60}, {{0, 20}, {30, 30}, {45, 45}, {25, 25}})),
               {.compute = 20,
                .gap = 25,
                .unaccounted = 15,
@@ -147,25 +147,25 @@ TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
 
 TEST(RankStepOther, IsTheTailAndWhatContradicts) {
   const auto tail = split_of(Script{}.compute(0).copy(1).all_reduce(Axis::dp, 2),
-                             predict::trace(0, {0, 100}, {{0, 40}, {10, 70}, {20, 60}}))
+                             trace(0, {0, 100}, {{0, 40}, {10, 70}, {20, 60}}))
                         .step;
   EXPECT_EQ(tail.gap, Nanoseconds{0});
   EXPECT_EQ(tail.unaccounted, Nanoseconds{30});
   expect_largest(tail, 70, 30, 1);
-  const auto empty = split_of(Script{}, predict::trace(0, {5, 25}, {})).step;
+  const auto empty = split_of(Script{}, trace(0, {5, 25}, {})).step;
   EXPECT_EQ(empty.step, Nanoseconds{20});
   EXPECT_EQ(empty.unaccounted, Nanoseconds{20});
   EXPECT_EQ(empty.largest.begin, Nanoseconds{5});
   EXPECT_EQ(empty.largest.length, Nanoseconds{20});
   // Ops 1 and 2 begin 5 and 20 ns too early; the tail is 10 ns.
   const auto early = split_of(Script{}.compute().compute().compute(),
-                              predict::trace(0, {0, 100}, {{0, 30}, {25, 60}, {40, 90}}))
+                              trace(0, {0, 100}, {{0, 30}, {25, 60}, {40, 90}}))
                          .step;
   EXPECT_EQ(early.unaccounted, Nanoseconds{35});
   expect_largest(early, 40, 20, 1);
   // Streams 1 and 2 both claim to have begun before the op that they wait for ended.
   const auto both = split_of(Script{}.compute(0).compute(1).after(0, 1).copy(2).after(0, 1),
-                             predict::trace(0, {0, 100}, {{0, 50}, {30, 100}, {40, 80}}))
+                             trace(0, {0, 100}, {{0, 50}, {30, 100}, {40, 80}}))
                         .step;
   EXPECT_EQ(both.unaccounted, Nanoseconds{20});
   EXPECT_EQ(both.compute, Nanoseconds{80});
@@ -173,7 +173,7 @@ TEST(RankStepOther, IsTheTailAndWhatContradicts) {
   EXPECT_EQ(both.largest.length, Nanoseconds{20});
 }
 
-TEST(breakdown::RankStep, CountsEachMomentOnceWhateverTheSpans) {
+TEST(RankStep, CountsEachMomentOnceWhateverTheSpans) {
   // Random steps on three streams: the parts and what is unaccounted for are the step, and the
   // shares of ops are the parts.
   for (unsigned seed = 0; seed < 500; ++seed) {
@@ -197,7 +197,7 @@ TEST(breakdown::RankStep, CountsEachMomentOnceWhateverTheSpans) {
       ended[stream] = start + length;
       end = std::max(end, start + length);
     }
-    const auto [step, shares] = split_of(script, predict::trace(0, {0, end + 7}, spans), waits);
+    const auto [step, shares] = split_of(script, trace(0, {0, end + 7}, spans), waits);
     EXPECT_EQ(step.compute + step.copies + step.transfer + step.wait + step.late + step.gap +
                   step.unaccounted,
               step.step)
@@ -218,8 +218,8 @@ TEST(breakdown::RankStep, CountsEachMomentOnceWhateverTheSpans) {
 results::PointData two_ranks() {
   const Script script = Script{}.compute().copy(1).compute().all_reduce(mesh::Axis::dp, 1);
   return samples::point({.dp = 2}, {script, script},
-                        {{predict::trace(0, {0, 100}, {{0, 30}, {10, 20}, {30, 60}, {60, 100}}),
-                          predict::trace(1, {0, 100}, {{0, 50}, {10, 30}, {50, 60}, {60, 100}})}});
+                        {{trace(0, {0, 100}, {{0, 30}, {10, 20}, {30, 60}, {60, 100}}),
+                          trace(1, {0, 100}, {{0, 50}, {10, 30}, {50, 60}, {60, 100}})}});
 }
 
 TEST(OpTimes, AreMeansOverRanksByKind) {

@@ -42,9 +42,10 @@ results::RunData bench_run() {
 }
 
 TEST(RenderBench, ClaimsWhatTheGoldenOnesDo) {
-  golden::expect_claims(rendered(bench_run(), render_text, "bench.h5"), "bench.txt");
-  golden::expect_claims(rendered(bench_run(), render_markdown, "bench.h5"), "bench.md");
-  golden::expect_claims(rendered(bench_run(), render_nccl_tests, "bench.h5"), "bench.nccl-tests");
+  golden::expect_claims(rendered(bench_run(), render::render_text, "bench.h5"), "bench.txt");
+  golden::expect_claims(rendered(bench_run(), render::render_markdown, "bench.h5"), "bench.md");
+  golden::expect_claims(rendered(bench_run(), render::render_nccl_tests, "bench.h5"),
+                        "bench.nccl-tests");
 }
 
 TEST(RenderBench, SaysWhichRowsOfTf32WereMultipliedWithoutIt) {
@@ -53,20 +54,20 @@ TEST(RenderBench, SaysWhichRowsOfTf32WereMultipliedWithoutIt) {
     row.text["dtype"] = "tf32";
     row.text["arithmetic"] = "tensor cores, tf32 inputs, f32 sums";
   }
-  EXPECT_THAT(rendered(run, render_text), Not(HasSubstr("NO TF32")));
+  EXPECT_THAT(rendered(run, render::render_text), Not(HasSubstr("NO TF32")));
   run.points.front().rows.front().text["arithmetic"] = "FMA, f32 inputs, f32 sums";
-  EXPECT_THAT(rendered(run, render_text),
+  EXPECT_THAT(rendered(run, render::render_text),
               AllOf(HasSubstr("NO TF32"), HasSubstr("1 row multiplied with FMA")));
 }
 
 TEST(RenderBench, SaysNothingOfStepsThatThereAreNot) {
-  for (const auto& render : {render_text, render_markdown}) {
+  for (const auto& render : {render::render_text, render::render_markdown}) {
     const std::string text = rendered(bench_run(), render);
     for (const char* const word : {"efficiency", "step time", "speed-up", "baseline", "nan"}) {
       EXPECT_THAT(text, Not(HasSubstr(word)));
     }
   }
-  golden::expect_fits(rendered(bench_run(), render_text), 120);
+  golden::expect_fits(rendered(bench_run(), render::render_text), 120);
 }
 
 TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
@@ -83,7 +84,7 @@ TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
     }
   }
   run.points = {point};
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, Not(HasSubstr("from (row) to (column)")));
   EXPECT_THAT(text, HasSubstr("other node    272"));
   EXPECT_THAT(text,
@@ -112,7 +113,7 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
       std::ranges::find_if(found, [](const json& at) { return at.contains("src_world_rank"); });
   ASSERT_NE(pair, found.end());
   expect_holds(*pair, {{"src", 1}, {"src_world_rank", 2}, {"dst_world_rank", 3}});
-  const std::string csv = rendered(run, render_csv);
+  const std::string csv = rendered(run, render::render_csv);
   EXPECT_THAT(csv, HasSubstr(",work_growth,src_world_rank,dst_world_rank\n"));
   EXPECT_THAT(csv, testing::EndsWith(",1,2,3\n"));
 }
@@ -126,7 +127,7 @@ TEST(RenderBench, SaysHowCurvesDidAgainstTheirParts) {
   }
   parts.rows.push_back(samples::gemm("f32", "cold", 512, 100e9, 2));
   run.points.push_back(parts);
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("links    2 ranks: all_reduce on dp ran at 35.6% of what the link "
                               "gives alone"));
   EXPECT_THAT(text, HasSubstr("MFU      2 ranks: "));
@@ -151,7 +152,7 @@ std::vector<std::vector<std::string>> data_lines(const std::string& text) {
 }
 
 TEST(RenderNcclTests, HasItsColumnsInItsOrder) {
-  const std::string text = rendered(bench_run(), render_nccl_tests);
+  const std::string text = rendered(bench_run(), render::render_nccl_tests);
   const auto lines = data_lines(text);
   ASSERT_EQ(lines.size(), 8U + 3 + 1 + 1);  // all_reduce, all_gather, barrier, sendrecv
   for (const auto& line : lines) EXPECT_EQ(line.size(), 13U);
@@ -203,14 +204,14 @@ TEST(RenderNcclTests, MakesATableOfEveryGroupAndImplementation) {
     }
   }
   run.points = {point};
-  const std::string text = rendered(run, render_nccl_tests);
+  const std::string text = rendered(run, render::render_nccl_tests);
   EXPECT_THAT(text, AllOf(HasSubstr("all_reduce among 4 on world, library\n"),
                           HasSubstr("all_reduce among 4 on world, ring\n")));
   const auto lines = data_lines(text);
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[0][2], "bfloat16");
   EXPECT_EQ(lines[1][2], "int32");
-  EXPECT_THAT(rendered(samples::two_curves(), render_nccl_tests),
+  EXPECT_THAT(rendered(samples::two_curves(), render::render_nccl_tests),
               HasSubstr("# no collective was measured\n"));
 }
 
@@ -267,14 +268,14 @@ TEST(RenderBench, SaysWhatGpusWereLikeWhereItIsKnown) {
   expect_holds(
       json_of(run)["points"][1]["rows"][0],
       {{"sm_clock", 1980e6}, {"sm_clock_min", 1410e6}, {"throttle_reasons", 4}, {"late_plays", 3}});
-  EXPECT_THAT(rendered(run, render_text),
+  EXPECT_THAT(rendered(run, render::render_text),
               AllOf(HasSubstr("1755 to 1980 MHz"), HasSubstr("1 row: software power cap"),
                     HasSubstr("3 plays")));
 }
 
 TEST(RenderCsv, HasALineForEveryRow) {
   const results::RunData run = bench_run();
-  std::istringstream lines{rendered(run, render_csv)};
+  std::istringstream lines{rendered(run, render::render_csv)};
   std::string line;
   std::getline(lines, line);
   std::vector<std::string> names;
@@ -317,12 +318,13 @@ TEST(RenderBench, LetsNoControlCharactersThrough) {
     point.rows.push_back(
         {.text = {{"op", "gemm"}}, .number = {{"m", 1e300}, {"bytes", -5}, {"flop", INFINITY}}});
   }
-  for (const auto& render :
-       {render_text, render_json, render_csv, render_markdown, render_nccl_tests}) {
+  for (const auto& render : {render::render_text, render::render_json, render::render_csv,
+                             render::render_markdown, render::render_nccl_tests}) {
     golden::expect_harmless(rendered(run, render));
   }
-  for (const auto& line : data_lines(rendered(run, render_nccl_tests))) EXPECT_EQ(line.size(), 13U);
-  EXPECT_THAT(rendered(run, render_markdown), Not(HasSubstr("<b>")));
+  for (const auto& line : data_lines(rendered(run, render::render_nccl_tests)))
+    EXPECT_EQ(line.size(), 13U);
+  EXPECT_THAT(rendered(run, render::render_markdown), Not(HasSubstr("<b>")));
 }
 
 }  // namespace

@@ -45,25 +45,26 @@ std::vector<results::RunData> launches() {
 
 TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   const JoinedLaunches of{launches()};
-  golden::expect_claims(render_text(of.report()), "launches.txt");
-  golden::expect_claims(render_markdown(of.report()), "launches.md");
-  golden::expect_fits(render_text(of.report()), 120);
+  golden::expect_claims(render::render_text(of.report()), "launches.txt");
+  golden::expect_claims(render::render_markdown(of.report()), "launches.md");
+  golden::expect_fits(render::render_text(of.report()), 120);
 }
 
 TEST(RenderLaunches, OneLaunchIsShownAsBefore) {
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
   const merge::Report alone{.runs = of.reports};
-  EXPECT_EQ(render_text(of.report()), render_text(alone));
-  EXPECT_EQ(render_markdown(of.report()), render_markdown(alone));
-  EXPECT_THAT(render_text(alone), Not(HasSubstr("over launches")));
+  EXPECT_EQ(render::render_text(of.report()), render::render_text(alone));
+  EXPECT_EQ(render::render_markdown(of.report()), render::render_markdown(alone));
+  EXPECT_THAT(render::render_text(alone), Not(HasSubstr("over launches")));
 }
 
 TEST(RenderLaunches, WarningsAreShownWithOneLaunchToo) {
   const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
   const merge::Report report{.runs = of.reports, .warnings = {"a.h5 was given more than once"}};
-  EXPECT_THAT(render_text(report), HasSubstr("WARNING  a.h5 was given more than once"));
-  EXPECT_THAT(render_markdown(report), HasSubstr("WARNING: a.h5 was given more than once"));
-  EXPECT_EQ(json::parse(render_json(report))["warnings"][0], "a.h5 was given more than once");
+  EXPECT_THAT(render::render_text(report), HasSubstr("WARNING  a.h5 was given more than once"));
+  EXPECT_THAT(render::render_markdown(report), HasSubstr("WARNING: a.h5 was given more than once"));
+  EXPECT_EQ(json::parse(render::render_json(report))["warnings"][0],
+            "a.h5 was given more than once");
 }
 
 /// Three launches of 2 ranks, traced; the second is the typical one.
@@ -83,12 +84,13 @@ std::vector<results::RunData> traced_launches() {
 
 TEST(RenderLaunches, TablesOfOneLaunchSayWhoseTheyAre) {
   const JoinedLaunches of{traced_launches()};
-  const std::string text = render_text(of.report());
+  const std::string text = render::render_text(of.report());
   EXPECT_THAT(text, HasSubstr("  where a step went, mean over ranks, launch 2\n"));
   EXPECT_THAT(text, HasSubstr("each the product of those below it, launch 2\n"));
   EXPECT_THAT(text, HasSubstr("by phase, 2 ranks, 1 traced step, launch 2\n"));
-  EXPECT_THAT(render_markdown(of.report()), HasSubstr("mean over ranks, launch 2:\n"));
-  EXPECT_THAT(render_text({.runs = std::span{of.reports}.first(1)}), Not(HasSubstr("launch 1")));
+  EXPECT_THAT(render::render_markdown(of.report()), HasSubstr("mean over ranks, launch 2:\n"));
+  EXPECT_THAT(render::render_text({.runs = std::span{of.reports}.first(1)}),
+              Not(HasSubstr("launch 1")));
 }
 
 TEST(RenderLaunches, TablesOfSeveralLaunchesSayWhichPointIsWhose) {
@@ -103,7 +105,7 @@ TEST(RenderLaunches, TablesOfSeveralLaunchesSayWhichPointIsWhose) {
                      samples::point({.dp = 4}, std::vector(4, script), std::move(step)));
   samples::add_traced_steps(four.points[0], 0.08, 1.01);
   runs.push_back(std::move(four));
-  EXPECT_THAT(render_text(JoinedLaunches{std::move(runs)}.report()),
+  EXPECT_THAT(render::render_text(JoinedLaunches{std::move(runs)}.report()),
               HasSubstr("mean over ranks, launch 2 on 2 ranks, launch 4 on 4 ranks\n"));
 }
 
@@ -116,13 +118,13 @@ TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
   runs[1].id = "b";
   const JoinedLaunches of{std::move(runs)};
   const merge::Report alone{.runs = std::span{of.reports}.first(1)};
-  for (const std::string& text : {render_text(alone), render_markdown(alone)}) {
+  for (const std::string& text : {render::render_text(alone), render::render_markdown(alone)}) {
     EXPECT_THAT(text, HasSubstr("2 ranks: batch 1 does not divide into 2\n"));
     EXPECT_THAT(text, Not(HasSubstr("speed-up")));
   }
-  EXPECT_THAT(render_text(of.report()),
+  EXPECT_THAT(render::render_text(of.report()),
               HasSubstr("left out 2 ranks, launches 1, 2: skipped: batch 1 does not divide"));
-  EXPECT_THAT(render_text(of.report()), Not(HasSubstr("baseline none")));
+  EXPECT_THAT(render::render_text(of.report()), Not(HasSubstr("baseline none")));
 }
 
 TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
@@ -131,12 +133,13 @@ TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
     runs.push_back(launch_of(id, 1, 2, step));
   }
   // ln 2 * t(2) / sqrt(3) = 0.6931 * 4.3027 / 1.7321 = 1.7219: over e^1.7219 = 5.595.
-  EXPECT_THAT(render_text(JoinedLaunches{std::move(runs)}.report()), HasSubstr("  -82.1% +459."));
+  EXPECT_THAT(render::render_text(JoinedLaunches{std::move(runs)}.report()),
+              HasSubstr("  -82.1% +459."));
 }
 
 TEST(RenderLaunches, JsonHasTheCurves) {
   const JoinedLaunches of{launches()};
-  const json document = json::parse(render_json(of.report()));
+  const json document = json::parse(render::render_json(of.report()));
   ASSERT_EQ(document["runs"].size(), 6U);
   ASSERT_EQ(document["curves"].size(), 2U);
   const json& curve = document["curves"][0];
@@ -178,7 +181,7 @@ TEST(RenderLaunches, JsonHasTheCausesOfTheJoinedCurve) {
   // The typical launch of 2 ranks is the second, whose own baseline is not the joined one.
   const JoinedLaunches of{
       {traced_launch("a", 1, 1), traced_launch("b", 1.2, 1.05), traced_launch("c", 1.1, 1.3)}};
-  const json document = json::parse(render_json(of.report()));
+  const json document = json::parse(render::render_json(of.report()));
   const json& points = document["curves"][0]["points"];
   ASSERT_EQ(points.size(), 2U);
   const json& two = points[1];
@@ -203,13 +206,13 @@ TEST(RenderLaunches, JsonHasTheCausesOfTheJoinedCurve) {
 
 TEST(RenderLaunches, CsvHasTheJoinedPointBesideEachLaunch) {
   const JoinedLaunches of{launches()};
-  std::istringstream lines{render_csv(of.report())};
+  std::istringstream lines{render::render_csv(of.report())};
   std::string heading, first;
   std::getline(lines, heading);
   std::getline(lines, first);
   EXPECT_THAT(heading, HasSubstr("axes,curve,launches,joined_step_time,"));
   EXPECT_THAT(first, HasSubstr("," + of.joined.curves[0].fingerprint + ",3,"));
-  EXPECT_THAT(render_csv(of.report()), HasSubstr(",oversubscribed,"));
+  EXPECT_THAT(render::render_csv(of.report()), HasSubstr(",oversubscribed,"));
 }
 
 TEST(RenderLaunches, LetNoControlCharactersThrough) {
@@ -219,7 +222,8 @@ TEST(RenderLaunches, LetNoControlCharactersThrough) {
   }
   runs[1].mpi_library += "x\x1b[2J";
   const JoinedLaunches of{std::move(runs)};
-  for (const auto& render : {render_text, render_json, render_csv, render_markdown}) {
+  for (const auto& render :
+       {render::render_text, render::render_json, render::render_csv, render::render_markdown}) {
     golden::expect_harmless(render(of.report()));
   }
 }

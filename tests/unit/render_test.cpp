@@ -55,7 +55,7 @@ constexpr const char* point_keys =
 TEST(RenderJson, HasEveryKeyOfTheContract) {
   using Keys = std::set<std::string>;
   const results::RunData run = samples::two_curves();
-  const json document = json::parse(rendered(run, render_json));
+  const json document = json::parse(rendered(run, render::render_json));
   EXPECT_EQ(keys(document),
             (Keys{"schema_version", "runs", "curves", "findings", "findings_left_out", "warnings",
                   "index_only", "index", "machines", "unreadable"}));
@@ -116,7 +116,7 @@ TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
   RunReport report = make_report(run, "a.h5", {});
   report.curves.at(0).points.at(2).causes.named = {
       {.kind = "slow rank", .ranks = {1, 3}, .size = 2, .text = ""}};
-  const json document = json::parse(render_json({{&report, 1}}));
+  const json document = json::parse(render::render_json({{&report, 1}}));
   const json& causes = document["runs"][0]["points"][2];
   const json& of_rank = causes["breakdown_of_rank"];
   ASSERT_EQ(of_rank.size(), 4U);
@@ -131,10 +131,10 @@ TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
 TEST(RenderJson, JoinsRuns) {
   const results::RunData run = samples::two_curves();
   const std::vector reports{make_report(run, "a.h5", {}), make_report(run, "b.h5", {})};
-  const json document = json::parse(render_json({reports}));
+  const json document = json::parse(render::render_json({reports}));
   ASSERT_EQ(document["runs"].size(), 2U);
   EXPECT_EQ(document["runs"][1]["file"], "b.h5");
-  EXPECT_EQ(json::parse(render_json(merge::Report{}))["runs"], json::array());
+  EXPECT_EQ(json::parse(render::render_json(merge::Report{}))["runs"], json::array());
 }
 
 /// A reader of RFC 4180 written from its grammar.
@@ -181,7 +181,7 @@ std::vector<std::map<std::string, std::string>> csv_records(const std::string& t
 
 TEST(RenderCsv, HasOneRecordPerPoint) {
   const results::RunData run = samples::two_curves();
-  const auto records = csv_records(rendered(run, render_csv));
+  const auto records = csv_records(rendered(run, render::render_csv));
   ASSERT_EQ(records.size(), 6U);
   EXPECT_EQ(records[2].at("ranks"), "4");
   EXPECT_EQ(records[2].at("dp"), "4");
@@ -197,7 +197,7 @@ TEST(RenderCsv, HasOneRecordPerPoint) {
 
 TEST(RenderCsv, HasAHeadingWithoutPoints) {
   const results::RunData run = samples::run();
-  const auto rows = parse_csv(rendered(run, render_csv));
+  const auto rows = parse_csv(rendered(run, render::render_csv));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_THAT(rows[0], testing::IsSupersetOf({"run", "ranks", "efficiency", "wait", "reason"}));
   EXPECT_EQ(std::set<std::string>(rows[0].begin(), rows[0].end()).size(), rows[0].size());
@@ -205,7 +205,7 @@ TEST(RenderCsv, HasAHeadingWithoutPoints) {
 
 TEST(RenderCsv, QuotesCellsAndMakesNoFormulas) {
   const results::RunData run = samples::hostile_run();
-  const auto records = csv_records(rendered(run, render_csv, "-a.h5"));
+  const auto records = csv_records(rendered(run, render::render_csv, "-a.h5"));
   ASSERT_EQ(records.size(), 6U);
   EXPECT_EQ(records[0].at("model"), "'=cmd|\"x\",\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff<b>|`");
   for (const auto& record : records) {
@@ -221,20 +221,20 @@ TEST(RenderCsv, QuotesCellsAndMakesNoFormulas) {
 TEST(Render, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   results::RunData run = samples::two_curves();
   const std::string file = "isoscale-dp-pp-node17-20250301T120007Z.h5";
-  golden::expect_claims(rendered(run, render_text, file), "report.txt");
-  const std::string markdown = rendered(run, render_markdown, file);
+  golden::expect_claims(rendered(run, render::render_text, file), "report.txt");
+  const std::string markdown = rendered(run, render::render_markdown, file);
   golden::expect_claims(markdown, "report.md");
   EXPECT_THAT(markdown.substr(0, markdown.find('\n')),
               testing::AllOf(HasSubstr("92.5%"), HasSubstr("2 ranks"), HasSubstr("1 rank")));
   run.points[2].mesh = {.tp = 2, .dp = 2};
-  golden::expect_fits(rendered(run, render_text), 120);
+  golden::expect_fits(rendered(run, render::render_text), 120);
 }
 
 TEST(RenderText, SaysWhenARunIsPartialAndWhenItHasNoPoints) {
   results::RunData run = samples::run();
   run.complete = false;
   run.warnings = {"something is odd"};
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("PARTIAL"));
   EXPECT_THAT(text, HasSubstr("WARNING  something is odd"));
   EXPECT_THAT(text, HasSubstr("No point was measured."));
@@ -246,7 +246,7 @@ TEST(RenderText, SaysWhyThereIsNoInterval) {
                     samples::measured(2, {.dp = 4}, 1)});
   run.points[1].step_times.resize(7);  // two of them warm-up
   for (int i = 0; i < 60; ++i) run.points[2].step_times.emplace_back(4, 1.0 + i);
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("±95%     2 ranks: no interval: fewer than 6 steps count\n"));
   EXPECT_THAT(text, HasSubstr("±95%     4 ranks: no interval: the times of successive steps"));
 }
@@ -255,26 +255,27 @@ TEST(RenderText, SaysWhatWasPutInOnPurpose) {
   results::RunData run = samples::run({samples::measured(0, {}, 1)});
   run.points[0].labels = {"injected"};
   run.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
-  EXPECT_THAT(rendered(run, render_text), HasSubstr("injected: slow-rank=0:2, jitter=5%"));
+  EXPECT_THAT(rendered(run, render::render_text), HasSubstr("injected: slow-rank=0:2, jitter=5%"));
 }
 
 TEST(RenderText, DrawsSuperlinearEfficiencyPastTheIdeal) {
   results::RunData run =
       samples::run({samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.45),
                     samples::measured(2, {.dp = 4}, 0.1)});
-  const std::string text = rendered(run, render_text);
+  const std::string text = rendered(run, render::render_text);
   EXPECT_THAT(text, HasSubstr("111.1%  ████████████████████│██▎\n"));
   EXPECT_THAT(text, HasSubstr("250.0%  ████████████████████│████>\n"));
 }
 
 TEST(Render, LetsNoControlCharactersThrough) {
   const results::RunData run = samples::hostile_run();
-  for (const auto& render : {render_text, render_json, render_csv, render_markdown}) {
+  for (const auto& render :
+       {render::render_text, render::render_json, render::render_csv, render::render_markdown}) {
     golden::expect_harmless(rendered(run, render, samples::hostile));
   }
-  EXPECT_THAT(rendered(run, render_text, samples::hostile),
+  EXPECT_THAT(rendered(run, render::render_text, samples::hostile),
               HasSubstr("\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff"));
-  EXPECT_THAT(rendered(run, render_markdown, samples::hostile), Not(HasSubstr("<b>")));
+  EXPECT_THAT(rendered(run, render::render_markdown, samples::hostile), Not(HasSubstr("<b>")));
 }
 
 TEST(Escape, KeepsWhatIsHarmless) {

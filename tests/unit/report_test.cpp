@@ -39,7 +39,7 @@ std::vector<int> rank_counts(const Curve& curve) {
   return result;
 }
 
-TEST(merge::Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
+TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
   results::RunData run = samples::run({measured(0, {.dp = 4}, 0.2)});
   const RunReport report = make_report(run, "a.h5", {});
   const auto& time = report.curves.at(0).points.at(0).step_time;
@@ -50,44 +50,44 @@ TEST(merge::Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
   EXPECT_NEAR(time->maximum, 0.202, 1e-12);
 }
 
-TEST(merge::Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
+TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
   for (auto& step : run.points[0].step_times) step = {0.2};
   samples::add_traced_steps(run.points[0], 0.2, 1.03);
-  const PointReport point = compare::point_of(run);
+  const PointReport point = point_of(run);
   EXPECT_EQ(point.step_time->maximum, 0.2);
   ASSERT_TRUE(point.instrumentation_overhead);
   EXPECT_NEAR(point.instrumentation_overhead->value, 0.03, 1e-12);
   EXPECT_FALSE(point.instrumentation_overhead->lower) << "one pair of blocks";
 }
 
-TEST(merge::Report, AnIntervalThatWasLookedAtOftenIsWider) {
+TEST(Report, AnIntervalThatWasLookedAtOftenIsWider) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
-  const auto once = compare::point_of(run).step_time;
+  const auto once = point_of(run).step_time;
   run.points[0].looks = {.planned = 12, .made = 4, .growth = 1.5};
-  const auto often = compare::point_of(run).step_time;
+  const auto often = point_of(run).step_time;
   ASSERT_TRUE(once->lower && often->lower);
   EXPECT_EQ(often->median, once->median);
   EXPECT_LT(*often->lower, *once->lower);
   EXPECT_GT(*often->upper, *once->upper);
 }
 
-TEST(merge::Report, FlagsAreThoseOfUntracedSteps) {
+TEST(Report, FlagsAreThoseOfUntracedSteps) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
   samples::add_traced_steps(run.points[0], 0.2, 5);
-  EXPECT_TRUE(compare::point_of(run).flags.sentences.empty());
+  EXPECT_TRUE(point_of(run).flags.sentences.empty());
   run.points[0].step_times[10] = {0.9};
-  const PointReport point = compare::point_of(run);
+  const PointReport point = point_of(run);
   ASSERT_TRUE(point.flags.outliers);
   EXPECT_NEAR(point.flags.outliers->furthest, 4.5, 0.05);
 }
 
-TEST(merge::Report, OverheadIsUndefinedWithoutTracedSteps) {
+TEST(Report, OverheadIsUndefinedWithoutTracedSteps) {
   results::RunData run = samples::run({measured(0, {}, 0.2)});
-  EXPECT_FALSE(compare::point_of(run).instrumentation_overhead);
+  EXPECT_FALSE(point_of(run).instrumentation_overhead);
 }
 
-TEST(merge::Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
+TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
   results::RunData run = samples::run(
       {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)});
   constexpr std::array step_times{0.4, 0.25, 0.125};
@@ -107,7 +107,7 @@ TEST(merge::Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
   EXPECT_DOUBLE_EQ(*curve.points[2].memory_per_rank, 64e6);
 }
 
-TEST(merge::Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
+TEST(Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
   results::RunData run = samples::run(
       {measured(0, {.dp = 2}, 0.4), measured(1, {.dp = 4}, 0.2), measured(2, {.dp = 8}, 0.2)});
   const Curve first = curve_of(run);
@@ -127,7 +127,7 @@ TEST(merge::Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
   EXPECT_TRUE(none.points[0].throughput);
 }
 
-TEST(merge::Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
+TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2),
                                        measured(2, {.dp = 4}, 0.1), measured(3, {.dp = 8}, 0.1)});
   run.points[0].status = results::PointStatus::failed;
@@ -140,29 +140,29 @@ TEST(merge::Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput)
   EXPECT_NEAR(*curve.points[3].efficiency, 0.5, 1e-12);
 }
 
-TEST(merge::Report, TellsSamplesAndMemoryApart) {
+TEST(Report, TellsSamplesAndMemoryApart) {
   results::RunData run = samples::run({samples::measured(0, {.dp = 2}, 0.5)});
   results::PointData& point = run.points[0];
-  EXPECT_FALSE(compare::point_of(run).host_memory_per_rank);
+  EXPECT_FALSE(point_of(run).host_memory_per_rank);
   point.memory_of_rank = {70, 90};
   point.host_memory_of_rank = {0, 40};
   point.model_shape["sequence"] = "32";  // 16 samples of 32 tokens, counted twice
-  const PointReport report = compare::point_of(run);
+  const PointReport report = point_of(run);
   EXPECT_NEAR(*report.samples_per_second, 16 / report.step_time->median, 1e-9);
   EXPECT_DOUBLE_EQ(report.work_growth, 2);
   EXPECT_EQ(report.memory_per_rank, 90);
   EXPECT_EQ(report.device_memory_per_rank, 70);
   EXPECT_EQ(report.host_memory_per_rank, 40);
   const RunReport whole = make_report(run, "", {});
-  const auto document = nlohmann::json::parse(render_json({.runs = {&whole, 1}}));
+  const auto document = nlohmann::json::parse(render::render_json({.runs = {&whole, 1}}));
   EXPECT_EQ(document["runs"][0]["points"][0]["work_growth"], 2);
 }
 
-TEST(merge::Report, WhatWasNotMeasuredIsAbsent) {
+TEST(Report, WhatWasNotMeasuredIsAbsent) {
   results::RunData run = samples::run();
   run.points.emplace_back();
   run.points.back().ranks = 2;
-  const PointReport point = compare::point_of(run);
+  const PointReport point = point_of(run);
   EXPECT_FALSE(point.step_time);
   EXPECT_FALSE(point.throughput);
   EXPECT_FALSE(point.flop_per_step);
@@ -172,11 +172,11 @@ TEST(merge::Report, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(point.communication_ratio);
 }
 
-TEST(merge::Report, AStepWithAnUnknownTimeIsLeftOut) {
+TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
   results::RunData run = samples::run({measured(0, {.dp = 2}, 0.4)});
   run.points[0].step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
   run.points[0].step_times[6].clear();
-  EXPECT_EQ(compare::point_of(run).step_time->samples, 18U);
+  EXPECT_EQ(point_of(run).step_time->samples, 18U);
 }
 
 TEST(Curves, AscendAndKeepWorkloadsApart) {
@@ -244,7 +244,7 @@ results::RunData contradicting(int overlap, const std::string& device) {
   return run;
 }
 
-TEST(merge::Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
+TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
   results::RunData run = samples::run(
       {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1)});
   const auto baseline = [&](const ReportOptions& options) {
@@ -261,7 +261,7 @@ TEST(merge::Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) 
   EXPECT_EQ(baseline({}), 1);
 }
 
-TEST(merge::Report, ASerialFractionIsAShareOfAStepOrNotShown) {
+TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   const auto fraction = [](double of_two) {
     results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, of_two)});
     return curve_of(run).points.at(1).causes.serial_fraction;
@@ -272,7 +272,7 @@ TEST(merge::Report, ASerialFractionIsAShareOfAStepOrNotShown) {
   EXPECT_FALSE(fraction(0.1)) << "faster than ideal";
 }
 
-TEST(merge::Report, ABaselineHasAName) {
+TEST(Report, ABaselineHasAName) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
   EXPECT_EQ(baseline_name(curve_of(run)), "1 rank");
   EXPECT_EQ(baseline_name(curve_of(run, {.baseline = 2})), "2 ranks");
@@ -289,7 +289,7 @@ TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
   EXPECT_THAT(labels(31, "host"), Contains("not-closed"));
 }
 
-TEST(merge::Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
+TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
   results::RunData run = samples::run({measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)});
   const Curve curve = curve_of(run);
   EXPECT_FALSE(curve.points[0].speedup_interval) << "the baseline is 1 by definition";
@@ -306,10 +306,10 @@ TEST(merge::Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
 TEST(Labels, KeepThoseOfTheData) {
   results::RunData run = contradicting(500, "cuda");
   run.points[0].labels = {"oversubscribed"};
-  EXPECT_THAT(compare::point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
+  EXPECT_THAT(point_of(run).labels, ElementsAre("oversubscribed", "not-closed"));
 }
 
-TEST(merge::Report, TracedStepIsWhatTheBreakdownSumsTo) {
+TEST(Report, TracedStepIsWhatTheBreakdownSumsTo) {
   results::RunData run = samples::run();
   samples::add_dp_curve(run);
   const Curve curve = curve_of(run);

@@ -16,7 +16,8 @@
 namespace isoscale::analysis {
 
 /// `render` is one of render_text, render_json and their like.
-inline std::string rendered(const results::RunData& run, std::string (*render)(const merge::Report&),
+inline std::string rendered(const results::RunData& run,
+                            std::string (*render)(const merge::Report&),
                             const std::string& file = "a.h5") {
   const RunReport report = make_report(run, file, {});
   return render({{&report, 1}});
@@ -24,7 +25,7 @@ inline std::string rendered(const results::RunData& run, std::string (*render)(c
 
 /// The one run of the JSON report.
 inline nlohmann::json json_of(const results::RunData& run) {
-  return nlohmann::json::parse(rendered(run, render_json))["runs"][0];
+  return nlohmann::json::parse(rendered(run, render::render_json))["runs"][0];
 }
 
 /// The first curve and its first point, which refer to `run`.

@@ -19,16 +19,18 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-microbench::RowReport reported(const results::RowData& row) { return microbench::report_row(row, {}); }
+microbench::RowReport reported(const results::RowData& row) {
+  return microbench::report_row(row, {});
+}
 
-TEST(render::Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
+TEST(Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
   results::RowData row{.calls = 4, .times = {{1, 8, 2}, {4, 1, 1}, {1, std::nan(""), 1}, {}}};
   EXPECT_THAT(calibration::call_times(row), ElementsAre(2, 1));
   row.times = {};
   EXPECT_FALSE(reported(row).time);
 }
 
-TEST(render::Row, HasAnIntervalFromSixPlaysOn) {
+TEST(Row, HasAnIntervalFromSixPlaysOn) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   const microbench::RowReport full = reported(row);
   EXPECT_DOUBLE_EQ(full.time->median, 1e-3);
@@ -41,7 +43,7 @@ TEST(render::Row, HasAnIntervalFromSixPlaysOn) {
   EXPECT_FALSE(reported(row).time->lower);
 }
 
-TEST(render::Row, ALopsidedIntervalShowsBothSides) {
+TEST(Row, ALopsidedIntervalShowsBothSides) {
   microbench::RowReport row;
   row.time = statistics::Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
   EXPECT_EQ(render::interval_cell(row), "-10.0% +1259.0%");
@@ -50,7 +52,7 @@ TEST(render::Row, ALopsidedIntervalShowsBothSides) {
   EXPECT_EQ(render::interval_cell(reported(data)), "n=2: too few");
 }
 
-TEST(render::Row, HasAP99FromAHundredSingleCallsOn) {
+TEST(Row, HasAP99FromAHundredSingleCallsOn) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   for (int i = 1; i <= 99; ++i) row.call_times.push_back(i);
   EXPECT_FALSE(reported(row).p99);
@@ -58,7 +60,7 @@ TEST(render::Row, HasAP99FromAHundredSingleCallsOn) {
   EXPECT_EQ(reported(row).p99->value, 99);
 }
 
-TEST(render::Row, BandwidthsFollowNcclTests) {
+TEST(Row, BandwidthsFollowNcclTests) {
   // From its sources: bytes / time, times a factor for n = 4.
   for (const auto& [op, factor] : {std::pair{"all_reduce", 1.5},
                                    {"reduce_scatter", 0.75},
@@ -86,7 +88,7 @@ TEST(render::Row, BandwidthsFollowNcclTests) {
   EXPECT_FALSE(barrier.algbw || barrier.busbw);
 }
 
-TEST(render::Row, HasRatesUnlessItWasNotMeasured) {
+TEST(Row, HasRatesUnlessItWasNotMeasured) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   row.status = results::PointStatus::failed;  // for wrong elements, or for being slow
   EXPECT_TRUE(reported(row).algbw);
@@ -97,24 +99,26 @@ TEST(render::Row, HasRatesUnlessItWasNotMeasured) {
   EXPECT_FALSE(reported(row).algbw);
 }
 
-TEST(render::Row, AloneHasNoBusBandwidth) {
+TEST(Row, AloneHasNoBusBandwidth) {
   results::RowData row = samples::collective("broadcast", 1024, 1e-3);
   EXPECT_TRUE(reported(row).busbw);
   row.number["members"] = 1;
   EXPECT_FALSE(reported(row).busbw);
 }
 
-TEST(render::Row, RatesOfMultiplicationsAreSetAgainstCeilingAndDatasheet) {
+TEST(Row, RatesOfMultiplicationsAreSetAgainstCeilingAndDatasheet) {
   const results::CalibrationData calibration{
       .ceilings = {{.dtype = "bf16", .cache = "cold", .rate = 800e12}}};
   const microbench::Datasheet* const h200 = microbench::datasheet_of("NVIDIA H200");
   const results::RowData row = samples::gemm("bf16", "cold", 4096, 400e12);
-  const microbench::RowReport report = microbench::report_row(row, {.calibration = &calibration, .datasheet = h200});
+  const microbench::RowReport report =
+      microbench::report_row(row, {.calibration = &calibration, .datasheet = h200});
   EXPECT_NEAR(report.flops.value(), 400e12, 1);
   EXPECT_NEAR(report.of_ceiling.value(), 0.5, 1e-12);
   EXPECT_NEAR(report.of_peak.value(), 400.0 / 989, 1e-12);
   const results::RowData single = samples::gemm("f32", "cold", 4096, 400e12);
-  const microbench::RowReport other = microbench::report_row(single, {.calibration = &calibration, .datasheet = h200});
+  const microbench::RowReport other =
+      microbench::report_row(single, {.calibration = &calibration, .datasheet = h200});
   EXPECT_FALSE(other.of_ceiling || other.of_peak);
 }
 
@@ -141,7 +145,8 @@ TEST(Datasheets, KnowGpusByNameAndNothingElse) {
   part.text["gpu_mig"] = "on";
   EXPECT_EQ(microbench::datasheet_of(part), nullptr);
   for (const microbench::Datasheet& sheet : microbench::datasheets()) {
-    EXPECT_EQ(microbench::datasheet_of(sheet.gpu), &sheet) << sheet.gpu << " is hidden by an earlier entry";
+    EXPECT_EQ(microbench::datasheet_of(sheet.gpu), &sheet)
+        << sheet.gpu << " is hidden by an earlier entry";
     const bool says = sheet.peak_16bit || sheet.peak_8bit || sheet.memory || sheet.link;
     EXPECT_EQ(says, !sheet.source.empty()) << sheet.gpu;
   }

@@ -116,7 +116,7 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
 }
 
 /// Two ops of one shape: 100 ns alone; 150 ns wholly and 125 ns half beside an all_reduce.
-TEST(predict::TracedOps, TellsWhatRunsBesideCommunication) {
+TEST(TracedOps, TellsWhatRunsBesideCommunication) {
   samples::Script script;
   script.op(OpKind::add).op(OpKind::add).op(OpKind::add).all_reduce(mesh::Axis::dp, 1);
   results::PointData point = samples::point(
@@ -137,7 +137,7 @@ TEST(predict::TracedOps, TellsWhatRunsBesideCommunication) {
 }
 
 /// On one stream everything waits for what was issued before it.
-TEST(predict::TracedOps, CountsNoGapTwiceOnFoldedStreams) {
+TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
   samples::Script script;
   script.op(OpKind::add).all_reduce(mesh::Axis::dp, 1).op(OpKind::add);
   results::PointData point = samples::point(
@@ -149,7 +149,7 @@ TEST(predict::TracedOps, CountsNoGapTwiceOnFoldedStreams) {
 }
 
 /// What never ran alone has the time of the step without communication.
-TEST(predict::TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
+TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
   samples::Script script;
   script.op(OpKind::add).all_reduce(mesh::Axis::dp, 1);
   results::PointData point =

@@ -262,9 +262,9 @@ TEST(Faults, RanksThatPlayACopyHaveNone) {
 
 TEST(Faults, RankBeyondTheLaunchIsRefused) {
   const auto injections = settings::parse_injections("slow-link=1-4:2");
-  EXPECT_NO_THROW(runner::require_ranks(injections, 5));
+  EXPECT_NO_THROW(runner::plan::require_ranks(injections, 5));
   try {
-    runner::require_ranks(injections, 4);
+    runner::plan::require_ranks(injections, 4);
     ADD_FAILURE() << "not refused";
   } catch (const base::UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 4 does not exist; the launch has ranks 0 to 3"));

@@ -62,14 +62,14 @@ results::PointData four_ranks(const std::vector<int>& gemms) {
     for (int rank = 0; rank < 4; ++rank) {
       const int own = gemms[static_cast<std::size_t>(rank)];
       steps.ranks.push_back(
-          predict::trace(rank, {0, 100}, {{0, own}, {own, last + 10}, {last + 10, last + 20}}));
+          trace(rank, {0, 100}, {{0, own}, {own, last + 10}, {last + 10, last + 20}}));
     }
     add_step(point, steps);
   }
   return point;
 }
 
-TEST(efficiency::StepCosts, AreThePartsOfTheStep) {
+TEST(StepCosts, AreThePartsOfTheStep) {
   results::PointData point = four_ranks({60, 60, 60, 60});
   // Nothing ran beside the GEMMs, so what they take alone says nothing.
   for (int rank = 0; rank < 4; ++rank) point.solo_times.push_back(solo(rank, {55, 0, 10}));
@@ -85,7 +85,7 @@ TEST(efficiency::StepCosts, AreThePartsOfTheStep) {
   EXPECT_NEAR(costs.other, 20 * ns, tolerance);
 }
 
-TEST(efficiency::StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
+TEST(StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
   // Whichever it is takes 20 ns longer, also alone: shapes are the same, so it is not they.
   for (std::size_t slow = 0; slow < 4; ++slow) {
     std::vector<int> gemms(4, 50);
@@ -110,13 +110,13 @@ TEST(efficiency::StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
   }
 }
 
-TEST(efficiency::StepCosts, KeepProgramsThatDifferApart) {
+TEST(StepCosts, KeepProgramsThatDifferApart) {
   // Two programs of two ranks each: that one has more to do is not imbalance of its ranks.
   const Script more = Script{}.compute().compute();
   results::PointData point = samples::point(
       {.dp = 4}, {Script{}.compute(), more, {}, {}},
-      {{predict::trace(0, {0, 80}, {{0, 40}}), predict::trace(1, {0, 80}, {{0, 40}}),
-        predict::trace(2, {0, 80}, {{0, 40}, {40, 80}}), predict::trace(3, {0, 80}, {{0, 40}, {40, 80}})}});
+      {{trace(0, {0, 80}, {{0, 40}}), trace(1, {0, 80}, {{0, 40}}),
+        trace(2, {0, 80}, {{0, 40}, {40, 80}}), trace(3, {0, 80}, {{0, 40}, {40, 80}})}});
   point.outline.outline_of_rank = {0, 0, 1, 1};
   point.outline.outlines.resize(2);
   const efficiency::StepCosts costs = costs_of(point);
@@ -131,12 +131,12 @@ results::PointData overlapped() {
       alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
   const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
   for (int step = 0; step < 2; ++step) {
-    add_step(point, {{predict::trace(0, {0, 75}, spans), predict::trace(1, {0, 75}, spans)}});
+    add_step(point, {{trace(0, {0, 75}, spans), trace(1, {0, 75}, spans)}});
   }
   return point;
 }
 
-TEST(efficiency::StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
+TEST(StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks) {
   results::PointData point = overlapped();
   EXPECT_FALSE(costs_of(point).gemm_alone);
   point.solo_times.push_back(solo(0, {30, 0, 30}));
@@ -151,31 +151,31 @@ TEST(efficiency::StepCosts, FindWhatOverlapCostsGemmsBySoloTimesOfAllTracedRanks
   EXPECT_NEAR(costs.transfer.at(Axis::dp), 0, tolerance);  // hidden
 }
 
-TEST(efficiency::StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
+TEST(StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
   const results::PointData point =
       samples::point({}, {Script{}.compute(0).op(program::OpKind::add, 1)},
-                     {{predict::trace(0, {0, 80}, {{0, 60}, {40, 80}})}});
+                     {{trace(0, {0, 80}, {{0, 60}, {40, 80}})}});
   const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);
   EXPECT_NEAR(costs.other_compute, 20 * ns, tolerance);
 }
 
-TEST(efficiency::StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
+TEST(StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
   results::PointData point = alike({.dp = 2}, training());
   for (int step = 0; step < 2; ++step) {
-    add_step(point, {{predict::trace(0, {0, 100}, {{0, 40}, {40, 80}, {80, 100}}),
-                      predict::trace(1, {0, 100}, {{0, 70}, {70, 80}, {80, 100}})}});
+    add_step(point, {{trace(0, {0, 100}, {{0, 40}, {40, 80}, {80, 100}}),
+                      trace(1, {0, 100}, {{0, 70}, {70, 80}, {80, 100}})}});
   }
   const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 40 * ns, tolerance);
   EXPECT_NEAR(costs.waiting, (30 + 30) / 2 * ns, tolerance);  // one waits, one computes 30 more
 }
 
-TEST(efficiency::StepCosts, CallWhatOpsTakeNowAndThenNoise) {
+TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   const auto costs = [](const std::vector<int>& gemms) {
     results::PointData point = samples::point({}, {Script{}.compute()}, {});
     point.traces.clear();
-    for (const int gemm : gemms) add_step(point, {{predict::trace(0, {0, gemm}, {{0, gemm}})}});
+    for (const int gemm : gemms) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
     return costs_of(point);
   };
   // The GEMM takes 40 ns but for one step of three; of two steps neither is the usual one.
@@ -185,7 +185,7 @@ TEST(efficiency::StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   EXPECT_NEAR(costs({40, 70}).noise.value(), 0, tolerance);
 }
 
-TEST(efficiency::StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
+TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
   results::PointData point = four_ranks({50, 50, 70, 50});
   point.traces.resize(1);
   const efficiency::StepCosts costs = costs_of(point);
@@ -195,20 +195,22 @@ TEST(efficiency::StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWith
   EXPECT_FALSE(efficiency::step_costs(point, breakdown::breakdown(point)));
 }
 
-TEST(efficiency::StepCosts, LeadToAnExactWaterfall) {
+TEST(StepCosts, LeadToAnExactWaterfall) {
   // From one rank with twice the GEMMs to two, of which one is slow, with an axis more.
   results::PointData one = samples::point({}, {Script{}.compute().compute().copy()},
-                                          {{predict::trace(0, {0, 99}, {{0, 40}, {41, 80}, {80, 95}})}});
+                                          {{trace(0, {0, 99}, {{0, 40}, {41, 80}, {80, 95}})}});
   results::PointData four = four_ranks({23, 21, 29, 22});
   for (int rank = 0; rank < 4; ++rank) four.solo_times.push_back(solo(rank, {20, 0, 9}));
   for (const double work : {1.0, 4.0}) {  // strong and weak scaling
-    const efficiency::StepLoss base{
-        .step = 97 * ns, .traced = breakdown::breakdown(one).mean->step, .work = 1, .costs = costs_of(one)};
+    const efficiency::StepLoss base{.step = 97 * ns,
+                                    .traced = breakdown::breakdown(one).mean->step,
+                                    .work = 1,
+                                    .costs = costs_of(one)};
     const efficiency::StepLoss point{.step = 103 * ns,
-                         .traced = breakdown::breakdown(four).mean->step,
-                         .work = work,
-                         .ranks = 4,
-                         .costs = costs_of(four)};
+                                     .traced = breakdown::breakdown(four).mean->step,
+                                     .work = work,
+                                     .ranks = 4,
+                                     .costs = costs_of(four)};
     const efficiency::Waterfall found = efficiency::waterfall(point, base);
     double lost = 0;
     for (const efficiency::LostTime& at : found.lost) lost += at.seconds;
@@ -224,7 +226,8 @@ breakdown::BreakdownResult two_ranks() {
   const breakdown::Breakdown first{.compute = 5, .copies = 1, .wait = 4, .step = 10};
   const breakdown::Breakdown second{.compute = 8, .transfer = 2, .step = 10};
   breakdown::BreakdownResult result;
-  result.mean = breakdown::Breakdown{.compute = 6.5, .copies = 0.5, .transfer = 1, .wait = 2, .step = 10};
+  result.mean =
+      breakdown::Breakdown{.compute = 6.5, .copies = 0.5, .transfer = 1, .wait = 2, .step = 10};
   result.ranks = {0, 1};
   result.of_rank = {first, second};
   result.free_network_step = 9;
@@ -253,9 +256,9 @@ void expect_products(const efficiency::Pop& pop) {
   }
 }
 
-TEST(efficiency::Pop, IsATreeOfProducts) {
-  const auto result =
-      efficiency::pop(point_of(2, 100, 50), two_ranks(), efficiency::UsefulWork{.useful = 7, .work = 100, .flop = 80});
+TEST(Pop, IsATreeOfProducts) {
+  const auto result = efficiency::pop(point_of(2, 100, 50), two_ranks(),
+                                      efficiency::UsefulWork{.useful = 7, .work = 100, .flop = 80});
   ASSERT_TRUE(result);
   EXPECT_NEAR(result->load_balance, 7.0 / 8, rounding);    // mean of 6 and 8 over 8
   EXPECT_NEAR(result->communication, 8.0 / 10, rounding);  // 8 of 10 seconds
@@ -269,7 +272,7 @@ TEST(efficiency::Pop, IsATreeOfProducts) {
   expect_products(*result);
 }
 
-TEST(efficiency::Pop, ComparesUsefulTimeByUnitOfWork) {
+TEST(Pop, ComparesUsefulTimeByUnitOfWork) {
   // Strong scaling: one rank works 12 s on the same batch that two ranks spend 14 s on together.
   // Weak scaling: one rank works 6 s on half of what two ranks spend 14 s on.
   for (const auto& [base, scalability, global] :
@@ -284,7 +287,7 @@ TEST(efficiency::Pop, ComparesUsefulTimeByUnitOfWork) {
   }
 }
 
-TEST(efficiency::Pop, IsAllOnesForTheBaselineItself) {
+TEST(Pop, IsAllOnesForTheBaselineItself) {
   const auto point = point_of(1, 100, 50);
   breakdown::BreakdownResult alone;
   alone.mean = breakdown::Breakdown{.compute = 10, .step = 10};
@@ -297,7 +300,7 @@ TEST(efficiency::Pop, IsAllOnesForTheBaselineItself) {
   EXPECT_DOUBLE_EQ(*result->speed_scalability, 1);
 }
 
-TEST(efficiency::Pop, HasNoFactorThatItsDataDoNotTell) {
+TEST(Pop, HasNoFactorThatItsDataDoNotTell) {
   const auto alone = efficiency::pop(point_of(2, 100, 50), two_ranks(), std::nullopt);
   ASSERT_TRUE(alone);
   EXPECT_NEAR(alone->parallel, 0.7, rounding);
@@ -305,8 +308,9 @@ TEST(efficiency::Pop, HasNoFactorThatItsDataDoNotTell) {
                alone->speed_scalability || alone->global)
       << "no baseline";
   for (const auto& [mine, base] : {std::pair{0.0, 80.0}, std::pair{50.0, 0.0}}) {
-    const auto result = efficiency::pop(point_of(2, 100, mine), two_ranks(),
-                            efficiency::UsefulWork{.useful = 7, .work = 100, .flop = base});
+    const auto result =
+        efficiency::pop(point_of(2, 100, mine), two_ranks(),
+                        efficiency::UsefulWork{.useful = 7, .work = 100, .flop = base});
     EXPECT_TRUE(result->global);
     EXPECT_FALSE(result->work_scalability || result->speed_scalability) << "no FLOP";
   }
@@ -318,7 +322,7 @@ TEST(efficiency::Pop, HasNoFactorThatItsDataDoNotTell) {
   EXPECT_FALSE(without_replay->serialisation || without_replay->transfer);
 }
 
-TEST(efficiency::Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
+TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
   results::PointData point = point_of(4, 100, 50);
   EXPECT_FALSE(efficiency::useful_work(point, two_ranks()));
   EXPECT_FALSE(efficiency::pop(point, two_ranks(), std::nullopt));
@@ -333,13 +337,14 @@ TEST(efficiency::Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
   ASSERT_TRUE(useful);
   EXPECT_NEAR(useful->useful, 6 + 8 + 8 + 4, rounding);
   EXPECT_DOUBLE_EQ(useful->flop, 200);
-  const auto result = efficiency::pop(point, two_ranks(), efficiency::UsefulWork{.useful = 13, .work = 100, .flop = 200});
+  const auto result = efficiency::pop(
+      point, two_ranks(), efficiency::UsefulWork{.useful = 13, .work = 100, .flop = 200});
   EXPECT_NEAR(result->load_balance, 6.5 / 8, rounding);
   EXPECT_NEAR(*result->computation_scalability, 0.5, rounding);
   expect_products(*result);
 }
 
-TEST(efficiency::Pop, IsAbsentWithoutTracesOrUsefulTime) {
+TEST(Pop, IsAbsentWithoutTracesOrUsefulTime) {
   EXPECT_FALSE(efficiency::pop(point_of(2, 100, 50), {}, std::nullopt));
   EXPECT_FALSE(efficiency::useful_work(point_of(2, 100, 50), {}));
   breakdown::BreakdownResult idle;

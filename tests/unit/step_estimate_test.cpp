@@ -30,7 +30,7 @@ workloads::Request request(const mesh::Shape& mesh, workloads::Options options =
 }
 
 predict::StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
-                      predict::Detail detail = predict::Detail::trace) {
+                               predict::Detail detail = predict::Detail::trace) {
   return predict::estimate_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
 }
 
@@ -40,7 +40,7 @@ double flop_of(const predict::StepEstimate& found, const mesh::Shape& mesh) {
   return std::reduce(flop.begin(), flop.end()) * mesh.size() / static_cast<double>(flop.size());
 }
 
-TEST(predict::StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
+TEST(StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
   const workloads::Request one = request({});
   const program::ProgramSet set = hybrid().build(one);
   const double flop = program::facts(set.of(0), set.mesh).flop.value();
@@ -52,7 +52,7 @@ TEST(predict::StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
   EXPECT_FALSE(estimate(one, samples::plain_sheet(), predict::Detail::time).point.has_value());
 }
 
-TEST(predict::StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
+TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
   const workloads::Request of = request({.tp = 2, .dp = 4, .pp = 2}, {{"zero", "1"}});
   const program::ProgramSet set = hybrid().build(of);
   double memory = 0, flop = 0;
@@ -69,7 +69,7 @@ TEST(predict::StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
   EXPECT_NEAR(flop_of(found, of.mesh), flop, 1e-9 * flop);
 }
 
-TEST(predict::StepEstimate, HandsOnAStepThatTheBreakdownReads) {
+TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
   for (const mesh::Shape& mesh : {mesh::Shape{.dp = 16}, mesh::Shape{.tp = 2, .dp = 4},
                                   mesh::Shape{.tp = 2, .dp = 4, .pp = 2}}) {
     const predict::StepEstimate found = estimate(request(mesh), samples::plain_sheet());
@@ -91,7 +91,7 @@ TEST(predict::StepEstimate, HandsOnAStepThatTheBreakdownReads) {
   }
 }
 
-TEST(predict::StepEstimate, HasTheBubbleOfItsSchedule) {
+TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
   // Equal stages, transfers that take next to no time: (p - 1) / (m + p - 1).
   simulate::Machine machine = samples::plain_sheet();
   machine.network->inside = {.bandwidth = 1e18, .reached = 1, .latency = 1e-15};
@@ -106,13 +106,13 @@ TEST(predict::StepEstimate, HasTheBubbleOfItsSchedule) {
   EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
 }
 
-TEST(predict::StepEstimate, RefusesWhatHasNoSteps) {
+TEST(StepEstimate, RefusesWhatHasNoSteps) {
   const workloads::Workload& gemm = workloads::find_workload("gemm");
-  EXPECT_THROW(
-      (void)predict::estimate_step(gemm, {}, samples::plain_sheet(), simulate::packed(1, 1), predict::Detail::time),
-      base::UsageError);
+  EXPECT_THROW((void)predict::estimate_step(gemm, {}, samples::plain_sheet(),
+                                            simulate::packed(1, 1), predict::Detail::time),
+               base::UsageError);
   EXPECT_THROW((void)predict::estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
-                                   simulate::packed(1, 1), predict::Detail::time),
+                                            simulate::packed(1, 1), predict::Detail::time),
                std::invalid_argument);
 }
 
@@ -122,8 +122,10 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
                                 .options = {{"batch", "64"}, {"schedule", "1f1b"}}};
   for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
     const workloads::Request request = hybrid().scale(base, shape, workloads::Scaling::strong);
-    const predict::StepEstimate at_once = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::trace);
-    predict::StepEstimate later = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::play);
+    const predict::StepEstimate at_once =
+        predict::whole_step(hybrid(), request, machine, 4, predict::Detail::trace);
+    predict::StepEstimate later =
+        predict::whole_step(hybrid(), request, machine, 4, predict::Detail::play);
     EXPECT_FALSE(later.breakdown.has_value());
     ASSERT_TRUE(later.played.has_value());
     EXPECT_GT(predict::op_count(*later.played), 0U);

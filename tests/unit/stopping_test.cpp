@@ -23,7 +23,7 @@ std::optional<double> half_width(std::span<const double> samples, double confide
   return statistics::relative_half_width(samples, confidence);
 }
 
-TEST(plan::StopRule, PlansItsLooksAndKeepsTheLast) {
+TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
   std::vector<double> confidences;
   const plan::HalfWidth never = [&](std::span<const double>, double confidence) {
     confidences.push_back(confidence);
@@ -52,9 +52,11 @@ TEST(plan::StopRule, PlansItsLooksAndKeepsTheLast) {
   EXPECT_FALSE(rule.half_width());
 }
 
-TEST(plan::StopRule, IsContentWithThePrecisionAskedFor) {
+TEST(StopRule, IsContentWithThePrecisionAskedFor) {
   double width = 0.02;
-  const plan::HalfWidth known = [&](std::span<const double>, double) { return std::optional{width}; };
+  const plan::HalfWidth known = [&](std::span<const double>, double) {
+    return std::optional{width};
+  };
   plan::StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, {}};
   EXPECT_EQ(rule.planned(), 3);
   // Time is up before the first look: the last one is the only one, and six samples give 95%.
@@ -84,8 +86,8 @@ Coverage coverage(double phi, double precision, std::size_t most) {
   for (int run = 0; run < runs; ++run) {
     samples::Autoregressive series{static_cast<std::uint64_t>(run), phi, 0.03};
     plan::StopRule rule{{.precision = precision, .first = 12, .most = double(most)},
-                  half_width,
-                  [&](int, double) { return confidence; }};
+                        half_width,
+                        [&](int, double) { return confidence; }};
     std::vector<double> samples;
     bool suffices = false;
     while (samples.size() < most && !suffices) {
@@ -143,7 +145,7 @@ std::pair<std::size_t, std::string> warm_up(double max_time, const TimeOf& time_
   return {times.size(), *over};
 }
 
-TEST(plan::WarmUp, LastsUntilStepsHaveSettled) {
+TEST(WarmUp, LastsUntilStepsHaveSettled) {
   const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 36 ? 0.011 : 0.01; });
   EXPECT_GE(steps, 36U + 18U);
   EXPECT_LE(steps, 36U + 36U);
@@ -151,14 +153,14 @@ TEST(plan::WarmUp, LastsUntilStepsHaveSettled) {
                      std::to_string(steps) + " steps");
 }
 
-TEST(plan::WarmUp, GivesUpOnStepsThatNeverSettle) {
+TEST(WarmUp, GivesUpOnStepsThatNeverSettle) {
   const auto [steps, why] =
       warm_up(10, [](std::size_t i) { return 0.01 * (1 + 0.01 * static_cast<double>(i)); });
   EXPECT_THAT(why, HasSubstr("still changing"));
   EXPECT_THAT(why, HasSubstr("gave up after 3"));
 }
 
-TEST(plan::WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
+TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
   struct Case {
     double max_time, step;
     std::size_t least, most;
@@ -175,7 +177,7 @@ TEST(plan::WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
   }
 }
 
-TEST(plan::WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
+TEST(WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
   const plan::LastChange nobody;
   plan::WarmUp rule{units::Seconds{30}, 0.005, nobody};
   EXPECT_FALSE(rule.over(std::vector<double>(40, 0.01), units::Seconds{0.4}));
@@ -188,14 +190,14 @@ plan::BlockPlan plan(double step, double left, plan::Tracing tracing) {
   return plan::plan_blocks(units::Seconds{step}, units::Seconds{left}, tracing);
 }
 
-TEST(plan::BlockPlan, HasBlocksOfFiftyMilliseconds) {
+TEST(BlockPlan, HasBlocksOfFiftyMilliseconds) {
   EXPECT_EQ(plan(0.01, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 5, .pairs = 6}));
   EXPECT_EQ(plan(0.01, 30, plan::Tracing::off), (plan::BlockPlan{.steps = 5, .pairs = 0}));
   EXPECT_EQ(plan(1e-6, 30, plan::Tracing::on), (plan::BlockPlan{.steps = 64, .pairs = 6}));
   EXPECT_EQ(plan(1, 1000, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 6}));
 }
 
-TEST(plan::BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
+TEST(BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
   // 12 blocks of 3 and a dropped step, 48 in all, take half of a second.
   EXPECT_EQ(plan(0.0104, 1, plan::Tracing::on), (plan::BlockPlan{.steps = 3, .pairs = 6}));
   EXPECT_EQ(plan(0.0138, 1, plan::Tracing::on), (plan::BlockPlan{.steps = 2, .pairs = 6}));
@@ -239,7 +241,8 @@ Played play(const plan::Effort& effort, const TimeOf& time_of) {
 }
 
 /// An interval of a hundred times what is asked for, from six steps on.
-plan::Effort effort_of(double max_time, double overtime = plan::longest_overtime, int trace_steps = 4) {
+plan::Effort effort_of(double max_time, double overtime = plan::longest_overtime,
+                       int trace_steps = 4) {
   return {.precision = 0.01,
           .max_time = units::Seconds{max_time},
           .overtime = overtime,
@@ -249,7 +252,7 @@ plan::Effort effort_of(double max_time, double overtime = plan::longest_overtime
           }};
 }
 
-TEST(plan::StepLoop, CountsSixStepsBeforeAnyPair) {
+TEST(StepLoop, CountsSixStepsBeforeAnyPair) {
   // Long steps, short ones, and steps of which six take longer than the time that is asked for.
   for (const double step : {1e-3, 0.03, 0.3, 0.45}) {
     const Played played = play(effort_of(2), [&](std::size_t) { return step; });
@@ -261,7 +264,7 @@ TEST(plan::StepLoop, CountsSixStepsBeforeAnyPair) {
   }
 }
 
-TEST(plan::StepLoop, LastsNoLongerThanItMustForSixSteps) {
+TEST(StepLoop, LastsNoLongerThanItMustForSixSteps) {
   // Two to warm up, seven of which six count, three of which two are traced.
   const Played played = play(effort_of(2), [](std::size_t) { return 0.4; });
   EXPECT_EQ(played.warm_up, 2U);
@@ -270,7 +273,7 @@ TEST(plan::StepLoop, LastsNoLongerThanItMustForSixSteps) {
   EXPECT_EQ(played.looks_planned, 1) << "six steps have an interval only where nobody looks twice";
 }
 
-TEST(plan::StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
+TEST(StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
   const Played played = play(effort_of(2), [](std::size_t) { return 1.0; });
   // One warms up; five more fit into 6 s, of which the first does not count.
   EXPECT_EQ(played.warm_up, 1U);
@@ -282,14 +285,14 @@ TEST(plan::StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
   EXPECT_EQ(longer.traced, 2U);
 }
 
-TEST(plan::StepLoop, EndsWithItsPortionOfABudget) {
+TEST(StepLoop, EndsWithItsPortionOfABudget) {
   const Played played = play(effort_of(2, 1), [](std::size_t) { return 0.4; });
   EXPECT_LT(played.counted, 6U);
   EXPECT_GE(played.counted, 1U);
   EXPECT_NEAR(played.elapsed, 2 + 3 * 0.4, 0.4 + 1e-9);
 }
 
-TEST(plan::StepLoop, TracesNothingUnlessAsked) {
+TEST(StepLoop, TracesNothingUnlessAsked) {
   for (const double step : {0.01, 0.4}) {
     const Played played =
         play(effort_of(2, plan::longest_overtime, 0), [&](std::size_t) { return step; });
@@ -298,7 +301,7 @@ TEST(plan::StepLoop, TracesNothingUnlessAsked) {
   }
 }
 
-TEST(plan::StepLoop, GoesOnWhileThereIsNoInterval) {
+TEST(StepLoop, GoesOnWhileThereIsNoInterval) {
   // As where steps are correlated: 40 are too few.
   plan::Effort effort = effort_of(1);
   effort.half_width = [](std::span<const double> samples, double) {
@@ -339,8 +342,9 @@ TEST(Spread, KeepsTheEndsAndAnEvenShareOfWhatLiesBetween) {
 }
 
 TEST(OpSums, AddSpansUpByClass) {
-  const std::array classes{measure::OpClass::gemm, measure::OpClass::communication, measure::OpClass::copies,
-                           measure::OpClass::other_compute, measure::OpClass::gemm};
+  const std::array classes{measure::OpClass::gemm, measure::OpClass::communication,
+                           measure::OpClass::copies, measure::OpClass::other_compute,
+                           measure::OpClass::gemm};
   const auto span = [](std::uint32_t op, std::int64_t start, std::int64_t end) {
     return timeline::Span{
         .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
@@ -362,7 +366,8 @@ TEST(OpClasses, FollowThePayload) {
   program.ops[1].payload = program::Copy{};
   program.ops[2].payload = program::Update{};
   EXPECT_EQ(measure::op_classes(program),
-            (std::vector{measure::OpClass::gemm, measure::OpClass::copies, measure::OpClass::other_compute}));
+            (std::vector{measure::OpClass::gemm, measure::OpClass::copies,
+                         measure::OpClass::other_compute}));
 }
 
 }  // namespace

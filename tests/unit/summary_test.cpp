@@ -125,7 +125,8 @@ TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
   EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 130), "dp"),
               AllOf(HasSubstr("own step: transfer 13.0%, copies 2.0%, unexplained -117.8%"),
                     Not(HasSubstr("210.0%"))));
-  const std::string table = render::render_sections({{&report, 1}}, render::Sections::parse("waterfall"));
+  const std::string table =
+      render::render_sections({{&report, 1}}, render::Sections::parse("waterfall"));
   EXPECT_THAT(table, AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }
 
@@ -268,7 +269,8 @@ TEST(Summary, TellsFindingsOfOneRuleOnce) {
 TEST(Summary, HasALegendOfItsColumns) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string legend = render::render_sections({{&report, 1}}, render::Sections::parse("legend"));
+  const std::string legend =
+      render::render_sections({{&report, 1}}, render::Sections::parse("legend"));
   for (const char* const heading : {"efficiency", "step time", "lost most", "note"}) {
     EXPECT_NE(line_of(legend, heading), "") << heading;
   }
@@ -320,7 +322,7 @@ std::set<std::string> claims(const std::string& text) {
   return {all.begin(), all.end()};
 }
 
-TEST(render::Sections, TogetherHaveEveryNumberOfTheWholeReport) {
+TEST(Sections, TogetherHaveEveryNumberOfTheWholeReport) {
   results::RunData run = samples::two_curves();
   run.warnings = {"the clock was changed by 12 s"};
   for (auto&& point : {samples::collectives(6), samples::gemms(7), samples::pairs(8),
@@ -330,14 +332,15 @@ TEST(render::Sections, TogetherHaveEveryNumberOfTheWholeReport) {
   const RunReport report = make_report(run, "a.h5", {});
   std::set<std::string> together;
   for (const render::SectionName& at : render::section_names()) {
-    together.merge(claims(render::render_sections({{&report, 1}}, render::Sections::parse(at.name))));
+    together.merge(
+        claims(render::render_sections({{&report, 1}}, render::Sections::parse(at.name))));
   }
-  for (const std::string& claim : claims(render_text({{&report, 1}}))) {
+  for (const std::string& claim : claims(render::render_text({{&report, 1}}))) {
     EXPECT_TRUE(together.contains(claim)) << claim;
   }
 }
 
-TEST(render::Sections, PrintTheirPartAlone) {
+TEST(Sections, PrintTheirPartAlone) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
   const auto text = [&](const char* names) {
@@ -351,7 +354,7 @@ TEST(render::Sections, PrintTheirPartAlone) {
   EXPECT_THAT(text("legend"), AllOf(HasSubstr("median"), Not(HasSubstr("92.5%"))));
 }
 
-TEST(render::Sections, OfAWrongNameAreListed) {
+TEST(Sections, OfAWrongNameAreListed) {
   try {
     (void)render::Sections::parse("curves,waterfal");
     FAIL() << "was accepted";

@@ -32,8 +32,8 @@ using testing::HasSubstr;
 results::PointData two_stages() {
   auto point = samples::point(
       {.pp = 2}, {Script{}.compute().send(1, 1).after(0, 1), Script{}.receive(-1, 1).compute()},
-      {{predict::trace(0, {1000, 1100}, {{1000, 1050}, {1050, 1090}}),
-        predict::trace(1, {1010, 1200}, {{1010, 1095}, {1095, 1200}})}});
+      {{trace(0, {1000, 1100}, {{1000, 1050}, {1050, 1090}}),
+        trace(1, {1010, 1200}, {{1010, 1095}, {1095, 1200}})}});
   point.workload = "pp";
   point.model = "tiny";
   point.outline.outlines[0].ops[0].place = {
@@ -65,7 +65,7 @@ std::vector<json> of_kind(const json& events, const std::string& kind) {
   return found;
 }
 
-TEST(traces::TraceExport, OfSeveralLaunchesSaysWhoseATimelineIs) {
+TEST(TraceExport, OfSeveralLaunchesSaysWhoseATimelineIs) {
   std::vector<results::RunData> runs(2);
   runs[0].points = runs[1].points = {two_stages()};
   runs[1].points.push_back(two_stages());
@@ -83,7 +83,7 @@ TEST(traces::TraceExport, OfSeveralLaunchesSaysWhoseATimelineIs) {
   EXPECT_THAT(launches, ElementsAre("launch 1,", "launch 2,"));
 }
 
-TEST(traces::TraceExport, NamesTheShapeOfAGemm) {
+TEST(TraceExport, NamesTheShapeOfAGemm) {
   results::PointData point = two_stages();
   for (program::Outline& outline : point.outline.outlines) {
     for (program::OutlineOp& op : outline.ops) {
@@ -96,7 +96,7 @@ TEST(traces::TraceExport, NamesTheShapeOfAGemm) {
                       {"args", {{"m", 100}, {"n", 50}, {"k", 20}, {"batch", 5}}}});
 }
 
-TEST(traces::TraceExport, HasAnEventPerSpanAndStep) {
+TEST(TraceExport, HasAnEventPerSpanAndStep) {
   const auto [result, events] = exported({two_stages()});
   EXPECT_EQ(result.events, 6U);
   EXPECT_THAT(result.left_out, ElementsAre());
@@ -115,7 +115,7 @@ TEST(traces::TraceExport, HasAnEventPerSpanAndStep) {
   EXPECT_NE(receive.at("tid"), gemm.at("tid"));
 }
 
-TEST(traces::TraceExport, NamesProcessesAndThreads) {
+TEST(TraceExport, NamesProcessesAndThreads) {
   const auto [result, events] = exported({two_stages()});
   std::vector<std::string> names;
   for (const json& event : of_kind(events, "M")) {
@@ -126,7 +126,7 @@ TEST(traces::TraceExport, NamesProcessesAndThreads) {
                           "second", "pp tiny on 2 (pp=2): rank 1", "steps", "compute", "second"));
 }
 
-TEST(traces::TraceExport, ArrowLeadsFromTheBeginOfASendToTheEndOfItsReceive) {
+TEST(TraceExport, ArrowLeadsFromTheBeginOfASendToTheEndOfItsReceive) {
   const json events = exported({two_stages()}).events;
   const std::vector<json> starts = of_kind(events, "s"), ends = of_kind(events, "f");
   ASSERT_EQ(starts.size(), 1U);
@@ -138,7 +138,7 @@ TEST(traces::TraceExport, ArrowLeadsFromTheBeginOfASendToTheEndOfItsReceive) {
   EXPECT_NE(starts[0].at("pid"), ends[0].at("pid"));
 }
 
-TEST(traces::TraceExport, PointsHaveProcessesAndArrowsOfTheirOwn) {
+TEST(TraceExport, PointsHaveProcessesAndArrowsOfTheirOwn) {
   const json events = exported({two_stages(), two_stages()}).events;
   std::set<int> processes, arrows;
   for (const json& event : of_kind(events, "X")) processes.insert(event.at("pid").get<int>());
@@ -147,7 +147,7 @@ TEST(traces::TraceExport, PointsHaveProcessesAndArrowsOfTheirOwn) {
   EXPECT_EQ(arrows.size(), 2U);
 }
 
-TEST(traces::TraceExport, DamagedTraceIsLeftOutAndSaid) {
+TEST(TraceExport, DamagedTraceIsLeftOutAndSaid) {
   auto point = two_stages();
   point.traces[0].ranks[1].spans.pop_back();
   const auto [result, events] = exported({point});
@@ -157,7 +157,7 @@ TEST(traces::TraceExport, DamagedTraceIsLeftOutAndSaid) {
   EXPECT_THAT(result.left_out[0], HasSubstr("rank 1 left out: their traces are damaged"));
 }
 
-TEST(traces::TraceExport, RankOfNoSenseIsSaidToo) {
+TEST(TraceExport, RankOfNoSenseIsSaidToo) {
   auto point = two_stages();
   point.traces[0].ranks[1].rank = 77;
   const auto [result, events] = exported({point});
@@ -166,7 +166,7 @@ TEST(traces::TraceExport, RankOfNoSenseIsSaidToo) {
               ElementsAre(HasSubstr("rank 77 left out"), HasSubstr("rank 1 not traced")));
 }
 
-TEST(traces::TraceExport, UnalignedRankHasNoArrows) {
+TEST(TraceExport, UnalignedRankHasNoArrows) {
   auto point = two_stages();
   point.clock_error[1] = std::numeric_limits<double>::quiet_NaN();
   const auto [result, events] = exported({point});
@@ -187,19 +187,19 @@ std::vector<std::optional<double>> waits(const results::PointData& point) {
   return result;
 }
 
-TEST(traces::TraceExport, CommunicationSaysHowLongItWaited) {
+TEST(TraceExport, CommunicationSaysHowLongItWaited) {
   // Rank 1 is ready to receive 40 ns before rank 0 sends.
   EXPECT_THAT(waits(two_stages()), ElementsAre(std::nullopt, 0.0, 0.04, std::nullopt));
 }
 
-TEST(traces::TraceExport, NoOpWaitsLongerThanItLasts) {
+TEST(TraceExport, NoOpWaitsLongerThanItLasts) {
   auto point = two_stages();  // the message leaves before anybody takes it
   point.traces[0].ranks[0].spans[1].end = units::Nanoseconds{1060};
   point.traces[0].ranks[1].spans[0].start = units::Nanoseconds{1080};
   EXPECT_THAT(waits(point), ElementsAre(std::nullopt, 0.01, 0.0, std::nullopt));
 }
 
-TEST(traces::TraceExport, WaitsAreToldOnlyWhereTheyAreKnown) {
+TEST(TraceExport, WaitsAreToldOnlyWhereTheyAreKnown) {
   auto unaligned = two_stages(), untraced = two_stages(), dropped = two_stages();
   unaligned.clock_error[1] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(waits(unaligned), testing::Each(std::nullopt));
@@ -209,13 +209,13 @@ TEST(traces::TraceExport, WaitsAreToldOnlyWhereTheyAreKnown) {
   EXPECT_THAT(waits(dropped), ElementsAre(std::nullopt, std::nullopt, std::nullopt, std::nullopt));
 }
 
-TEST(traces::TraceExport, AxesAreThoseThatTellRanksApart) {
+TEST(TraceExport, AxesAreThoseThatTellRanksApart) {
   using mesh::Axis;
   const Script script =
       Script{}.all_reduce({Axis::dp, Axis::cp, Axis::ep}).all_reduce(mesh::AxisSet{Axis::tp});
   const auto point = samples::point(
       {.dp = 2}, {script, script},
-      {{predict::trace(0, {0, 100}, {{10, 50}, {50, 60}}), predict::trace(1, {0, 100}, {{30, 50}, {50, 60}})}});
+      {{trace(0, {0, 100}, {{10, 50}, {50, 60}}), trace(1, {0, 100}, {{30, 50}, {50, 60}})}});
   const std::vector<json> spans = of_kind(exported({point}).events, "X");
   ASSERT_EQ(spans.size(), 6U);
   EXPECT_EQ(spans[1].at("args").at("axis"), "dp");
@@ -224,7 +224,7 @@ TEST(traces::TraceExport, AxesAreThoseThatTellRanksApart) {
   EXPECT_THAT(waits(point), ElementsAre(0.02, std::nullopt, 0.0, std::nullopt));
 }
 
-TEST(traces::TraceExport, PointWithoutTracesAndWithADamagedTableAreLeftOutAndSaid) {
+TEST(TraceExport, PointWithoutTracesAndWithADamagedTableAreLeftOutAndSaid) {
   auto bare = two_stages(), broken = two_stages();
   bare.traces.clear();
   broken.outline.outline_of_rank = {0, 9};
@@ -252,15 +252,15 @@ TEST(Messages, PairInOrderPerDirection) {
   const auto script0 = Script{}.send(1).compute().send(1).receive(1);
   const auto script1 = Script{}.receive(-1).receive(-1).send(-1);
   const auto point = samples::point({.pp = 2}, {script0, script1},
-                                    {{predict::trace(0, {0, 9}, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}),
-                                      predict::trace(1, {0, 9}, {{0, 1}, {1, 2}, {2, 3}})}});
+                                    {{trace(0, {0, 9}, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}),
+                                      trace(1, {0, 9}, {{0, 1}, {1, 2}, {2, 3}})}});
   breakdown::TraceOfRank traces{&point.traces[0].ranks[0], &point.traces[0].ranks[1]};
   // With two stages, one step forward is one step back: classes differ by their sign all the same.
-  EXPECT_THAT(
-      breakdown::messages(point.outline, traces),
-      testing::UnorderedElementsAre(breakdown::Message{.sender = 0, .receiver = 1, .send = 0, .receive = 0},
-                                    breakdown::Message{.sender = 0, .receiver = 1, .send = 2, .receive = 1},
-                                    breakdown::Message{.sender = 1, .receiver = 0, .send = 2, .receive = 3}));
+  EXPECT_THAT(breakdown::messages(point.outline, traces),
+              testing::UnorderedElementsAre(
+                  breakdown::Message{.sender = 0, .receiver = 1, .send = 0, .receive = 0},
+                  breakdown::Message{.sender = 0, .receiver = 1, .send = 2, .receive = 1},
+                  breakdown::Message{.sender = 1, .receiver = 0, .send = 2, .receive = 3}));
   traces[1] = nullptr;
   EXPECT_THAT(breakdown::messages(point.outline, traces), testing::IsEmpty());
 }

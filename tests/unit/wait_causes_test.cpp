@@ -51,7 +51,7 @@ breakdown::TracedSteps steps_of(const std::vector<std::vector<std::vector<int>>>
   return result;
 }
 
-TEST(breakdown::WaitCauses, AreNotKnownOfOneStep) {
+TEST(WaitCauses, AreNotKnownOfOneStep) {
   EXPECT_FALSE(breakdown::WaitCauses{breakdown::TracedSteps{}}.known());
   const breakdown::TracedSteps one = steps_of({{{0, 10}}});
   EXPECT_FALSE(breakdown::WaitCauses{one}.known());
@@ -59,7 +59,7 @@ TEST(breakdown::WaitCauses, AreNotKnownOfOneStep) {
   EXPECT_TRUE(breakdown::WaitCauses{two}.known());
 }
 
-TEST(breakdown::WaitCauses, WithTheSameRankLastInEveryStepHaveNoNoise) {
+TEST(WaitCauses, WithTheSameRankLastInEveryStepHaveNoNoise) {
   const breakdown::TracedSteps steps = steps_of({{{0, 5, 30}}, {{5, 0, 20}}, {{0, 0, 10}}});
   const breakdown::WaitCauses causes{steps};
   for (std::size_t at = 0; at < 3; ++at) {
@@ -67,7 +67,7 @@ TEST(breakdown::WaitCauses, WithTheSameRankLastInEveryStepHaveNoNoise) {
   }
 }
 
-TEST(breakdown::WaitCauses, WithAnotherRankLastAreNoise) {
+TEST(WaitCauses, WithAnotherRankLastAreNoise) {
   // Rank 2 is to be expected last by the two other steps, but waits 30 of 30 + 0 + 30 ns in the
   // first: over the mean of 20 ns a member.
   const breakdown::TracedSteps steps = steps_of({{{0, 30, 0}}, {{0, 0, 10}}, {{0, 0, 10}}});
@@ -78,11 +78,13 @@ TEST(breakdown::WaitCauses, WithAnotherRankLastAreNoise) {
   EXPECT_THAT(causes.noise_shares(1), ElementsAre(DoubleEq(1.5)));
 }
 
-TEST(breakdown::WaitCauses, TakeEachInstanceForItself) {
+TEST(WaitCauses, TakeEachInstanceForItself) {
   // In the first instance rank 0 is always last; nobody waits in the second; in the third rank 1 is
   // expected by the other step and waits 6 of 6 ns.
-  const breakdown::TracedSteps steps = steps_of({{{9, 0}, {4, 4}, {6, 0}}, {{7, 0}, {4, 4}, {0, 6}}});
-  EXPECT_THAT(breakdown::WaitCauses{steps}.noise_shares(0), ElementsAre(DoubleEq(0), IsNan(), DoubleEq(2)));
+  const breakdown::TracedSteps steps =
+      steps_of({{{9, 0}, {4, 4}, {6, 0}}, {{7, 0}, {4, 4}, {0, 6}}});
+  EXPECT_THAT(breakdown::WaitCauses{steps}.noise_shares(0),
+              ElementsAre(DoubleEq(0), IsNan(), DoubleEq(2)));
 }
 
 /// Programs of as many collectives.
@@ -94,7 +96,7 @@ program::OutlineSet collectives(int ranks, int ops) {
           .outline_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
 }
 
-TEST(breakdown::WaitCauses, LeaveOutWhatIsOfNoInstance) {
+TEST(WaitCauses, LeaveOutWhatIsOfNoInstance) {
   breakdown::TracedSteps steps = steps_of({{{9, 0}}, {{7, 0}}});
   for (breakdown::TracedStep& step : steps.steps) {
     for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -110,7 +112,7 @@ TEST(breakdown::WaitCauses, LeaveOutWhatIsOfNoInstance) {
   EXPECT_THAT(caused.steps_as_last, ElementsAre(2, 0));
 }
 
-TEST(breakdown::WaitCauses, ChargeTheLastForAllWaiting) {
+TEST(WaitCauses, ChargeTheLastForAllWaiting) {
   // Rank 2 lets the others wait 30 + 25 and 20 + 20 ns; in another instance rank 0 does, 3 + 2.
   const breakdown::TracedSteps steps = steps_of({{{0, 5, 30}, {8, 5, 6}}, {{0, 0, 20}, {1, 1, 1}}});
   const breakdown::CausedWait caused = breakdown::WaitCauses{steps}.caused(collectives(3, 2));
@@ -122,7 +124,7 @@ TEST(breakdown::WaitCauses, ChargeTheLastForAllWaiting) {
 /// Steps with instances in which rank r arrives at delay(r) plus noise.
 template <class Arrival>
 breakdown::TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t ranks,
-                         Arrival&& arrival) {
+                                    Arrival&& arrival) {
   std::vector<std::vector<std::vector<int>>> steps(count);
   for (auto& step : steps) {
     for (std::size_t i = 0; i < instances; ++i) {
@@ -154,7 +156,7 @@ double noise_of(const breakdown::TracedSteps& steps) {
   return noise / all;
 }
 
-TEST(breakdown::WaitCauses, OfPureNoiseAverageToOne) {
+TEST(WaitCauses, OfPureNoiseAverageToOne) {
   for (const std::size_t steps : {2U, 4U, 10U}) {
     for (const std::size_t ranks : {2U, 8U}) {
       samples::Draw draw{steps * 100 + ranks};
@@ -170,7 +172,7 @@ TEST(breakdown::WaitCauses, OfPureNoiseAverageToOne) {
   }
 }
 
-TEST(breakdown::WaitCauses, OfPureImbalanceAverageToZero) {
+TEST(WaitCauses, OfPureImbalanceAverageToZero) {
   for (const std::size_t ranks : {2U, 8U}) {
     // Each instance has its own order of ranks, the same in every step.
     const auto always = [ranks](std::size_t i, std::size_t rank) {
@@ -180,7 +182,7 @@ TEST(breakdown::WaitCauses, OfPureImbalanceAverageToZero) {
   }
 }
 
-TEST(breakdown::WaitCauses, OfBothLieBetween) {
+TEST(WaitCauses, OfBothLieBetween) {
   samples::Draw draw{3};
   const auto both = [&draw](std::size_t, std::size_t rank) {
     return (rank == 3 ? 1e5 : 0.0) + 5e4 * draw.normal();
@@ -190,7 +192,7 @@ TEST(breakdown::WaitCauses, OfBothLieBetween) {
   EXPECT_LT(noise, 0.5);
 }
 
-TEST(breakdown::WaitCauses, DivideTheWaitOfABreakdown) {
+TEST(WaitCauses, DivideTheWaitOfABreakdown) {
   // Rank 1 is always 20 ns late: no noise. Then now one, now the other: all of it.
   using samples::Script;
   using samples::trace;
@@ -207,8 +209,8 @@ TEST(breakdown::WaitCauses, DivideTheWaitOfABreakdown) {
                                .communication = {0, 0}});
     }
     for (const auto& [first, second] : arrivals) {
-      samples::add_step(point, {{predict::trace(0, {0, 100}, {{0, first}, {first, 100}}),
-                                 predict::trace(1, {0, 100}, {{0, second}, {second, 100}})}});
+      samples::add_step(point, {{trace(0, {0, 100}, {{0, first}, {first, 100}}),
+                                 trace(1, {0, 100}, {{0, second}, {second, 100}})}});
     }
     return point;
   };

@@ -44,9 +44,10 @@ watch::RankState computing(int rank, const watch::Group& group, std::uint32_t ma
           .arrivals = {{.group = group, .call = {.play = 2, .number = made}}}};
 }
 
-TEST(watch::Hang, NamesTheRankThatNeverAnswers) {
+TEST(Hang, NamesTheRankThatNeverAnswers) {
   const watch::Group all = group_of({0, 1, 2, 3});
-  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), waiting(1, all, 7), waiting(3, all, 7)}, 4);
+  const watch::Hang hang =
+      watch::find_hang({waiting(0, all, 7), waiting(1, all, 7), waiting(3, all, 7)}, 4);
   EXPECT_THAT(hang.silent, ElementsAre(2));
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 2);
@@ -55,27 +56,29 @@ TEST(watch::Hang, NamesTheRankThatNeverAnswers) {
   EXPECT_THAT(hang.sentence(), HasSubstr("did not arrive at all_reduce (play 2, call 7)"));
 }
 
-TEST(watch::Hang, NamesTheRankThatComputes) {
+TEST(Hang, NamesTheRankThatComputes) {
   const watch::Group all = group_of({0, 1, 2});
-  const watch::Hang hang = watch::find_hang({waiting(0, all, 7), computing(1, all, 6), waiting(2, all, 7)}, 3);
+  const watch::Hang hang =
+      watch::find_hang({waiting(0, all, 7), computing(1, all, 6), waiting(2, all, 7)}, 3);
   EXPECT_THAT(hang.silent, IsEmpty());
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 1);
   EXPECT_THAT(hang.culprits[0].what, HasSubstr("gemm, forward, layer 1"));
 }
 
-TEST(watch::Hang, FollowsAChainOfWaitingRanksToItsEnd) {
+TEST(Hang, FollowsAChainOfWaitingRanksToItsEnd) {
   const watch::Group near = group_of({0, 1}), far = group_of({1, 2});
   watch::RankState between = waiting(1, far, 4);
   between.arrivals.push_back({.group = near, .call = {.play = 2, .number = 2}});
-  const watch::Hang hang = watch::find_hang({waiting(0, near, 3), between, computing(2, far, 3)}, 3);
+  const watch::Hang hang =
+      watch::find_hang({waiting(0, near, 3), between, computing(2, far, 3)}, 3);
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 2);
   EXPECT_THAT(hang.absent, ElementsAre(1));  // from the first call that somebody is absent from
 }
 
 /// Of ranks that only tell from time to time where they are.
-TEST(watch::Hang, AccusesNobodyWhoMayHaveArrived) {
+TEST(Hang, AccusesNobodyWhoMayHaveArrived) {
   const watch::Group all = group_of({0, 1, 2});
   watch::RankState vague = computing(1, all, 5);
   vague.arrivals[0].more = 1;
@@ -85,7 +88,7 @@ TEST(watch::Hang, AccusesNobodyWhoMayHaveArrived) {
   EXPECT_THAT(watch::find_hang({others[0], vague, others[1]}, 3).absent, IsEmpty());
 }
 
-TEST(watch::Hang, NamesTheRankThatFailed) {
+TEST(Hang, NamesTheRankThatFailed) {
   const watch::Group all = group_of({0, 1});
   watch::RankState failed = computing(1, all, 6);
   failed.failure = "no memory";
@@ -94,24 +97,25 @@ TEST(watch::Hang, NamesTheRankThatFailed) {
   EXPECT_EQ(hang.culprits[0].what, "failed: no memory");
 }
 
-TEST(watch::Hang, NamesTheRankThatIsInNoCallOfTheRunner) {
+TEST(Hang, NamesTheRankThatIsInNoCallOfTheRunner) {
   const auto collective = [](int rank) {
     return watch::RankState{.rank = rank, .doing = "preparing", .in_collective = true};
   };
-  const watch::Hang hang = watch::find_hang({collective(0), {.rank = 1, .doing = "preparing"}, collective(2)}, 3);
+  const watch::Hang hang =
+      watch::find_hang({collective(0), {.rank = 1, .doing = "preparing"}, collective(2)}, 3);
   ASSERT_EQ(hang.culprits.size(), 1);
   EXPECT_EQ(hang.culprits[0].rank, 1);
   EXPECT_THAT(hang.sentence(), HasSubstr("rank 1 is at: preparing"));
 }
 
-TEST(watch::Hang, BlamesNobodyWhenAllHaveArrived) {
+TEST(Hang, BlamesNobodyWhenAllHaveArrived) {
   const watch::Group all = group_of({0, 1});
   const watch::Hang hang = watch::find_hang({waiting(0, all, 7), waiting(1, all, 7)}, 2);
   EXPECT_THAT(hang.culprits, IsEmpty());
   EXPECT_THAT(hang.sentence(), HasSubstr("network"));
 }
 
-TEST(watch::Hang, RunsOfRanksHoldAllOfThem) {
+TEST(Hang, RunsOfRanksHoldAllOfThem) {
   std::mt19937 draw{7};
   for (int round = 0; round < 200; ++round) {
     std::vector<int> ranks;
@@ -122,7 +126,7 @@ TEST(watch::Hang, RunsOfRanksHoldAllOfThem) {
   }
 }
 
-TEST(watch::RankState, GoesThroughALetter) {
+TEST(RankState, GoesThroughALetter) {
   watch::RankState state = waiting(3, group_of({1, 3}), 9);
   state.arrivals[0].more = 2;
   state.failure = "a \"quoted\" line\n\xff";
@@ -162,8 +166,8 @@ class CallsMade : public testing::Test {
 
   [[nodiscard]] watch::RankState described(const executor::Whereabouts& at) const {
     watch::RankState state;
-    watch::describe_calls({.outline = outline_, .mesh = mesh_, .rank = 1, .world_ranks = world_}, at,
-                   state);
+    watch::describe_calls({.outline = outline_, .mesh = mesh_, .rank = 1, .world_ranks = world_},
+                          at, state);
     return state;
   }
 
@@ -188,7 +192,8 @@ TEST_F(CallsMade, AreCountedByCommunicator) {
 }
 
 TEST_F(CallsMade, MayGoAsFarAsTheNextOpThatIsKnown) {
-  const watch::RankState state = described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
+  const watch::RankState state =
+      described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
   ASSERT_EQ(state.arrivals.size(), 2);
   EXPECT_EQ(state.arrivals[0].latest(), (watch::CallNumber{.play = 3, .number = 1}));
   EXPECT_EQ(state.arrivals[0].more, 0);  // along dp
@@ -233,8 +238,10 @@ TEST(ExpectedLeft, IsWhatIsPlannedUntilPointsHaveEnded) {
 
 TEST(ExpectedLeft, GoesAtThePaceOfThePointsThatHave) {
   // Twice as long as planned; of the next point, 4 s have passed.
-  EXPECT_EQ(watch::expected_left(Seconds{24}, Seconds{20}, Seconds{10}, Seconds{30}, {}), Seconds{56});
-  EXPECT_EQ(watch::expected_left(Seconds{20}, Seconds{20}, Seconds{10}, Seconds{0}, {}), Seconds{0});
+  EXPECT_EQ(watch::expected_left(Seconds{24}, Seconds{20}, Seconds{10}, Seconds{30}, {}),
+            Seconds{56});
+  EXPECT_EQ(watch::expected_left(Seconds{20}, Seconds{20}, Seconds{10}, Seconds{0}, {}),
+            Seconds{0});
 }
 
 TEST(ExpectedLeft, EndsWithTheBudget) {

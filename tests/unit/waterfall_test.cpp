@@ -82,7 +82,7 @@ void expect_lost(const efficiency::Waterfall& waterfall, const std::string& caus
   EXPECT_NEAR(*lost, seconds, 1e-12) << cause;
 }
 
-TEST(efficiency::Waterfall, LeadsFromIdealToMeasured) {
+TEST(Waterfall, LeadsFromIdealToMeasured) {
   const efficiency::Waterfall found = efficiency::waterfall(four_ranks(), one_rank());
   EXPECT_DOUBLE_EQ(found.ideal, 2.5);
   EXPECT_DOUBLE_EQ(found.measured, 4.25);
@@ -106,7 +106,7 @@ TEST(efficiency::Waterfall, LeadsFromIdealToMeasured) {
   expect_exact(found);
 }
 
-TEST(efficiency::Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATenth) {
+TEST(Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATenth) {
   EXPECT_TRUE(efficiency::waterfall(four_ranks(), one_rank()).explains);
   // Traced steps of 4.31 s, of which the baseline's difference of 0.125 s is taken.
   efficiency::StepLoss point = four_ranks();
@@ -118,7 +118,7 @@ TEST(efficiency::Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATent
   EXPECT_FALSE(efficiency::waterfall(point, one_rank()).explains);
 }
 
-TEST(efficiency::Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
+TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
   efficiency::StepLoss point = four_ranks();
   point.work = 400;
   point.step = 12;
@@ -133,7 +133,7 @@ TEST(efficiency::Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
   expect_exact(found);
 }
 
-TEST(efficiency::Waterfall, TakesABaselineOfSeveralRanks) {
+TEST(Waterfall, TakesABaselineOfSeveralRanks) {
   // From 4 ranks to 8: half of each part is what ideal scaling leaves.
   efficiency::StepLoss eight = four_ranks();
   eight.ranks = 8;
@@ -145,7 +145,7 @@ TEST(efficiency::Waterfall, TakesABaselineOfSeveralRanks) {
   expect_exact(found);
 }
 
-TEST(efficiency::Waterfall, HasAxesThatOnlyOneEndUses) {
+TEST(Waterfall, HasAxesThatOnlyOneEndUses) {
   constexpr AxisSet both{Axis::tp, Axis::dp};
   efficiency::StepLoss base = four_ranks();
   base.costs.transfer = {{Axis::tp, 0.4}};
@@ -161,7 +161,7 @@ TEST(efficiency::Waterfall, HasAxesThatOnlyOneEndUses) {
   expect_exact(found);
 }
 
-TEST(efficiency::Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
+TEST(Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
   for (const bool at_baseline : {false, true}) {
     efficiency::StepLoss base = one_rank(), point = four_ranks();
     efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
@@ -175,7 +175,7 @@ TEST(efficiency::Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
   }
 }
 
-TEST(efficiency::Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds) {
+TEST(Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds) {
   for (const bool at_baseline : {false, true}) {
     efficiency::StepLoss base = one_rank(), point = four_ranks();
     efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
@@ -192,7 +192,7 @@ TEST(efficiency::Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds)
   }
 }
 
-TEST(efficiency::Waterfall, SaysAllThatIsMissing) {
+TEST(Waterfall, SaysAllThatIsMissing) {
   efficiency::StepLoss point = four_ranks();
   point.costs.gemm_alone.reset();
   point.costs.noise = point.costs.imbalance = std::nullopt;
