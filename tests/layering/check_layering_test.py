@@ -31,6 +31,9 @@ class LayeringTest(unittest.TestCase):
 
     def write(self, name, text):
         path = self.root / name
+        if path.suffix == ".hpp":  # in the namespace of its folder
+            parts = [part for part in Path(name).parent.parts if part not in ("src", "api")]
+            text += f"namespace isoscale::{'::'.join(parts)} {{\n}}\n"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
@@ -61,6 +64,32 @@ class LayeringTest(unittest.TestCase):
         self.write("src/runner/plan/step.hpp", CPP_LICENCE + "#pragma once\n")
         self.source("src/runner/again.cpp", '"runner/plan/step.hpp"')
         self.assert_one_breach("src/runner, src/runner/plan:", "in a circle")
+
+    def component(self, folder, body):
+        self.write(f"{folder}/CMakeLists.txt", HASH_LICENCE + f"isoscale_component({body})\n")
+
+    def test_a_folder_includes_what_its_target_reaches(self):
+        self.component("src/runner", "runner SOURCES loop.cpp DEPENDS comm EXTERNAL fmt::fmt")
+        self.component("src/mesh", "mesh SOURCES mesh.cpp")
+        self.component("src/comm", "comm\n  SOURCES a.cpp\n  DEPENDS mesh")
+        self.source("src/runner/more.cpp", '"mesh/mesh.hpp"')
+        self.assertEqual(self.breaches(), [])
+        self.component("src/comm", "comm SOURCES a.cpp")
+        self.assert_one_breach("src/runner/more.cpp:3:", "runner must not include mesh")
+
+    def test_a_folder_is_one_target(self):
+        self.component("src/runner", "runner_plan SOURCES plan/a.cpp ${made}")
+        self.assertEqual(self.breaches(), [])
+        for body in ("runner_plan SOURCES plan/a.cpp loop.cpp", "other SOURCES plan/a.cpp"):
+            self.component("src/runner", body)
+            self.assert_one_breach("src/runner/CMakeLists.txt", "a folder is one target")
+
+    def test_a_folder_is_one_namespace(self):
+        self.write("src/runner/plan/plan.hpp", CPP_LICENCE + "#pragma once\n")
+        self.assertEqual(self.breaches(), [])
+        (self.root / "src/runner/plan/plan.hpp").write_text(
+            CPP_LICENCE + "#pragma once\nnamespace isoscale::runner {\nint x;\n}\n")
+        self.assert_one_breach("src/runner/plan/plan.hpp:1:", "namespace isoscale::runner::plan")
 
     def test_documents_and_comments_name_files_that_are_there(self):
         self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/api/model.hpp, (results/file.hpp).\n")
